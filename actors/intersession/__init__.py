@@ -1,0 +1,1 @@
+"""Doors: the package people import."""

@@ -1,0 +1,1 @@
+"""What an agent sees: one module a tool."""

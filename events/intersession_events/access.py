@@ -1,0 +1,33 @@
+"""Who asked to see or reach what, and what was answered. Stream `access:<requester key>` or `access:operator`."""
+
+from intersession_events.fact import Fact
+
+
+class AccessRecorded(Fact, frozen=True, kw_only=True):
+    """The decisions of one call (VIS-4): counts by verdict, digest of the keys returned, denied targets.
+
+    `filters` is the source text of the call's arguments as a JSON object, `denied` pairs of target as
+    given and why.
+    """
+
+    requester: str | None
+    tool: str
+    filters: str = "{}"
+    allowed: int = 0
+    denied_count: int = 0
+    keys_digest: str | None = None
+    denied: tuple[tuple[str, str], ...] = ()
+
+
+class SendRefused(Fact, frozen=True, kw_only=True):
+    """A send was refused by a guard over its causal chain or by a cycle of waits (LOOP-5, SEND-10)."""
+
+    requester: str | None
+    target: str
+    code: str
+    limit: str
+    value: int
+    chain: tuple[str, ...] = ()
+
+
+AccessEvent = AccessRecorded | SendRefused

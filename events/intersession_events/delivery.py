@@ -1,0 +1,68 @@
+"""What can have happened to a text on its way to a channel: the outbox. Stream `delivery:<id>` (ANN-3)."""
+
+from typing import Literal
+
+from intersession_events.fact import Fact
+from intersession_events.session import Route
+
+Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send"]
+
+
+class DeliveryDecided(Fact, frozen=True, kw_only=True):
+    """A text is to be delivered. `key` is the one idempotency key of all attempts.
+
+    `session_key` is the session in whose name it goes out (its send policy decides), `run_id` the run that
+    produced it, `owner` the stream of the exchange or spawn that waits for the outcome.
+    """
+
+    delivery_id: str
+    session_key: str
+    route: Route
+    text: str
+    key: str
+    purpose: Purpose
+    run_id: str | None = None
+    owner: str | None = None
+
+
+class DeliveryStarted(Fact, frozen=True, kw_only=True):
+    """The channel is about to be called."""
+
+    delivery_id: str
+    attempt: int
+
+
+class DeliveryDone(Fact, frozen=True, kw_only=True):
+    """The channel took it. `receipt` is the source text of the JSON it gave, if any."""
+
+    delivery_id: str
+    attempt: int
+    receipt: str | None = None
+
+
+class DeliveryFailed(Fact, frozen=True, kw_only=True):
+    """An attempt failed. `retry_at_ms` is when it is tried again; None means never."""
+
+    delivery_id: str
+    attempt: int
+    error: str
+    retry_at_ms: int | None = None
+
+
+class DeliveryUnknown(Fact, frozen=True, kw_only=True):
+    """Cut off between call and receipt on a channel that can't take a key twice: not sent again, in doubt."""
+
+    delivery_id: str
+    attempt: int
+
+
+class DeliveryDenied(Fact, frozen=True, kw_only=True):
+    """The send policy forbids it now (POL-3). `rule` names the rule."""
+
+    delivery_id: str
+    rule: str
+
+
+DeliveryEvent = (
+    DeliveryDecided | DeliveryStarted | DeliveryDone | DeliveryFailed | DeliveryUnknown | DeliveryDenied
+)

@@ -1,0 +1,182 @@
+"""What can have happened in an exchange: all that one `sessions_send` starts. Stream `exchange:<id>`.
+
+The primary run, the reply-back loop turn by turn, the end of the loop and why, the announce, the close.
+"""
+
+from typing import Literal
+
+from intersession_events.fact import Fact
+from intersession_events.message import Usage
+from intersession_events.session import Route
+
+LoopEnd = Literal[
+    "reply_skip",
+    "no_text",
+    "turn_limit",
+    "turn_failed",
+    "turn_timeout",
+    "policy_denied",
+    "one_way",
+    "no_requester",
+    "no_agent",
+    "requester_gone",
+    "target_gone",
+    "hop_limit",
+    "revisit_limit",
+    "run_limit",
+    "token_limit",
+    "cost_limit",
+    "wall_limit",
+    "aborted",
+    "inferred",
+]
+CloseReason = Literal[
+    "announced",
+    "silent",
+    "no_route",
+    "no_reply",
+    "run_failed",
+    "announce_failed",
+    "announce_denied",
+    "delivery_unknown",
+    "aborted",
+    "inferred",
+]
+RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
+
+
+class Limits(Fact, frozen=True, kw_only=True):
+    """The guards over a causal chain (LOOP-5); 0 turns one off."""
+
+    hops: int = 8
+    revisits: int = 4
+    runs: int = 64
+    tokens: int = 0
+    cost_micros: int = 0
+    wall_seconds: int = 3600
+
+
+class ExchangeSettings(Fact, frozen=True, kw_only=True):
+    """The values in force when the exchange was accepted; they hold for it to its end (CFG-3)."""
+
+    max_turns: int = 5
+    turn_timeout_ms: int = 60_000
+    announce: Literal["always", "routed"] = "always"
+    limits: Limits = Limits()
+
+
+class ExchangeAccepted(Fact, frozen=True, kw_only=True):
+    """A message was accepted for another session; from here on nothing of it lives only in memory (SEND-3).
+
+    `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2).
+    `loop` False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256
+    of the request, so that one idempotency key can't carry two messages (SEND-11). `chain` are the sessions
+    the causal chain has passed through, this target last; `root` is the exchange or run it began with.
+    """
+
+    exchange_id: str
+    run_id: str
+    target: str
+    target_session_id: str
+    message_id: str
+    message: str
+    settings: ExchangeSettings = ExchangeSettings()
+    caller: str = "operator"
+    requester: str | None = None
+    requester_session_id: str | None = None
+    requester_channel: str | None = None
+    requester_run_id: str | None = None
+    target_channel: str | None = None
+    route: Route | None = None
+    loop: bool = True
+    loop_reason: LoopEnd | None = None
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+    timeout_ms: int = 0
+    chain: tuple[str, ...] = ()
+    hops: int = 1
+    root: str | None = None
+    chain_started_ms: int = 0
+    inferred: bool = False
+    evidence: str | None = None
+
+
+class PrimaryEnded(Fact, frozen=True, kw_only=True):
+    """The target's first run ended. `text` is its reply; None is no text."""
+
+    run_id: str
+    status: RunStatus
+    text: str | None = None
+    error: str | None = None
+    usage: Usage | None = None
+
+
+class TurnRequested(Fact, frozen=True, kw_only=True):
+    """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
+
+    turn: int
+    speaker: str
+    run_id: str
+    message_id: str
+
+
+class TurnReplied(Fact, frozen=True, kw_only=True):
+    """The turn's run ended. `text` is what was said; None is no text."""
+
+    turn: int
+    speaker: str
+    run_id: str
+    status: RunStatus
+    text: str | None = None
+    error: str | None = None
+    usage: Usage | None = None
+
+
+class LoopEnded(Fact, frozen=True, kw_only=True):
+    """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest."""
+
+    reason: LoopEnd
+    turns: int
+    limit: str | None = None
+    note: str | None = None
+
+
+class AnnounceRequested(Fact, frozen=True, kw_only=True):
+    """The announcing session was asked for its announce text (ANN-1, SPAWN-9)."""
+
+    speaker: str
+    run_id: str
+    message_id: str
+
+
+class AnnounceDecided(Fact, frozen=True, kw_only=True):
+    """What will be announced.
+
+    `text` None is silence, `why` says of which kind. With a `delivery_id` the outbox has it: the delivery's first
+    event is in the same append.
+    """
+
+    text: str | None = None
+    why: Literal["text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed"] = "text"
+    delivery_id: str | None = None
+    run_id: str | None = None
+    usage: Usage | None = None
+
+
+class ExchangeClosed(Fact, frozen=True, kw_only=True):
+    """The exchange is over, and how."""
+
+    reason: CloseReason
+    note: str | None = None
+
+
+ExchangeEvent = (
+    ExchangeAccepted
+    | PrimaryEnded
+    | TurnRequested
+    | TurnReplied
+    | LoopEnded
+    | AnnounceRequested
+    | AnnounceDecided
+    | ExchangeClosed
+)

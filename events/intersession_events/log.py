@@ -1,0 +1,130 @@
+"""The log: append with expected versions, read a stream either way, follow all from a position.
+
+The protocol that everything else is written against; `stores/` has the implementations.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend
+
+T = TypeVar("T")
+
+OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
+OnCommitted = Callable[[Sequence[Recorded]], None]
+
+
+class Sql(Protocol):
+    """A cursor inside a transaction: portable SQL with `?` parameters, rows as tuples."""
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "Sql":
+        """Run a statement and return self, ready for fetching."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+        ...
+
+
+class InlineView(Protocol):
+    """A view written in the transaction of the append itself, so that one's own writes are always read."""
+
+    name: str
+    shape: int
+    """Version of the tables. When it differs from the stored one, the view is dropped and rebuilt."""
+
+    def create(self, sql: Sql) -> None:
+        """Create the view's tables if they are not there."""
+        ...
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the view's tables if they are there."""
+        ...
+
+    def apply(self, sql: Sql, recorded: Recorded) -> None:
+        """Take one event in. An exception sets the event aside for this view; the append goes on."""
+        ...
+
+
+class Log(Protocol):
+    """An append-only, hash-chained log of events with one total order."""
+
+    @property
+    def log_id(self) -> str:
+        """The log's identity, a UUID. Derived ids begin with it."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The writer's epoch; 0 for a reader."""
+        ...
+
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
+        """Queue events of one or several streams for one atomic append; never blocks.
+
+        `on_outcome` is called once, from the writer's thread, after the sync (or the refusal). It must not block.
+        """
+        ...
+
+    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
+        """Append and wait: the blocking form, for doors.
+
+        Raises:
+            AppendConflict: a stream was not at its expected version.
+            StoreUnavailable: the store could not take it in time.
+        """
+        ...
+
+    def stream(
+        self,
+        stream: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Recorded]:
+        """Read the events of a stream with `after < version <= to`."""
+        ...
+
+    def load(self, stream: str, on_loaded: OnLoaded) -> None:
+        """Read a whole stream off a reader's thread; never blocks. `on_loaded` must not block either."""
+        ...
+
+    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order."""
+        ...
+
+    def head(self) -> int:
+        """Return the position of the last committed event; 0 for an empty log."""
+        ...
+
+    def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Run a reading statement on a view's tables, on a connection of the calling thread's own."""
+        ...
+
+    def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:
+        """Run reading and writing work on view tables in one transaction of the writer's, between appends.
+
+        For tailed views and rebuilds; the events table is not theirs to touch. Never call it from an actor.
+
+        Raises:
+            StoreUnavailable: the store could not take it in time, or this log is open for reading only.
+        """
+        ...
+
+    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
+        """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop."""
+        ...
+
+    def wait_for(self, position: int, *, timeout: float) -> bool:
+        """Wait until the log has reached a position; False if it has not in time."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was queued, close, and give up the lock."""
+        ...

@@ -1,0 +1,152 @@
+"""A transcript message in its raw form: role, blocks, provenance, and whatever an import brought along.
+
+JSON that is not ours (tool arguments, unknown fields, imported lines) is kept as a string of its source text,
+because only the source text hashes the same for ever.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from intersession_events.fact import Fact
+
+Role = Literal["user", "assistant", "toolResult", "system"]
+ProvenanceKind = Literal["external_user", "inter_session", "internal_system"]
+SourceTool = Literal["sessions_send", "sessions_spawn"]
+
+
+class Provenance(Fact, frozen=True, kw_only=True):
+    """Where a message came from (PROV-2). Set by the system alone; no caller can send one."""
+
+    kind: ProvenanceKind
+    source_session_key: str | None = None
+    source_channel: str | None = None
+    source_tool: SourceTool | None = None
+    exchange_id: str | None = None
+    turn: int | None = None
+    hops: int | None = None
+
+
+class Usage(Fact, frozen=True, kw_only=True):
+    """What a run cost: tokens, and money in micro-units of the account's currency."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total_tokens: int = 0
+    cost_micros: int | None = None
+
+
+class TextBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="text"):
+    """Visible text."""
+
+    text: str
+    extra: str | None = None
+
+
+class ThinkingBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="thinking"):
+    """A model's thinking, with the signature its provider gave it."""
+
+    thinking: str
+    thinking_signature: str | None = None
+    extra: str | None = None
+
+
+class ToolCallBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="toolCall"):
+    """A call of a tool. `arguments` is the source text of a JSON object."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    extra: str | None = None
+
+
+class ImageBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="image"):
+    """An image, base64."""
+
+    data: str
+    mime_type: str | None = None
+    extra: str | None = None
+
+
+class OtherBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="other"):
+    """A block of a kind this version does not know, kept as its source text (a JSON object)."""
+
+    json: str
+
+
+Block = TextBlock | ThinkingBlock | ToolCallBlock | ImageBlock | OtherBlock
+Content = str | tuple[Block, ...]
+
+
+class Message(Fact, frozen=True, kw_only=True):
+    """One message of a transcript (HIST-3). `timestamp` is in milliseconds.
+
+    `extra` is the source text of a JSON object of fields that this version does not know; they come back
+    beside the known ones.
+    """
+
+    id: str
+    role: Role
+    content: Content
+    timestamp: int
+    provenance: Provenance | None = None
+    run_id: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    is_error: bool | None = None
+    extra: str | None = None
+
+
+def text_of(message: Message) -> str:
+    """Return the visible text of a message: its string, or its text blocks joined by newlines."""
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(block.text for block in message.content if isinstance(block, TextBlock))
+
+
+def raw_block(block: Block) -> dict[str, Any]:
+    """Return a block as the JSON object a reader gets, unknown fields back in their places."""
+    match block:
+        case OtherBlock():
+            value: dict[str, Any] = msgspec.json.decode(block.json)
+            return value
+        case ToolCallBlock():
+            raw: dict[str, Any] = {
+                "type": "toolCall",
+                "id": block.id,
+                "name": block.name,
+                "arguments": _json_or_text(block.arguments),
+            }
+        case TextBlock() | ThinkingBlock() | ImageBlock():
+            raw = msgspec.to_builtins(block)
+            raw.pop("extra", None)
+    if block.extra is not None:
+        raw.update(msgspec.json.decode(block.extra))
+    return raw
+
+
+def raw_message(message: Message) -> dict[str, Any]:
+    """Return a message in the raw transcript form of HIST-3, unknown fields back in their places."""
+    raw: dict[str, Any] = {"id": message.id, "role": message.role}
+    if isinstance(message.content, str):
+        raw["content"] = message.content
+    else:
+        raw["content"] = [raw_block(block) for block in message.content]
+    known = msgspec.to_builtins(message)
+    raw.update((name, known[name]) for name in known if name not in {"id", "role", "content", "extra"})
+    if message.extra is not None:
+        raw.update(msgspec.json.decode(message.extra))
+    return raw
+
+
+def _json_or_text(source: str) -> Any:
+    """Tool arguments are usually an object; a model may also have produced text that is no JSON at all."""
+    try:
+        return msgspec.json.decode(source)
+    except (ValueError, RecursionError):
+        return source

@@ -1,0 +1,81 @@
+"""A fact before and after it was recorded: what an actor hands to the log, and what the log gives back."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from intersession_events.registry import Event
+
+ANY_VERSION: Final = -1
+"""An expected version that always fits: for streams whose events don't depend on each other."""
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """An event on its way into the log. `id` is derived (`ids.py`), `time` is in milliseconds."""
+
+    event: Event
+    id: str
+    time: int
+    causation: str | None = None
+    correlation: str | None = None
+
+
+class StreamAppend(msgspec.Struct, frozen=True, kw_only=True):
+    """Events for one stream, to follow directly on version `expected` (0: a new stream)."""
+
+    stream: str
+    expected: int
+    drafts: tuple[Draft, ...]
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as the log has it.
+
+    `position` is its place in the whole log, `version` its place in its stream (from 1). `hash` covers
+    everything but the position, through `prev` also everything before it in the stream. Hashes are lower-case hex.
+    """
+
+    position: int
+    stream: str
+    version: int
+    topic: str
+    event: Event
+    id: str
+    time: int
+    causation: str | None
+    correlation: str | None
+    epoch: int
+    prev: str
+    digest: str
+    hash: str
+
+
+class Committed(msgspec.Struct, frozen=True, kw_only=True):
+    """The append is durable. `again` is True if the same events (by id) had been recorded before."""
+
+    recorded: tuple[Recorded, ...]
+    again: bool = False
+
+    @property
+    def position(self) -> int:
+        """The position of the last event."""
+        return self.recorded[-1].position if self.recorded else 0
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream was not at the expected version; nothing was recorded."""
+
+    stream: str
+    expected: int
+    actual: int
+
+
+class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
+    """The store could not take the append; nothing was recorded, as far as can be known."""
+
+    error: Exception
+
+
+Outcome = Committed | Conflict | Unavailable
+OnOutcome = Callable[[Outcome], None]

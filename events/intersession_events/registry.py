@@ -1,0 +1,109 @@
+"""Stored names and versions <-> classes. Closed: a topic that is not here is a typed error, never an import.
+
+A topic is `<name>.<version>`, frozen for ever and independent of where the class lives. When the shape of an event
+changes in a way that a default can't express, its version goes up and `UPCASTERS` gets a function from the old
+payload to the new one; old logs load for ever.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from intersession_events import access, delivery, exchange, run, session, spawn, system
+from intersession_events.errors import CorruptEvent, UnknownTopic
+
+Event = (
+    session.SessionEvent
+    | run.RunEvent
+    | exchange.ExchangeEvent
+    | spawn.SpawnEvent
+    | delivery.DeliveryEvent
+    | access.AccessEvent
+    | system.SystemEvent
+)
+
+TOPICS: Final[Mapping[str, type[Event]]] = {
+    "session_opened.1": session.SessionOpened,
+    "session_patched.1": session.SessionPatched,
+    "route_changed.1": session.RouteChanged,
+    "session_reset.1": session.SessionReset,
+    "session_archived.1": session.SessionArchived,
+    "session_imported.1": session.SessionImported,
+    "message_recorded.1": session.MessageRecorded,
+    "line_imported.1": session.LineImported,
+    "run_queued.1": run.RunQueued,
+    "run_started.1": run.RunStarted,
+    "run_interrupted.1": run.RunInterrupted,
+    "run_completed.1": run.RunCompleted,
+    "run_failed.1": run.RunFailed,
+    "run_aborted.1": run.RunAborted,
+    "late_reply_dropped.1": run.LateReplyDropped,
+    "exchange_accepted.1": exchange.ExchangeAccepted,
+    "primary_ended.1": exchange.PrimaryEnded,
+    "turn_requested.1": exchange.TurnRequested,
+    "turn_replied.1": exchange.TurnReplied,
+    "loop_ended.1": exchange.LoopEnded,
+    "announce_requested.1": exchange.AnnounceRequested,
+    "announce_decided.1": exchange.AnnounceDecided,
+    "exchange_closed.1": exchange.ExchangeClosed,
+    "spawn_accepted.1": spawn.SpawnAccepted,
+    "child_ended.1": spawn.ChildEnded,
+    "result_handed.1": spawn.ResultHanded,
+    "spawn_closed.1": spawn.SpawnClosed,
+    "child_archived.1": spawn.ChildArchived,
+    "delivery_decided.1": delivery.DeliveryDecided,
+    "delivery_started.1": delivery.DeliveryStarted,
+    "delivery_done.1": delivery.DeliveryDone,
+    "delivery_failed.1": delivery.DeliveryFailed,
+    "delivery_unknown.1": delivery.DeliveryUnknown,
+    "delivery_denied.1": delivery.DeliveryDenied,
+    "access_recorded.1": access.AccessRecorded,
+    "send_refused.1": access.SendRefused,
+    "log_opened.1": system.LogOpened,
+    "config_loaded.1": system.ConfigLoaded,
+    "import_reported.1": system.ImportReported,
+}
+
+# (old topic) -> (new topic, payload of the old shape -> payload of the new shape)
+UPCASTERS: Final[Mapping[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]]] = {}
+
+_TOPIC_OF: Final[Mapping[type[Event], str]] = {cls: topic for topic, cls in TOPICS.items()}
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+
+
+def topic_of(event: Event) -> str:
+    """Return the stored name of an event."""
+    return _TOPIC_OF[type(event)]
+
+
+def encode(event: Event) -> bytes:
+    """Return the canonical JSON (RFC 8785) of an event."""
+    return _ENCODER.encode(event)
+
+
+def decode(topic: str, payload: bytes) -> Event:
+    """Return the event stored under a topic, old shapes made new.
+
+    Raises:
+        UnknownTopic: the topic is not in the registry. Nothing is imported.
+        CorruptEvent: the payload is not of the topic's shape.
+    """
+    try:
+        if topic in UPCASTERS:
+            new_topic, upcast = UPCASTERS[topic]
+            return decode(new_topic, _ENCODER.encode(upcast(msgspec.json.decode(payload))))
+        return _decoder(topic).decode(payload)
+    except UnknownTopic:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise CorruptEvent(f"topic {topic}: the payload is not of its shape: {error}") from error
+
+
+@cache
+def _decoder(topic: str) -> "msgspec.json.Decoder[Event]":
+    try:
+        return msgspec.json.Decoder(TOPICS[topic])
+    except KeyError:
+        raise UnknownTopic(topic) from None

@@ -1,0 +1,97 @@
+"""What can have happened to a run: one execution of an agent on one input. Stream `session:<key>`."""
+
+from typing import Literal
+
+from intersession_events.fact import Fact
+from intersession_events.message import Usage
+from intersession_events.session import Route
+
+Step = Literal["message", "reply", "announce"]
+FailureCode = Literal[
+    "backend", "bad_reply", "reply_too_large", "timeout", "interrupted", "target_gone", "store", "no_agent"
+]
+
+
+class RunQueued(Fact, frozen=True, kw_only=True):
+    """A run was accepted; it starts when the session is free (SEND-10).
+
+    `message_id` names the message it answers. `system_context` is what the agent is told beside it (PROV-1,
+    LOOP-3, ANN-1). `route` is where the text goes (INB-2); None delivers nothing. `timeout_ms` counts from
+    the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited, `waits`
+    whether the caller waits.
+    """
+
+    run_id: str
+    session_id: str
+    step: Step
+    message_id: str
+    system_context: str = ""
+    timeout_ms: int = 0
+    route: Route | None = None
+    caller: str | None = None
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+    exchange_id: str | None = None
+    spawn_id: str | None = None
+    turn: int | None = None
+    chain: tuple[str, ...] = ()
+    hops: int = 0
+    model: str | None = None
+    thinking: str | None = None
+
+
+class RunStarted(Fact, frozen=True, kw_only=True):
+    """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none."""
+
+    run_id: str
+    attempt: int
+    context_hash: str
+    deadline_ms: int = 0
+
+
+class RunInterrupted(Fact, frozen=True, kw_only=True):
+    """An attempt was cut off by a stop or a crash; the run will be tried again."""
+
+    run_id: str
+    attempt: int
+
+
+class RunCompleted(Fact, frozen=True, kw_only=True):
+    """The agent answered. `reply` is this run's final text; None is no text at all (SEND-5)."""
+
+    run_id: str
+    attempt: int
+    reply: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+
+
+class RunFailed(Fact, frozen=True, kw_only=True):
+    """The run ended without an answer, and why. `partial` is the text the agent had produced so far."""
+
+    run_id: str
+    attempt: int
+    code: FailureCode
+    error: str
+    partial: str | None = None
+
+
+class RunAborted(Fact, frozen=True, kw_only=True):
+    """Somebody stopped the run (GATE-5)."""
+
+    run_id: str
+    attempt: int
+    by: str
+    partial: str | None = None
+
+
+class LateReplyDropped(Fact, frozen=True, kw_only=True):
+    """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
+
+    run_id: str
+    attempt: int
+    reply: str | None = None
+
+
+RunEvent = RunQueued | RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted | LateReplyDropped

@@ -1,0 +1,135 @@
+"""What can have happened to a session: opened, patched, routed, reset, archived. Stream `session:<key>`."""
+
+from typing import Literal
+
+import msgspec
+
+from intersession_events.fact import Fact
+from intersession_events.message import Message
+
+OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
+ChatType = Literal["direct", "group", "channel"]
+ArchiveReason = Literal["deleted", "cleanup", "expired", "reset"]
+
+
+class Route(Fact, frozen=True, kw_only=True):
+    """Where a session's words go outside: a channel and an address on it."""
+
+    channel: str
+    to: str
+    account: str | None = None
+    thread: str | None = None
+
+
+class SessionOpened(Fact, frozen=True, kw_only=True):
+    """A session began to exist (KEY-9). `key` is canonical; lineage is set by the system alone.
+
+    `spawn_depth` counts the spawns above it: 0 for a session nobody spawned.
+    """
+
+    key: str
+    session_id: str
+    agent_id: str
+    opened_by: OpenedBy
+    chat_type: ChatType | None = None
+    channel: str | None = None
+    spawned_by: str | None = None
+    spawn_depth: int = 0
+    sandboxed: bool = False
+    label: str | None = None
+    display_name: str | None = None
+    model: str | None = None
+    thinking_level: str | None = None
+    verbose_level: str | None = None
+    original_key: str | None = None
+
+
+class SessionPatched(Fact, frozen=True, kw_only=True):
+    """Settings of a session changed (GATE-2, POL-2): the names are those of `sessions.patch`."""
+
+    values: dict[str, str] = msgspec.field(default_factory=dict)
+    cleared: tuple[str, ...] = ()
+    by: str | None = None
+
+
+class RouteChanged(Fact, frozen=True, kw_only=True):
+    """A person spoke from here, so the session's words go there (INB-1). Nothing else changes a route."""
+
+    route: Route
+    display_name: str | None = None
+    chat_type: ChatType | None = None
+
+
+class SessionReset(Fact, frozen=True, kw_only=True):
+    """A new generation began under the same key; the old transcript stays readable by its id."""
+
+    session_id: str
+    previous_session_id: str
+    reason: str = "reset"
+
+
+class SessionArchived(Fact, frozen=True, kw_only=True):
+    """The session left the list; its history is still readable by `session_id` (HIST-7)."""
+
+    session_id: str
+    reason: ArchiveReason
+
+
+class SessionImported(Fact, frozen=True, kw_only=True):
+    """What another system had written about this session, as the source text of a JSON object.
+
+    `fields` are those of its entry that have a meaning here; `entry` is the whole entry, verbatim.
+    """
+
+    session_id: str
+    source: str
+    entry: str
+    updated_at: int
+    model: str | None = None
+    context_tokens: int | None = None
+    total_tokens: int | None = None
+    thinking_level: str | None = None
+    verbose_level: str | None = None
+    send_policy: Literal["allow", "deny"] | None = None
+    label: str | None = None
+    display_name: str | None = None
+    channel: str | None = None
+    last_channel: str | None = None
+    last_to: str | None = None
+    route: Route | None = None
+    spawned_by: str | None = None
+    system_sent: bool = False
+    aborted_last_run: bool = False
+
+
+class MessageRecorded(Fact, frozen=True, kw_only=True):
+    """A message joined the transcript. `session_id` is the generation it belongs to.
+
+    `source` is the verbatim line of an imported transcript.
+    """
+
+    session_id: str
+    message: Message
+    source: str | None = None
+
+
+class LineImported(Fact, frozen=True, kw_only=True):
+    """A line of an imported transcript that is no message: a header, a model change, a compaction."""
+
+    session_id: str
+    kind: str
+    source: str
+    entry_id: str | None = None
+    parent_id: str | None = None
+
+
+SessionEvent = (
+    SessionOpened
+    | SessionPatched
+    | RouteChanged
+    | SessionReset
+    | SessionArchived
+    | SessionImported
+    | MessageRecorded
+    | LineImported
+)

@@ -1,0 +1,1 @@
+"""Stores: the log on the eventsourcing library's recorders."""

@@ -1,0 +1,34 @@
+"""What can have happened to the log as a whole: opened, configured, imported into. Stream `log` and `import:<id>`."""
+
+from intersession_events.fact import Fact
+
+
+class LogOpened(Fact, frozen=True, kw_only=True):
+    """A writer took the log; `epoch` fences every earlier one."""
+
+    epoch: int
+    version: str
+
+
+class ConfigLoaded(Fact, frozen=True, kw_only=True):
+    """A configuration came into force: its SHA-256 and its text, secrets left out."""
+
+    digest: str
+    config: str
+
+
+class ImportReported(Fact, frozen=True, kw_only=True):
+    """What an import found, and what it left out and why (IMP-1). `report` is the source text of a JSON object."""
+
+    import_id: str
+    source: str
+    sessions: int
+    messages: int
+    inter_session: int
+    exchanges: int
+    spawns: int
+    skipped: int
+    report: str
+
+
+SystemEvent = LogOpened | ConfigLoaded | ImportReported

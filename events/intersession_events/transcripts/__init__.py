@@ -1,0 +1,1 @@
+"""Transcripts of other systems, in and out."""
