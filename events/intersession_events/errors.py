@@ -5,11 +5,16 @@
   - LogError
     + UnknownTopic
     + CorruptEvent
+      · ForgedTopic (also an UnknownTopic)
+    + NotStorable
     + AppendConflict
     + StoreUnavailable
       · StoreLocked
       · StoreFull
+      · StoreBusy
       · ForkedStoreError
+      · WriterSuperseded
+      · NoSuchStore
     + NotALog
     + LogTooNew
   - ImportFailed
@@ -40,6 +45,14 @@ class CorruptEvent(LogError):
     """A row can't be read or does not hash to what its neighbours say."""
 
 
+class ForgedTopic(UnknownTopic, CorruptEvent):
+    """A row has an unknown topic and does not hash: not a newer version's, but changed by somebody."""
+
+
+class NotStorable(LogError, ValueError):
+    """An event can't be stored so that it could be read again: the caller's fault, and no retry helps."""
+
+
 class AppendConflict(LogError):
     """Somebody else wrote to the stream first; read it again and decide again."""
 
@@ -67,8 +80,29 @@ class StoreFull(StoreUnavailable):
     """There is no space left. Reading still works; writing works again once space is freed."""
 
 
+class StoreBusy(StoreUnavailable):
+    """Too many appends wait already. Nothing was queued; try again in a moment."""
+
+
 class ForkedStoreError(StoreUnavailable):
     """The process was forked after the store was opened; open it again in the child."""
+
+
+class WriterSuperseded(StoreUnavailable):
+    """A later writer has taken the log, so this one may not write any more (its epoch is over)."""
+
+    def __init__(self, mine: int, now: int) -> None:
+        super().__init__(f"the log is at epoch {now}, this writer's was {mine}: another one took over; open it again")
+        self.mine = mine
+        self.now = now
+
+
+class NoSuchStore(StoreUnavailable):
+    """A store's URL names a kind of store, or a file, that is not here."""
+
+    def __init__(self, url: str, hint: str) -> None:
+        super().__init__(f"no store at {url!r}: {hint}")
+        self.url = url
 
 
 class NotALog(LogError):

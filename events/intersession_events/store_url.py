@@ -1,0 +1,34 @@
+"""Where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, or what the environment says."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from intersession_events.errors import NoSuchStore
+
+DEFAULT_PATH: Final = "intersession.db"
+MEMORY: Final = ":memory:"
+VARIABLE: Final = "INTERSESSION_STORE"
+
+_SQLITE: Final = "sqlite:///"
+
+
+def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
+    """Return the path of the SQLite file that a URL (or else `$INTERSESSION_STORE`, or else nothing) names.
+
+    `sqlite:///notes.db` is relative, `sqlite:////srv/notes.db` absolute, `:memory:` and `sqlite:///:memory:` a log
+    that lives as long as its process. A bare path is a path.
+
+    Raises:
+        NoSuchStore: the URL names a store that is not here, or is no URL of a store.
+    """
+    place = url or environment.get(VARIABLE) or DEFAULT_PATH
+    if place.startswith(_SQLITE):
+        path = place.removeprefix(_SQLITE)
+        if path:
+            return path
+        raise NoSuchStore(place, "a file is missing, as in sqlite:///intersession.db")
+    if place.startswith(("postgresql:", "postgres:")):
+        raise NoSuchStore(place, "PostgreSQL comes with another store; this version has SQLite alone")
+    if "://" in place or place.startswith("sqlite:"):
+        raise NoSuchStore(place, "write sqlite:///relative.db, sqlite:////absolute.db or :memory:")
+    return place
