@@ -1,0 +1,65 @@
+"""What can go wrong in the session system, as a caller sees it.
+
+* IntersessionError (intersession_events)
+  - ConfigError
+  - UnknownAgent
+  - ToolRefused
+
+Errors of one part only live beside it, below the same base.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from intersession_actors.codes import RefusalCode, RefusalStatus, status_of
+from intersession_events.errors import IntersessionError
+
+
+class ConfigProblem(NamedTuple):
+    """One thing that is wrong with a configuration: where, and what to do. `path` is "" for the whole file."""
+
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}" if self.path else self.what
+
+
+class ConfigError(IntersessionError, ValueError):
+    """A configuration was refused; nothing of it came into force. `problems` are all that were found (CFG-1)."""
+
+    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+    @property
+    def path(self) -> str:
+        """Where the first problem is, for example `tools.sessions.visibility`."""
+        return self.problems[0].path if self.problems else ""
+
+
+class UnknownAgent(IntersessionError, LookupError):
+    """Nobody configured or registered an agent of this id. `known` are those there are."""
+
+    def __init__(self, agent_id: str, known: Sequence[str]) -> None:
+        super().__init__(f"unknown agent {agent_id!r}; there are: {', '.join(known) or 'none'}")
+        self.agent_id = agent_id
+        self.known = tuple(known)
+
+
+class ToolRefused(IntersessionError):
+    """A tool call was refused and left nothing behind. Doors answer with `as_result()`; it is not a bug."""
+
+    def __init__(self, code: RefusalCode, error: str) -> None:
+        super().__init__(error)
+        self.code: RefusalCode = code
+        self.error = error
+
+    @property
+    def status(self) -> RefusalStatus:
+        """Whether it is an `error` or a door that a setting keeps closed (`forbidden`)."""
+        return status_of(self.code)
+
+    def as_result(self) -> dict[str, str]:
+        """Return the answer that the tool gives."""
+        return {"status": self.status, "code": self.code, "error": self.error}
