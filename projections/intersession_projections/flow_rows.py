@@ -1,0 +1,273 @@
+"""Rows of exchanges, spawns and deliveries, and how each event changes them. Pure."""
+
+from typing import Literal
+
+import msgspec
+
+from intersession_events.delivery import (
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+    Purpose,
+)
+from intersession_events.exchange import (
+    AnnounceDecided,
+    AnnounceRequested,
+    CloseReason,
+    ExchangeAccepted,
+    ExchangeClosed,
+    LoopEnd,
+    LoopEnded,
+    PrimaryEnded,
+    RunStatus,
+    TurnReplied,
+    TurnRequested,
+)
+from intersession_events.recorded import Recorded
+from intersession_events.spawn import (
+    ChildArchived,
+    ChildEnded,
+    ResultHanded,
+    SpawnAccepted,
+    SpawnClose,
+    SpawnClosed,
+)
+
+DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
+
+
+class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where an exchange stands, without its words. `turns` counts what was replied, `awaits` is the run it waits for.
+
+    `accepted` and `position` are the positions of its first and its last event, times in ms.
+    """
+
+    exchange_id: str
+    run_id: str
+    target: str
+    accepted: int
+    accepted_ms: int
+    position: int
+    requester: str | None = None
+    caller: str = "operator"
+    turns: int = 0
+    max_turns: int = 0
+    loop: bool = True
+    awaits: str | None = None
+    primary_status: RunStatus | None = None
+    end_reason: LoopEnd | None = None
+    limit: str | None = None
+    delivery_id: str | None = None
+    close_reason: CloseReason | None = None
+    closed_ms: int | None = None
+    root: str | None = None
+    hops: int = 1
+    inferred: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something of it is still to come."""
+        return self.close_reason is None
+
+
+class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a spawn stands, without its words. Times in ms; `status` is that of the child's task run."""
+
+    spawn_id: str
+    run_id: str
+    child: str
+    child_session_id: str
+    agent_id: str
+    accepted: int
+    accepted_ms: int
+    position: int
+    requester: str | None = None
+    caller: str = "operator"
+    label: str | None = None
+    mode: Literal["run", "session"] = "run"
+    cleanup: Literal["delete", "keep"] = "keep"
+    archive_after_ms: int = 0
+    depth: int = 1
+    awaits: str | None = None
+    status: RunStatus | None = None
+    ended_ms: int | None = None
+    delivery_id: str | None = None
+    close_reason: SpawnClose | None = None
+    closed_ms: int | None = None
+    archived: Literal["cleanup", "expired"] | None = None
+    root: str | None = None
+    inferred: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its announce is still to become final."""
+        return self.close_reason is None
+
+    @property
+    def archive_due_ms(self) -> int | None:
+        """When the child is to be archived (SPAWN-11); None: never, not yet known, or done."""
+        if self.archived is not None or self.mode == "session":
+            return None
+        if self.cleanup == "delete":
+            return self.closed_ms
+        if self.ended_ms is None or self.archive_after_ms <= 0:
+            return None
+        return self.ended_ms + self.archive_after_ms
+
+
+class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again."""
+
+    delivery_id: str
+    session_key: str
+    channel: str
+    purpose: Purpose
+    accepted: int
+    position: int
+    state: DeliveryState = "decided"
+    attempt: int = 0
+    retry_at_ms: int | None = None
+    run_id: str | None = None
+    owner: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its outcome is still to come."""
+        return self.state in {"decided", "started", "retrying"}
+
+
+Summary = ExchangeSummary | SpawnSummary | DeliverySummary
+
+
+def accept_flow(recorded: Recorded) -> Summary | None:
+    """Return the first row of a flow, from the event that begins one."""
+    event = recorded.event
+    match event:
+        case ExchangeAccepted():
+            return _exchange(recorded, event)
+        case SpawnAccepted():
+            return _spawn(recorded, event)
+        case DeliveryDecided():
+            return DeliverySummary(
+                delivery_id=event.delivery_id,
+                session_key=event.session_key,
+                channel=event.route.channel,
+                purpose=event.purpose,
+                accepted=recorded.position,
+                position=recorded.position,
+                run_id=event.run_id,
+                owner=event.owner,
+            )
+        case _:
+            return None
+
+
+def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary:
+    """Return where an exchange stands after an event of its stream."""
+    replace = msgspec.structs.replace
+    row = replace(row, position=recorded.position)
+    event = recorded.event
+    match event:
+        case PrimaryEnded():
+            return replace(row, primary_status=event.status, awaits=None)
+        case TurnRequested() | AnnounceRequested():
+            return replace(row, awaits=event.run_id)
+        case TurnReplied():
+            return replace(row, turns=event.turn, awaits=None)
+        case LoopEnded():
+            return replace(row, turns=event.turns, end_reason=event.reason, limit=event.limit)
+        case AnnounceDecided():
+            return replace(row, delivery_id=event.delivery_id, awaits=None)
+        case ExchangeClosed():
+            return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
+        case _:
+            return row
+
+
+def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
+    """Return where a spawn stands after an event of its stream."""
+    replace = msgspec.structs.replace
+    row = replace(row, position=recorded.position)
+    event = recorded.event
+    match event:
+        case ChildEnded():
+            ended = recorded.time if event.ended_ms is None else event.ended_ms
+            return replace(row, status=event.status, ended_ms=ended, awaits=None)
+        case AnnounceRequested():
+            return replace(row, awaits=event.run_id)
+        case AnnounceDecided():
+            return replace(row, delivery_id=event.delivery_id, awaits=None)
+        case ResultHanded():
+            return replace(row, awaits=event.run_id)
+        case SpawnClosed():
+            return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
+        case ChildArchived():
+            return replace(row, archived=event.reason)
+        case _:
+            return row
+
+
+def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary:
+    """Return where a delivery stands after an event of its stream."""
+    replace = msgspec.structs.replace
+    row = replace(row, position=recorded.position)
+    event = recorded.event
+    match event:
+        case DeliveryStarted():
+            return replace(row, state="started", attempt=event.attempt, retry_at_ms=None)
+        case DeliveryDone():
+            return replace(row, state="done", attempt=event.attempt, retry_at_ms=None)
+        case DeliveryFailed():
+            state: DeliveryState = "failed" if event.retry_at_ms is None else "retrying"
+            return replace(row, state=state, attempt=event.attempt, retry_at_ms=event.retry_at_ms)
+        case DeliveryUnknown():
+            return replace(row, state="unknown", attempt=event.attempt, retry_at_ms=None)
+        case DeliveryDenied():
+            return replace(row, state="denied", retry_at_ms=None)
+        case _:
+            return row
+
+
+def _exchange(recorded: Recorded, event: ExchangeAccepted) -> ExchangeSummary:
+    return ExchangeSummary(
+        exchange_id=event.exchange_id,
+        run_id=event.run_id,
+        target=event.target,
+        accepted=recorded.position,
+        accepted_ms=recorded.time,
+        position=recorded.position,
+        requester=event.requester,
+        caller=event.caller,
+        max_turns=event.settings.max_turns,
+        loop=event.loop,
+        awaits=event.run_id,
+        root=recorded.correlation,
+        hops=event.hops,
+        inferred=event.inferred,
+    )
+
+
+def _spawn(recorded: Recorded, event: SpawnAccepted) -> SpawnSummary:
+    return SpawnSummary(
+        spawn_id=event.spawn_id,
+        run_id=event.run_id,
+        child=event.child,
+        child_session_id=event.child_session_id,
+        agent_id=event.agent_id,
+        accepted=recorded.position,
+        accepted_ms=recorded.time,
+        position=recorded.position,
+        requester=event.requester,
+        caller=event.caller,
+        label=event.label,
+        mode=event.mode,
+        cleanup=event.cleanup,
+        archive_after_ms=event.archive_after_ms,
+        depth=event.depth,
+        awaits=event.run_id,
+        root=recorded.correlation,
+        inferred=event.inferred,
+    )

@@ -1,0 +1,207 @@
+"""Exchanges, spawns and deliveries: where each stands, which are open, which children wait to be archived."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from intersession_events.exchange import AnnounceRequested, ExchangeAccepted, TurnRequested
+from intersession_events.log import Log, Sql
+from intersession_events.recorded import Recorded
+from intersession_events.spawn import ResultHanded, SpawnAccepted
+from intersession_projections.flow_rows import (
+    DeliverySummary,
+    ExchangeSummary,
+    SpawnSummary,
+    Summary,
+    accept_flow,
+    evolve_delivery,
+    evolve_exchange,
+    evolve_spawn,
+)
+from intersession_projections.rows import from_text, to_text
+
+T = TypeVar("T")
+
+_EXCHANGE: Final = "exchange:"
+_SPAWN: Final = "spawn:"
+_DELIVERY: Final = "delivery:"
+
+
+class PendingArchive(NamedTuple):
+    """A child that is to be archived at a time (ms)."""
+
+    spawn_id: str
+    child: str
+    due_ms: int
+
+
+class OpenFlowsView:
+    """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
+
+    name = "open_flows"
+    shape = 1
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS flows (stream TEXT PRIMARY KEY, kind TEXT NOT NULL, is_open INTEGER NOT NULL, "
+            "accepted BIGINT NOT NULL, session_key TEXT, child TEXT, owner TEXT, working INTEGER NOT NULL, "
+            "archive_due BIGINT, row TEXT NOT NULL)"
+        )
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_open ON flows (kind, is_open, accepted)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_accepted ON flows (kind, accepted)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_session ON flows (session_key, kind)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_child ON flows (child)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_owner ON flows (owner)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_archive_due ON flows (archive_due)")
+        sql.execute("CREATE TABLE IF NOT EXISTS flow_runs (run_id TEXT PRIMARY KEY, stream TEXT NOT NULL)")
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables."""
+        for table in ("flows", "flow_runs"):
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, recorded: Recorded) -> None:
+        """Take one event in."""
+        stream = recorded.stream
+        if not stream.startswith((_EXCHANGE, _SPAWN, _DELIVERY)):
+            return
+        after = accept_flow(recorded) or _evolved(sql, recorded)
+        if after is not None:
+            _store(sql, stream, after)
+        match recorded.event:
+            case (
+                ExchangeAccepted(run_id=run_id)
+                | TurnRequested(run_id=run_id)
+                | AnnounceRequested(run_id=run_id)
+                | SpawnAccepted(run_id=run_id)
+                | ResultHanded(run_id=run_id)
+            ):
+                sql.execute(
+                    "INSERT INTO flow_runs (run_id, stream) VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
+                    (run_id, stream),
+                )
+            case _:
+                pass
+
+
+class Flows:
+    """Queries on exchanges, spawns and deliveries. Streams are given in the order they were accepted."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def open_exchanges(self) -> list[str]:
+        """Return the streams of the exchanges that are not closed."""
+        return self._open("exchange")
+
+    def open_spawns(self) -> list[str]:
+        """Return the streams of the spawns whose announce is not final."""
+        return self._open("spawn")
+
+    def open_deliveries(self) -> list[str]:
+        """Return the streams of the deliveries without an outcome."""
+        return self._open("delivery")
+
+    def exchange(self, exchange_id: str) -> ExchangeSummary | None:
+        """Return where an exchange stands."""
+        found = self._select(ExchangeSummary, "stream = ?", (f"{_EXCHANGE}{exchange_id}",))
+        return found[0] if found else None
+
+    def spawn(self, spawn_id: str) -> SpawnSummary | None:
+        """Return where a spawn stands."""
+        found = self._select(SpawnSummary, "stream = ?", (f"{_SPAWN}{spawn_id}",))
+        return found[0] if found else None
+
+    def delivery(self, delivery_id: str) -> DeliverySummary | None:
+        """Return where a delivery stands."""
+        found = self._select(DeliverySummary, "stream = ?", (f"{_DELIVERY}{delivery_id}",))
+        return found[0] if found else None
+
+    def exchanges(self, limit: int = 50) -> list[ExchangeSummary]:
+        """Return the exchanges accepted last, newest first."""
+        return self._select(ExchangeSummary, "kind = 'exchange' ORDER BY accepted DESC LIMIT ?", (limit,))
+
+    def spawns(self, limit: int = 50) -> list[SpawnSummary]:
+        """Return the spawns accepted last, newest first."""
+        return self._select(SpawnSummary, "kind = 'spawn' ORDER BY accepted DESC LIMIT ?", (limit,))
+
+    def spawns_of(self, requester: str) -> list[SpawnSummary]:
+        """Return all spawns of a session, oldest first."""
+        return self._select(
+            SpawnSummary, "session_key = ? AND kind = 'spawn' ORDER BY accepted", (requester,)
+        )
+
+    def spawn_of_child(self, child: str) -> SpawnSummary | None:
+        """Return the spawn a child session came from."""
+        found = self._select(SpawnSummary, "child = ? ORDER BY accepted DESC LIMIT 1", (child,))
+        return found[0] if found else None
+
+    def deliveries_of(self, owner: str) -> list[DeliverySummary]:
+        """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
+        return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (owner,))
+
+    def flow_of_run(self, run_id: str) -> str | None:
+        """Return the stream of the exchange or spawn that a run belongs to."""
+        rows = self._log.query("SELECT stream FROM flow_runs WHERE run_id = ?", (run_id,))
+        return rows[0][0] if rows else None
+
+    def exchange_of_run(self, run_id: str) -> str | None:
+        """Return the id of the exchange that a run belongs to: its first, a turn or the announce."""
+        stream = self.flow_of_run(run_id)
+        return stream.removeprefix(_EXCHANGE) if stream is not None and stream.startswith(_EXCHANGE) else None
+
+    def running_children(self, requester: str) -> int:
+        """Return how many sub-agents of a session have not ended their task (SPAWN-3)."""
+        rows = self._log.query(
+            "SELECT COUNT(*) FROM flows WHERE session_key = ? AND kind = 'spawn' AND working = 1",
+            (requester,),
+        )
+        return int(rows[0][0])
+
+    def pending_archives(self) -> list[PendingArchive]:
+        """Return the children with a time to be archived at that are not archived yet, soonest first (SPAWN-11)."""
+        rows = self._log.query(
+            "SELECT row FROM flows WHERE archive_due IS NOT NULL ORDER BY archive_due, accepted"
+        )
+        found = [from_text(row, SpawnSummary) for (row,) in rows]
+        return [PendingArchive(row.spawn_id, row.child, row.archive_due_ms or 0) for row in found]
+
+    def _open(self, kind: str) -> list[str]:
+        rows = self._log.query(
+            "SELECT stream FROM flows WHERE kind = ? AND is_open = 1 ORDER BY accepted", (kind,)
+        )
+        return [stream for (stream,) in rows]
+
+    def _select(self, kind: type[T], condition: str, parameters: Sequence[Any]) -> list[T]:
+        rows = self._log.query(f"SELECT row FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
+        return [from_text(row, kind) for (row,) in rows]
+
+
+def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
+    found = sql.execute("SELECT kind, row FROM flows WHERE stream = ?", (recorded.stream,)).fetchone()
+    match found:
+        case ("exchange", row):
+            return evolve_exchange(from_text(row, ExchangeSummary), recorded)
+        case ("spawn", row):
+            return evolve_spawn(from_text(row, SpawnSummary), recorded)
+        case ("delivery", row):
+            return evolve_delivery(from_text(row, DeliverySummary), recorded)
+        case _:
+            return None
+
+
+def _store(sql: Sql, stream: str, row: Summary) -> None:
+    searched: tuple[str, str | None, str | None, str | None, int, int | None]
+    match row:
+        case ExchangeSummary():
+            searched = ("exchange", row.requester, None, None, 0, None)
+        case SpawnSummary():
+            searched = ("spawn", row.requester, row.child, None, int(row.status is None), row.archive_due_ms)
+        case DeliverySummary():
+            searched = ("delivery", row.session_key, None, row.owner, 0, None)
+    sql.execute(
+        "INSERT INTO flows (stream, is_open, accepted, row, kind, session_key, child, owner, working, archive_due) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET is_open = excluded.is_open, "
+        "row = excluded.row, working = excluded.working, archive_due = excluded.archive_due",
+        (stream, int(row.is_open), row.accepted, to_text(row), *searched),
+    )

@@ -1,0 +1,291 @@
+"""What became of each run, from its acceptance to its end, and which key it was asked for with (GATE-3, SEND-11)."""
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_events.exchange import ExchangeAccepted
+from intersession_events.log import Log, Sql
+from intersession_events.message import Usage
+from intersession_events.recorded import Recorded
+from intersession_events.run import (
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    Step,
+)
+from intersession_events.spawn import SpawnAccepted
+from intersession_projections.open_flows import Flows
+from intersession_projections.rows import from_text, to_text
+from intersession_projections.session_row import tokens_of
+
+RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
+
+_STREAM: Final = "session:"
+
+
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run as far as it got. Times in ms; `started_ms` is the start of attempt `attempt`.
+
+    `reply` is the run's own final text and None is no text; for a run that failed or was aborted it is what the
+    agent had said until then. `status` "timeout" is a failure with the code `timeout`. `position` is that of the last
+    event of the run, `root` the chain's root (the event's correlation id).
+    """
+
+    run_id: str
+    session_key: str
+    session_id: str
+    step: Step
+    message_id: str
+    status: RunStatus
+    queued_ms: int
+    position: int
+    attempt: int = 0
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    code: str | None = None
+    error: str | None = None
+    reply: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    caller: str | None = None
+    exchange_id: str | None = None
+    spawn_id: str | None = None
+    turn: int | None = None
+    chain: tuple[str, ...] = ()
+    hops: int = 0
+    timeout_ms: int = 0
+    root: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.status not in {"queued", "running"}
+
+
+class KeyUse(NamedTuple):
+    """The run an idempotency key stands for, and the digest of the request it came with."""
+
+    run_id: str
+    digest: str | None
+
+
+class ChainTotals(NamedTuple):
+    """What a causal chain has cost so far (LOOP-5)."""
+
+    runs: int
+    tokens: int
+    cost_micros: int
+
+
+class RunOutcomesView:
+    """Keeps a row per run, without its words (the log has them), and the idempotency keys."""
+
+    name = "run_outcomes"
+    shape = 1
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS run_outcomes (run_id TEXT PRIMARY KEY, session_key TEXT NOT NULL, "
+            "ended INTEGER NOT NULL, accepted BIGINT NOT NULL, position BIGINT NOT NULL, root TEXT, "
+            "tokens BIGINT NOT NULL, cost_micros BIGINT NOT NULL, row TEXT NOT NULL)"
+        )
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_open ON run_outcomes (ended, accepted)")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_accepted ON run_outcomes (accepted)")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_session ON run_outcomes (session_key, accepted)")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_root ON run_outcomes (root)")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS run_keys (key TEXT NOT NULL, caller TEXT NOT NULL, run_id TEXT NOT NULL, "
+            "position BIGINT NOT NULL, digest TEXT, PRIMARY KEY (key, caller, run_id))"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables."""
+        for table in ("run_outcomes", "run_keys"):
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, recorded: Recorded) -> None:
+        """Take one event in."""
+        event = recorded.event
+        match event:
+            case RunQueued():
+                _insert(sql, recorded, event)
+                _keep_key(sql, recorded, event, event.caller)
+            case ExchangeAccepted() | SpawnAccepted():
+                _keep_key(sql, recorded, event, event.caller)
+            case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
+                _advance(sql, recorded, event)
+            case _:
+                pass
+
+
+class Runs:
+    """Queries on runs: by id, by the caller's own key, all that are open, the latest."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def get(self, run_id: str) -> RunOutcome | None:
+        """Return what became of a run; None for an unknown one."""
+        found = self._select("WHERE run_id = ?", (run_id,))
+        return found[0] if found else None
+
+    def by_idempotency_key(self, caller: str, key: str) -> KeyUse | None:
+        """Return the run this caller's key stands for; the first it was used for, for ever (SEND-11)."""
+        rows = self._log.query(
+            "SELECT run_id, digest FROM run_keys WHERE key = ? AND caller = ? ORDER BY position, run_id LIMIT 1",
+            (to_text(key), caller),
+        )
+        return KeyUse(*rows[0]) if rows else None
+
+    def by_any_key(self, key: str, caller: str | None = None) -> str | None:
+        """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by anybody."""
+        rows = self._log.query(
+            "SELECT run_id, caller FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
+        )
+        return next((run_id for run_id, used_by in rows if caller is None or used_by == caller), None)
+
+    def open_runs(self) -> list[RunOutcome]:
+        """Return all runs that have not ended, in the order they were accepted."""
+        return self._select("WHERE ended = 0 ORDER BY accepted")
+
+    def recent(self, limit: int) -> list[RunOutcome]:
+        """Return the runs accepted last, newest first."""
+        return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
+
+    def of_session(self, key: str, limit: int = 50) -> list[RunOutcome]:
+        """Return the runs of a session that were accepted last, newest first."""
+        return self._select("WHERE session_key = ? ORDER BY accepted DESC LIMIT ?", (key, limit))
+
+    def running_children(self, requester: str) -> int:
+        """Return how many sub-agents of a session have not ended their task (SPAWN-3)."""
+        return Flows(self._log).running_children(requester)
+
+    def chain_totals(self, root: str) -> ChainTotals:
+        """Return how many runs a causal chain has had, and what they cost; `root` is its correlation id."""
+        rows = self._log.query(
+            "SELECT COUNT(*), COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_micros), 0) FROM run_outcomes WHERE root = ?",
+            (root,),
+        )
+        return ChainTotals(*(int(value) for value in rows[0]))
+
+    def _select(self, condition: str, parameters: Sequence[Any] = ()) -> list[RunOutcome]:
+        rows = self._log.query(f"SELECT row FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
+        return [self._with_words(from_text(row, RunOutcome)) for (row,) in rows]
+
+    def _with_words(self, outcome: RunOutcome) -> RunOutcome:
+        """Add what was said or went wrong, from the event that ended the run: text is stored once."""
+        if not outcome.ended:
+            return outcome
+        for recorded in self._log.all(after=outcome.position - 1, to=outcome.position):
+            match recorded.event:
+                case RunCompleted() as event:
+                    return msgspec.structs.replace(outcome, reply=event.reply)
+                case RunFailed() as event:
+                    return msgspec.structs.replace(outcome, error=event.error, reply=event.partial)
+                case RunAborted() as event:
+                    return msgspec.structs.replace(
+                        outcome, error=f"aborted by {event.by}", reply=event.partial
+                    )
+                case _:
+                    pass
+        return outcome
+
+
+def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
+    outcome = RunOutcome(
+        run_id=event.run_id,
+        session_key=recorded.stream.removeprefix(_STREAM),
+        session_id=event.session_id,
+        step=event.step,
+        message_id=event.message_id,
+        status="queued",
+        queued_ms=recorded.time,
+        position=recorded.position,
+        caller=event.caller,
+        exchange_id=event.exchange_id,
+        spawn_id=event.spawn_id,
+        turn=event.turn,
+        chain=event.chain,
+        hops=event.hops,
+        model=event.model,
+        timeout_ms=event.timeout_ms,
+        root=recorded.correlation,
+    )
+    sql.execute(
+        "INSERT INTO run_outcomes (run_id, session_key, ended, accepted, position, root, tokens, cost_micros, row) "
+        "VALUES (?, ?, 0, ?, ?, ?, 0, 0, ?) ON CONFLICT (run_id) DO NOTHING",
+        (
+            outcome.run_id,
+            outcome.session_key,
+            recorded.position,
+            recorded.position,
+            outcome.root,
+            to_text(outcome),
+        ),
+    )
+
+
+def _keep_key(
+    sql: Sql, recorded: Recorded, event: RunQueued | ExchangeAccepted | SpawnAccepted, caller: str | None
+) -> None:
+    if event.idempotency_key is None:
+        return
+    sql.execute(
+        "INSERT INTO run_keys (key, caller, run_id, position, digest) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (key, caller, run_id) DO UPDATE SET digest = COALESCE(run_keys.digest, excluded.digest)",
+        (
+            to_text(event.idempotency_key),
+            caller or "operator",
+            event.run_id,
+            recorded.position,
+            event.request_digest,
+        ),
+    )
+
+
+def _advance(
+    sql: Sql, recorded: Recorded, event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted
+) -> None:
+    found = sql.execute("SELECT row FROM run_outcomes WHERE run_id = ?", (event.run_id,)).fetchone()
+    if found is None:
+        return
+    before = from_text(found[0], RunOutcome)
+    if before.ended:
+        return
+    after = _after(before, recorded, event)
+    tokens, cost = (
+        (tokens_of(after.usage), after.usage.cost_micros or 0) if after.usage is not None else (0, 0)
+    )
+    sql.execute(
+        "UPDATE run_outcomes SET ended = ?, position = ?, tokens = ?, cost_micros = ?, row = ? WHERE run_id = ?",
+        (int(after.ended), after.position, tokens, cost, to_text(after), after.run_id),
+    )
+
+
+def _after(
+    before: RunOutcome,
+    recorded: Recorded,
+    event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted,
+) -> RunOutcome:
+    replace = msgspec.structs.replace
+    row = replace(before, position=recorded.position, attempt=event.attempt)
+    match event:
+        case RunStarted():
+            return replace(row, status="running", started_ms=recorded.time)
+        case RunInterrupted():
+            return replace(row, status="queued")
+        case RunCompleted():
+            return replace(
+                row, status="ok", ended_ms=recorded.time, usage=event.usage, model=event.model or row.model
+            )
+        case RunFailed():
+            status: RunStatus = "timeout" if event.code == "timeout" else "error"
+            return replace(row, status=status, ended_ms=recorded.time, code=event.code)
+        case RunAborted():
+            return replace(row, status="aborted", ended_ms=recorded.time)

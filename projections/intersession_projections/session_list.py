@@ -1,0 +1,273 @@
+"""The session list: a row per session as it is now, and each row as it was at any position (LIST, KEY-5)."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from intersession_events.log import Log, Sql
+from intersession_events.recorded import Recorded
+from intersession_events.session import MessageRecorded, SessionImported, SessionOpened, SessionReset
+from intersession_projections.rows import from_text, to_text
+from intersession_projections.session_row import SessionRow, evolve_row
+
+_STREAM: Final = "session:"
+_CHUNK: Final = 100
+
+
+class SessionListView:
+    """Keeps three tables: rows now, row versions by position, and the generations of each key.
+
+    A version holds from its position up to the next one of the same key, so its end is not stored.
+    """
+
+    name = "session_list"
+    shape = 1
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_list (session_key TEXT PRIMARY KEY, session_id TEXT NOT NULL, "
+            "agent_id TEXT NOT NULL, label TEXT, spawned_by TEXT, archived INTEGER NOT NULL, "
+            "updated_at BIGINT NOT NULL, opened BIGINT NOT NULL, position BIGINT NOT NULL, row TEXT NOT NULL)"
+        )
+        sql.execute("CREATE INDEX IF NOT EXISTS session_list_label ON session_list (label)")
+        sql.execute("CREATE INDEX IF NOT EXISTS session_list_spawned_by ON session_list (spawned_by)")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_versions (session_key TEXT NOT NULL, position BIGINT NOT NULL, "
+            "agent_id TEXT NOT NULL, archived INTEGER NOT NULL, updated_at BIGINT NOT NULL, row TEXT NOT NULL, "
+            "PRIMARY KEY (session_key, position))"
+        )
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_generations (session_id TEXT NOT NULL, session_key TEXT NOT NULL, "
+            "position BIGINT NOT NULL, from_version BIGINT NOT NULL, to_version BIGINT, "
+            "PRIMARY KEY (session_id, session_key))"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables."""
+        for table in ("session_list", "session_versions", "session_generations"):
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, recorded: Recorded) -> None:
+        """Take one event in: a session's own events change its row, all others nothing."""
+        if not recorded.stream.startswith(_STREAM):
+            return
+        key = recorded.stream.removeprefix(_STREAM)
+        found = sql.execute("SELECT row, opened FROM session_list WHERE session_key = ?", (key,)).fetchone()
+        before = None if found is None else from_text(found[0], SessionRow)
+        after = evolve_row(before, key, recorded)
+        if after is None:
+            return
+        _keep_generations(sql, before, after, recorded)
+        if after is before:
+            return
+        opened = recorded.position if found is None else found[1]
+        label = None if after.label is None else to_text(after.label)
+        archived = int(after.archived is not None)
+        row = to_text(after)
+        sql.execute(
+            "INSERT INTO session_list (session_key, session_id, agent_id, label, spawned_by, archived, updated_at, "
+            "opened, position, row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
+            "session_id = excluded.session_id, agent_id = excluded.agent_id, label = excluded.label, "
+            "spawned_by = excluded.spawned_by, archived = excluded.archived, updated_at = excluded.updated_at, "
+            "position = excluded.position, row = excluded.row",
+            (
+                key,
+                after.session_id,
+                after.agent_id,
+                label,
+                after.spawned_by,
+                archived,
+                after.updated_at,
+                opened,
+                after.position,
+                row,
+            ),
+        )
+        sql.execute(
+            "INSERT INTO session_versions (session_key, position, agent_id, archived, updated_at, row) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (key, after.position, after.agent_id, archived, after.updated_at, row),
+        )
+
+
+class Generation(NamedTuple):
+    """Which session an id belongs to, and whether it is the one the key means now (KEY-5).
+
+    `current` is False for a generation before a reset and for an archived session: those can be read, not
+    addressed.
+    """
+
+    key: str
+    current: bool
+
+
+class Span(NamedTuple):
+    """Where in its stream the messages of a generation lie: from a version on, up to one (None: the end)."""
+
+    from_version: int
+    to_version: int | None
+
+
+class Sessions:
+    """Queries on the session list. `as_of` is a position; None is now."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def get(self, key: str, as_of: int | None = None) -> SessionRow | None:
+        """Return the row of a key, archived ones too; None where there was no such session."""
+        if as_of is None:
+            rows = self._log.query("SELECT row FROM session_list WHERE session_key = ?", (key,))
+        else:
+            rows = self._log.query(
+                "SELECT row FROM session_versions WHERE session_key = ? AND position <= ? "
+                "ORDER BY position DESC LIMIT 1",
+                (key, as_of),
+            )
+        return from_text(rows[0][0], SessionRow) if rows else None
+
+    def by_session_id(self, session_id: str, as_of: int | None = None) -> Generation | None:
+        """Return the key a session id belongs or belonged to (KEY-5)."""
+        until = self._log.head() if as_of is None else as_of
+        rows = self._log.query(
+            "SELECT session_key FROM session_generations WHERE session_id = ? AND position <= ? "
+            "ORDER BY position DESC, session_key",
+            (session_id, until),
+        )
+        found = [Generation(key, self._is_current(key, session_id, as_of)) for (key,) in rows]
+        return next((generation for generation in found if generation.current), found[0] if found else None)
+
+    def span(self, key: str, session_id: str) -> Span | None:
+        """Return where in the key's stream the messages of a generation lie."""
+        rows = self._log.query(
+            "SELECT from_version, to_version FROM session_generations WHERE session_id = ? AND session_key = ?",
+            (session_id, key),
+        )
+        return Span(*rows[0]) if rows else None
+
+    def by_label(self, label: str, agent_id: str | None = None) -> list[SessionRow]:
+        """Return the rows that have exactly this label, by key; archived ones are left out."""
+        rows = self._log.query(
+            "SELECT row FROM session_list WHERE label = ? AND archived = 0 ORDER BY session_key",
+            (to_text(label),),
+        )
+        found = [from_text(row, SessionRow) for (row,) in rows]
+        return [row for row in found if agent_id is None or row.agent_id == agent_id]
+
+    def iterate(
+        self,
+        as_of: int | None = None,
+        *,
+        agent_id: str | None = None,
+        keys: Collection[str] | None = None,
+        updated_since: int = 0,
+    ) -> Iterator[SessionRow]:
+        """Yield the rows that are not archived, last updated first, ties by key (LIST-3).
+
+        All belong to one position, whatever is written meanwhile: the order is settled at the first row, the
+        rows themselves are read as they are asked for. `keys` keeps those alone; `updated_since` is in ms.
+        """
+        places = self._places(self._log.head() if as_of is None else as_of)
+        chosen = [
+            (updated_at, key, position)
+            for key, position, row_agent, updated_at in places
+            if (agent_id is None or row_agent == agent_id)
+            and (keys is None or key in keys)
+            and updated_at >= updated_since
+        ]
+        # Sorted here and not by the store: PostgreSQL's collation is not the order of code points.
+        chosen.sort(key=lambda place: (-place[0], place[1]))
+        for start in range(0, len(chosen), _CHUNK):
+            chunk = [(key, position) for _, key, position in chosen[start : start + _CHUNK]]
+            rows = self._versions(chunk)
+            yield from (from_text(rows[key], SessionRow) for key, _ in chunk)
+
+    def children(self, key: str) -> list[str]:
+        """Return the keys of the sessions that this one spawned, archived ones too, oldest first."""
+        rows = self._log.query(
+            "SELECT session_key FROM session_list WHERE spawned_by = ? ORDER BY opened, session_key", (key,)
+        )
+        return [child for (child,) in rows]
+
+    def descendants(self, key: str, as_of: int | None = None) -> set[str]:
+        """Return the keys of all it spawned, directly or not, archived ones too (VIS-2)."""
+        until = self._log.head() if as_of is None else as_of
+        rows = self._log.query(
+            "WITH RECURSIVE tree (child) AS ("
+            "SELECT session_key FROM session_list WHERE spawned_by = ? AND opened <= ? UNION "
+            "SELECT s.session_key FROM session_list s JOIN tree t ON s.spawned_by = t.child WHERE s.opened <= ?) "
+            "SELECT child FROM tree",
+            (key, until, until),
+        )
+        return {child for (child,) in rows} - {key}
+
+    def ancestors(self, key: str) -> list[str]:
+        """Return the keys of those that spawned it, the nearest first."""
+        found: list[str] = []
+        row = self.get(key)
+        while row is not None and row.spawned_by is not None and row.spawned_by not in {key, *found}:
+            found.append(row.spawned_by)
+            row = self.get(row.spawned_by)
+        return found
+
+    def _is_current(self, key: str, session_id: str, as_of: int | None) -> bool:
+        row = self.get(key, as_of)
+        return row is not None and row.session_id == session_id and row.archived is None
+
+    def _places(self, as_of: int) -> Sequence[tuple[str, int, str, int]]:
+        """Return (key, position of the version, agent, updated at) of each row that stands at a position."""
+        now: list[tuple[str, int, str, int]] = self._log.query(
+            "SELECT session_key, position, agent_id, updated_at FROM session_list WHERE archived = 0"
+        )
+        newest = self._log.query("SELECT COALESCE(MAX(position), 0) FROM session_list")
+        if newest[0][0] <= as_of:
+            return now
+        then: list[tuple[str, int, str, int]] = self._log.query(
+            "SELECT v.session_key, v.position, v.agent_id, v.updated_at FROM session_list s "
+            "JOIN session_versions v ON v.session_key = s.session_key AND v.position = "
+            "(SELECT MAX(w.position) FROM session_versions w WHERE w.session_key = s.session_key "
+            "AND w.position <= ?) WHERE v.archived = 0",
+            (as_of,),
+        )
+        return then
+
+    def _versions(self, places: Sequence[tuple[str, int]]) -> dict[str, str]:
+        condition = " OR ".join(["(session_key = ? AND position = ?)"] * len(places))
+        parameters = [value for place in places for value in place]
+        rows = self._log.query(
+            f"SELECT session_key, row FROM session_versions WHERE {condition}",  # noqa: S608 - only question marks
+            parameters,
+        )
+        return dict(rows)
+
+
+def _keep_generations(sql: Sql, before: SessionRow | None, after: SessionRow, recorded: Recorded) -> None:
+    """Remember each session id a key has had, and how far in the stream its messages reach."""
+    event = recorded.event
+    key = after.key
+    match event:
+        case SessionOpened() | SessionReset() | SessionImported():
+            if before is not None and before.session_id != event.session_id:
+                _reach(sql, key, before.session_id, recorded.version)
+            _begin(sql, key, event.session_id, recorded)
+        case MessageRecorded() if event.session_id != after.session_id:
+            # A run that outlived a reset, or imported generations merged by time.
+            _begin(sql, key, event.session_id, recorded)
+            _reach(sql, key, event.session_id, recorded.version)
+        case _:
+            pass
+
+
+def _begin(sql: Sql, key: str, session_id: str, recorded: Recorded) -> None:
+    sql.execute(
+        "INSERT INTO session_generations (session_id, session_key, position, from_version, to_version) "
+        "VALUES (?, ?, ?, ?, NULL) ON CONFLICT (session_id, session_key) DO UPDATE SET to_version = NULL",
+        (session_id, key, recorded.position, recorded.version),
+    )
+
+
+def _reach(sql: Sql, key: str, session_id: str, version: int) -> None:
+    sql.execute(
+        "UPDATE session_generations SET to_version = ? WHERE session_id = ? AND session_key = ?",
+        (version, session_id, key),
+    )

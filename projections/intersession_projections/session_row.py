@@ -1,0 +1,238 @@
+"""One row of the session list, and how each event changes it. Pure."""
+
+from typing import Literal
+
+import msgspec
+
+from intersession_events.message import Usage
+from intersession_events.recorded import Recorded
+from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
+from intersession_events.session import (
+    ArchiveReason,
+    ChatType,
+    MessageRecorded,
+    OpenedBy,
+    Route,
+    RouteChanged,
+    SessionArchived,
+    SessionImported,
+    SessionOpened,
+    SessionPatched,
+    SessionReset,
+)
+
+RunState = Literal["idle", "queued", "running"]
+SendOverride = Literal["allow", "deny"]
+
+_SETTINGS = {
+    "sendPolicy": "send_policy",
+    "label": "label",
+    "displayName": "display_name",
+    "model": "model",
+    "thinkingLevel": "thinking_level",
+    "verboseLevel": "verbose_level",
+}
+"""Names of `sessions.patch` that the list shows, and the fields that hold them. Others pass by unseen."""
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session as the list shows it (LIST-5), and what rules about it need to know.
+
+    `updated_at` in ms never falls (LIST-3). `model_override` is what a patch or the opening set, `model` what
+    is in force or was last used. `position` and `version` are those of the last event that changed the row;
+    each recorded message does. `queued` counts accepted runs that wait, `running` is the run at work.
+    """
+
+    key: str
+    session_id: str
+    agent_id: str
+    opened_by: OpenedBy
+    updated_at: int
+    position: int
+    version: int
+    chat_type: ChatType | None = None
+    channel: str | None = None
+    model: str | None = None
+    model_override: str | None = None
+    context_tokens: int | None = None
+    total_tokens: int | None = None
+    thinking_level: str | None = None
+    verbose_level: str | None = None
+    system_sent: bool = False
+    aborted_last_run: bool = False
+    queued: int = 0
+    running: str | None = None
+    display_name: str | None = None
+    label: str | None = None
+    send_policy: SendOverride | None = None
+    last_channel: str | None = None
+    last_to: str | None = None
+    route: Route | None = None
+    spawned_by: str | None = None
+    spawn_depth: int = 0
+    sandboxed: bool = False
+    archived: ArchiveReason | None = None
+    original_key: str | None = None
+
+    @property
+    def run_state(self) -> RunState:
+        """Whether the session runs something now, has something waiting, or neither."""
+        if self.running is not None:
+            return "running"
+        return "queued" if self.queued > 0 else "idle"
+
+
+def evolve_row(row: SessionRow | None, key: str, recorded: Recorded) -> SessionRow | None:
+    """Return the row after an event of the session's stream; the same object if the event doesn't touch it.
+
+    None stays None until the session is opened.
+    """
+    event = recorded.event
+    if isinstance(event, SessionOpened):
+        return _opened(row, key, recorded, event)
+    if row is None:
+        return None
+    changed = _changed(row, recorded)
+    if changed is row:
+        return row
+    return msgspec.structs.replace(changed, position=recorded.position, version=recorded.version)
+
+
+def tokens_of(usage: Usage) -> int:
+    """Return all tokens of a run: the total its backend gave, else the sum of the parts."""
+    return usage.total_tokens or usage.input + usage.output + usage.cache_read + usage.cache_write
+
+
+def _opened(row: SessionRow | None, key: str, recorded: Recorded, event: SessionOpened) -> SessionRow:
+    """Return the row of a session that begins.
+
+    A key that was archived can be opened again: the new session takes nothing over but the clock. An imported one is
+    as old as its entry and its messages say, not as the import.
+    """
+    floor = row.updated_at if row is not None else 0
+    return SessionRow(
+        key=key,
+        session_id=event.session_id,
+        agent_id=event.agent_id,
+        opened_by=event.opened_by,
+        updated_at=floor if event.opened_by == "import" else max(floor, recorded.time),
+        position=recorded.position,
+        version=recorded.version,
+        chat_type=event.chat_type,
+        channel=event.channel,
+        model=event.model,
+        model_override=event.model,
+        thinking_level=event.thinking_level,
+        verbose_level=event.verbose_level,
+        display_name=event.display_name,
+        label=event.label,
+        spawned_by=event.spawned_by,
+        spawn_depth=event.spawn_depth,
+        sandboxed=event.sandboxed,
+        original_key=event.original_key,
+    )
+
+
+def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
+    event = recorded.event
+    replace = msgspec.structs.replace
+    touched = max(row.updated_at, recorded.time)
+    match event:
+        case MessageRecorded():
+            # Written even where the clock stood still: the version is the index of the last message.
+            return replace(row, updated_at=touched, version=recorded.version)
+        case SessionPatched():
+            return _patched(replace(row, updated_at=touched), event)
+        case RouteChanged():
+            return replace(
+                row,
+                route=event.route,
+                last_channel=event.route.channel,
+                last_to=event.route.to,
+                display_name=event.display_name or row.display_name,
+                chat_type=event.chat_type or row.chat_type,
+            )
+        case SessionReset():
+            return replace(
+                row,
+                session_id=event.session_id,
+                updated_at=touched,
+                total_tokens=None,
+                system_sent=False,
+                aborted_last_run=False,
+            )
+        case SessionArchived() if event.session_id == row.session_id:
+            return replace(row, archived=event.reason)
+        case SessionImported():
+            return _imported(row, event)
+        case RunQueued() | RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
+            return _after_run_event(row, event)
+        case _:
+            return row
+
+
+def _patched(row: SessionRow, event: SessionPatched) -> SessionRow:
+    changes: dict[str, str | None] = {_SETTINGS[name]: None for name in event.cleared if name in _SETTINGS}
+    changes.update((_SETTINGS[name], value) for name, value in event.values.items() if name in _SETTINGS)
+    if "model" in changes:
+        changes["model_override"] = changes["model"]
+    return msgspec.structs.replace(row, **changes)
+
+
+def _imported(row: SessionRow, event: SessionImported) -> SessionRow:
+    return msgspec.structs.replace(
+        row,
+        session_id=event.session_id,
+        updated_at=max(row.updated_at, event.updated_at),
+        model=event.model or row.model,
+        context_tokens=event.context_tokens,
+        total_tokens=event.total_tokens,
+        thinking_level=event.thinking_level or row.thinking_level,
+        verbose_level=event.verbose_level or row.verbose_level,
+        send_policy=event.send_policy,
+        label=event.label or row.label,
+        display_name=event.display_name or row.display_name,
+        channel=event.channel or row.channel,
+        last_channel=event.last_channel,
+        last_to=event.last_to,
+        route=event.route,
+        spawned_by=event.spawned_by or row.spawned_by,
+        system_sent=event.system_sent,
+        aborted_last_run=event.aborted_last_run,
+    )
+
+
+def _after_run_event(
+    row: SessionRow,
+    event: RunQueued | RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted,
+) -> SessionRow:
+    replace = msgspec.structs.replace
+    match event:
+        case RunQueued():
+            return replace(row, queued=row.queued + 1)
+        case RunStarted():
+            if row.running == event.run_id:
+                return row
+            return replace(row, queued=max(0, row.queued - 1), running=event.run_id, system_sent=True)
+        case RunInterrupted():
+            if row.running != event.run_id:
+                return row
+            return replace(row, queued=row.queued + 1, running=None)
+        case RunCompleted():
+            row = _ended(row, event.run_id)
+            return replace(
+                row,
+                aborted_last_run=False,
+                model=event.model or row.model,
+                total_tokens=row.total_tokens if event.usage is None else tokens_of(event.usage),
+            )
+        case RunFailed():
+            return replace(_ended(row, event.run_id), aborted_last_run=False)
+        case RunAborted():
+            return replace(_ended(row, event.run_id), aborted_last_run=True)
+
+
+def _ended(row: SessionRow, run_id: str) -> SessionRow:
+    if row.running == run_id:
+        return msgspec.structs.replace(row, running=None)
+    return msgspec.structs.replace(row, queued=max(0, row.queued - 1))
