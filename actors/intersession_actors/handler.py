@@ -1,0 +1,221 @@
+"""What every actor of ours is: a Pykka actor that any runtime can run, and whose failure is its own.
+
+A handler says what is done with a message. Which thread it is done on is the runtime's business
+(`runtime.py`, `pool.py`): it adds the three hooks that Pykka leaves to actor types.
+"""
+
+import logging
+import queue
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol, cast
+from weakref import WeakSet
+
+import pykka
+
+from intersession_actors.inbox import Inbox, Mail, refuse
+from intersession_actors.reply_future import ReplyFuture, handled_here, handling
+from intersession_events.errors import IntersessionError
+
+logger = logging.getLogger(__name__)
+
+
+class HandlerFailed(IntersessionError):
+    """The actor failed while it handled the message; whether anything came of it is for the log to say."""
+
+
+class Ref(Protocol):
+    """The address of an actor."""
+
+    @property
+    def name(self) -> str:
+        """What the actor is called in messages to people."""
+        ...
+
+    def tell(self, message: Any, *, urgent: bool = False) -> None:
+        """Give a message to the actor and go on.
+
+        `urgent` is for what the system itself sends and must not lose (an append's outcome, a run's result, a
+        timer): it passes the bound of the inbox, and an actor that is about to stop still takes it. It does
+        not overtake.
+
+        Raises:
+            pykka.ActorDeadError: there is no such actor any more.
+            InboxFull: it has as many messages waiting as it may have.
+        """
+        ...
+
+    def ask(self, message: Any) -> ReplyFuture:
+        """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
+        ...
+
+    def redeliver(self, mail: Mail) -> None:
+        """Take over a message that another actor had not begun, its answer included, past the bound."""
+        ...
+
+    def stop(self) -> None:
+        """Stop after the messages that are there, and take no more. Never blocks; twice is once."""
+        ...
+
+    def close_if_idle(self) -> bool:
+        """Put the actor to sleep for good if nothing waits for it, and say whether.
+
+        Inside its own handler the message at hand does not count. From then on `tell` raises
+        `ActorDeadError`, so that whoever keeps the addresses starts another one.
+        """
+        ...
+
+    def is_alive(self) -> bool:
+        """Say whether it would take a message now, the bound aside."""
+        ...
+
+
+class Failure(NamedTuple):
+    """An actor is no more: why, in the middle of what, and which messages it had not begun.
+
+    `message` is None when it failed before its first one. Whoever is told answers `left`: hands it on
+    (`Ref.redeliver`) or refuses it (`refuse_all`).
+    """
+
+    ref: Ref
+    error: BaseException
+    message: Any
+    left: tuple[Mail, ...]
+
+
+OnFailure = Callable[[Failure], None]
+
+
+def refuse_all(left: tuple[Mail, ...], error: Exception) -> None:
+    """Answer messages that nobody will handle with an error, where somebody waits for an answer."""
+    for envelope in left:
+        refuse(envelope, error)
+
+
+class Handler(pykka.Actor):
+    """An actor of ours: implement `on_receive`, and `on_start` and `on_stop` where there is need.
+
+    What `on_receive` returns answers an `ask`; `take_reply` lets the answer come later. Whatever it raises,
+    SystemExit included, ends this actor and nothing else: its runtime reports the `Failure`.
+    """
+
+    actor_inbox: Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
+
+    _ref: Ref | None = None
+    _on_failure: OnFailure | None = None
+    _on_end: Callable[["Handler"], None] | None = None
+    _owed: "WeakSet[ReplyFuture] | None" = None
+
+    def enter(self, ref: Ref, on_failure: OnFailure | None, on_end: Callable[["Handler"], None]) -> None:
+        """Become a living actor; for runtimes, between the constructor and the first turn."""
+        self._ref = ref
+        self._on_failure = on_failure
+        self._on_end = on_end
+
+    def begin(self) -> None:
+        """Start the loop; for runtimes. Pykka's own `start` would also put the actor into its registry."""
+        self._start_actor_loop()
+
+    @property
+    def me(self) -> Ref:
+        """The actor's own address, from `on_start` on: what to give to callbacks."""
+        if self._ref is None:
+            raise RuntimeError("an actor has no address before it is started; use it from on_start on")
+        return self._ref
+
+    def take_reply(self) -> ReplyFuture | None:
+        """Take over answering the current message; None if nobody waits for an answer.
+
+        For an answer that is known only after an append. Should this actor end without giving it, the asker
+        is told so.
+        """
+        current = self.actor_inbox.current
+        if current is None or current.reply_to is None:
+            return None
+        reply = cast("ReplyFuture", current.reply_to)
+        current.reply_to = None
+        if self._owed is None:
+            self._owed = WeakSet()
+        self._owed.add(reply)
+        return reply
+
+    def stash(self) -> None:
+        """Put the current message off, with its answer, until `unstash`; it still counts in the inbox's bound."""
+        self.actor_inbox.stash()
+
+    def unstash(self) -> None:
+        """Bring back what was put off, in its order, before all that has arrived since."""
+        self.actor_inbox.unstash()
+
+    def abandon(self) -> None:
+        """End without another turn and refuse what is left; for a runtime whose patience is over."""
+        left = self.actor_inbox.close_and_empty()
+        self.actor_stopped.set()
+        error = pykka.ActorDeadError(f"{self} was stopped before it handled the message")
+        refuse_all(left, error)
+        self._end(error)
+
+    def _actor_loop_setup(self) -> None:
+        with handling(self):
+            try:
+                self.on_start()
+            except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
+                self._fail(error, None)
+
+    def _handle_receive(self, message: Any) -> Any:
+        with handling(self):
+            try:
+                return super()._handle_receive(message)
+            except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
+                self._fail(error, message)
+                return None
+
+    def _stop(self) -> None:
+        # Pykka's own also looks through its registry, a list, in which we are not.
+        self.actor_stopped.set()
+        try:
+            self.on_stop()
+        except BaseException:
+            logger.exception("%s failed while it stopped", self)
+        self._end(pykka.ActorDeadError(f"{self} stopped before it answered"))
+
+    def _fail(self, error: BaseException, message: Any) -> None:
+        current = self.actor_inbox.current
+        left = self.actor_inbox.close_and_empty()
+        self.actor_stopped.set()
+        if current is not None and current.reply_to is not None:
+            reply, current.reply_to = current.reply_to, None
+            reply.set_exception(
+                (type(error), error, error.__traceback__)
+                if isinstance(error, Exception)
+                else _exc_info(HandlerFailed(f"{self} failed: {error!r}"))
+            )
+        self._end(HandlerFailed(f"{self} failed before it answered: {error!r}"))
+        try:
+            if self._on_failure is not None:
+                self._on_failure(Failure(self.me, error, message, left))
+                return
+        except BaseException:
+            logger.exception("the failure of %s could not be reported", self)
+        refuse_all(left, pykka.ActorDeadError(f"{self} failed before it handled the message: {error!r}"))
+
+    def _end(self, why: Exception) -> None:
+        owed, self._owed = self._owed, None
+        for reply in owed or ():
+            # The answer may have been given from another thread just now.
+            with suppress(queue.Full):
+                reply.set_exception(_exc_info(why))
+        if self._on_end is not None:
+            self._on_end(self)
+
+    def __str__(self) -> str:
+        return self.actor_inbox.name
+
+
+def is_inside(actor: pykka.Actor) -> bool:
+    """Say whether this thread is running a handler of this very actor."""
+    return handled_here() is actor
+
+
+def _exc_info(error: Exception) -> tuple[type[Exception], Exception, None]:
+    return type(error), error, None

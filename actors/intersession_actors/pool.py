@@ -1,0 +1,88 @@
+"""Actors on a shared pool of threads: an actor that has nothing to do costs a few kilobytes and no thread."""
+
+import logging
+import threading
+from queue import SimpleQueue
+from typing import Any
+
+import pykka
+
+from intersession_actors.handler import Handler
+from intersession_actors.inbox import Inbox
+from intersession_actors.reply_future import ReplyFuture, handled_here
+from intersession_actors.runtime import ActorsOfARuntime
+
+logger = logging.getLogger(__name__)
+
+MESSAGES_PER_TURN = 32
+"""How many messages an actor handles before the next one gets its turn."""
+
+
+class PooledActor(pykka.Actor):
+    """The hooks of an actor that has no thread: it runs when its inbox puts it in the pool's queue."""
+
+    actor_inbox: Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
+    _begun = False
+
+    @staticmethod
+    def _create_actor_inbox() -> Inbox:
+        return Inbox()
+
+    @staticmethod
+    def _create_future() -> ReplyFuture:
+        return ReplyFuture()
+
+    def _start_actor_loop(self) -> None:
+        self.actor_inbox.rouse()
+
+    def take_turn(self) -> bool:
+        """Handle some messages; say whether there may be more."""
+        if not self._begun:
+            self._begun = True
+            self._actor_loop_setup()
+        for _ in range(MESSAGES_PER_TURN):
+            if self.actor_stopped.is_set():
+                return False
+            envelope = self.actor_inbox.take()
+            if envelope is None:
+                return False
+            answer = self._handle_receive(envelope.message)
+            if envelope.reply_to is not None:
+                envelope.reply_to.set(answer)
+        return True
+
+
+class PooledRuntime(ActorsOfARuntime):
+    """Runs all actors on a few threads, in turns of at most 32 messages."""
+
+    def __init__(self, *, threads: int = 4) -> None:
+        super().__init__(PooledActor)
+        self._ready: SimpleQueue[PooledActor | None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._dispatch, name=f"actors-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float) -> tuple[str, ...]:
+        """Stop all actors, then the threads (`Runtime.stop`)."""
+        left = super().stop(timeout)
+        for _ in self._threads:
+            self._ready.put(None)
+        if not left and handled_here() is None:
+            for thread in self._threads:
+                thread.join(timeout)
+        return left
+
+    def _prepare(self, actor: Handler) -> None:
+        ready: Any = actor
+        actor.actor_inbox.wake = lambda: self._ready.put(ready)
+
+    def _dispatch(self) -> None:
+        while (actor := self._ready.get()) is not None:
+            try:
+                if actor.take_turn():
+                    self._ready.put(actor)
+            except BaseException:
+                logger.exception("a turn of %s failed outside its handler", actor)
