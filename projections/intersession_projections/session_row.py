@@ -139,8 +139,8 @@ def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
     touched = max(row.updated_at, recorded.time)
     match event:
         case MessageRecorded():
-            # Written even where the clock stood still: the version is the index of the last message.
-            return replace(row, updated_at=touched, version=recorded.version)
+            # A new row even where the clock stood still: its version is the index of the last message.
+            return replace(row, updated_at=touched)
         case SessionPatched():
             return _patched(replace(row, updated_at=touched), event)
         case RouteChanged():

@@ -1,0 +1,140 @@
+"""History: the messages of a session, read backwards from the log itself (HIST)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from intersession_events.errors import IntersessionError
+from intersession_events.ids import session_stream
+from intersession_events.log import Log
+from intersession_events.message import Message, TextBlock, raw_message
+from intersession_events.session import MessageRecorded
+from intersession_projections.session_list import Sessions
+
+RawMessage = dict[str, Any]
+
+_PAGE: Final = 200
+_STAMP: Final = re.compile(
+    r"\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} [A-Za-z0-9+:-]{1,10}\] "
+)
+
+
+class UnknownMessage(IntersessionError, LookupError):
+    """The message a page was to end before is not in this generation of the session."""
+
+
+class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages in the raw transcript form (HIST-3), oldest first.
+
+    `position` is the position the page belongs to; `before` is the id to ask for the next older page with, None at
+    the beginning.
+    """
+
+    messages: list[RawMessage]
+    position: int
+    before: str | None = None
+
+
+class History:
+    """Reads transcripts. What it returns is uncut and unredacted; who may read what is decided elsewhere."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._sessions = Sessions(log)
+
+    def messages(
+        self,
+        key: str,
+        session_id: str,
+        *,
+        as_of: int | None = None,
+        before: str | None = None,
+        limit: int,
+        include_tools: bool,
+    ) -> HistoryPage:
+        """Return the last `limit` messages of one generation of a session, or the last before a message.
+
+        Without `include_tools` tool results don't count and don't come (HIST-2). `as_of` is a position.
+
+        Raises:
+            UnknownMessage: there is no message `before` in this generation at that position.
+        """
+        position = self._log.head() if as_of is None else as_of
+        found: list[RawMessage] = []
+        more = False
+        waiting = before is not None
+        for event in self._backwards(key, session_id, position):
+            if waiting:
+                waiting = event.message.id != before
+                continue
+            if event.message.role == "toolResult" and not include_tools:
+                continue
+            if len(found) == limit:
+                more = True
+                break
+            found.append(_view(event))
+        if waiting:
+            raise UnknownMessage(
+                f"before: no message {before!a} in this session, give the id of one that is there"
+            )
+        found.reverse()
+        return HistoryPage(
+            messages=found, position=position, before=found[0]["id"] if more and found else None
+        )
+
+    def operator_messages(
+        self, key: str, session_id: str, *, as_of: int | None = None, limit: int | None = None
+    ) -> list[Message]:
+        """Return the last messages as they were recorded, stamps and all, oldest first; None is no limit."""
+        position = self._log.head() if as_of is None else as_of
+        found: list[Message] = []
+        for event in self._backwards(key, session_id, position):
+            if limit is not None and len(found) == limit:
+                break
+            found.append(event.message)
+        found.reverse()
+        return found
+
+    def _backwards(self, key: str, session_id: str, position: int) -> Iterator[MessageRecorded]:
+        """Yield the messages of a generation, the last first, reading a page of the stream at a time."""
+        span = self._sessions.span(key, session_id)
+        row = self._sessions.get(key, position)
+        if span is None or row is None:
+            return
+        # Each message writes a row version, so the row as of a position knows the last one up to there.
+        to = row.version if span.to_version is None else min(row.version, span.to_version)
+        stream = session_stream(key)
+        while to >= span.from_version:
+            after = max(span.from_version - 1, to - _PAGE)
+            for recorded in self._log.stream(stream, after=after, to=to, backwards=True):
+                event = recorded.event
+                if isinstance(event, MessageRecorded) and event.session_id == session_id:
+                    yield event
+            to = after
+
+
+def _view(event: MessageRecorded) -> RawMessage:
+    message = event.message
+    if event.source is not None and message.role == "user":
+        message = _without_stamp(message)
+    return raw_message(message)
+
+
+def _without_stamp(message: Message) -> Message:
+    """Take the stamp `[Sat 2026-11-21 04:05 UTC] ` off an imported user message; the log keeps it (IMP-3)."""
+    if isinstance(message.content, str):
+        return msgspec.structs.replace(message, content=_strip(message.content))
+    for index, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            cut = msgspec.structs.replace(block, text=_strip(block.text))
+            return msgspec.structs.replace(
+                message, content=(*message.content[:index], cut, *message.content[index + 1 :])
+            )
+    return message
+
+
+def _strip(text: str) -> str:
+    found = _STAMP.match(text)
+    return text if found is None else text[found.end() :]
