@@ -1,0 +1,394 @@
+"""Session keys: the one place that reads and writes them (KEY-1 to KEY-8). Pure and total.
+
+A key is `agent:<agentId>:<rest>`. Only ASCII white space at the ends is trimmed and only the ASCII case of structural
+parts is folded; whatever else is off makes a text no key, because a text that is repaired is a second name for
+a session, and a second name is a second answer to "may I".
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_events.errors import InvalidKey
+from intersession_events.key_words import (
+    MAX_KEY_CHARACTERS,
+    RESERVED_WORDS,
+    WHITE_SPACE,
+    check_length,
+    fold,
+    invalid_key,
+    is_name,
+    is_node,
+    is_number,
+    is_opaque_id,
+    is_segment,
+    is_session_id,
+    is_slug,
+    is_token,
+    is_uuid,
+    shown,
+)
+
+Kind = Literal["main", "group", "cron", "hook", "node", "other"]
+Family = Literal["main", "group", "channel", "direct", "cron", "hook", "node", "subagent", "acp", "named"]
+Chat = Literal["direct", "group", "channel"]
+Scope = Literal["per-sender", "global"]
+
+_CHATS: Final[dict[str, Chat]] = {"direct": "direct", "group": "group", "channel": "channel"}
+
+
+class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The canonical name of a session. Made by `parse` and by the constructors here, nowhere else.
+
+    `rest` is what follows the agent's id. `channel`, `account`, `peer` and `thread` are read from it where it has
+    them, `suffix` is the word before the thread's id. Equal keys have equal texts, `str(key)`.
+    """
+
+    agent_id: str
+    rest: str
+    family: Family
+    channel: str | None = None
+    account: str | None = None
+    peer: str | None = None
+    thread: str | None = None
+    suffix: Literal["thread", "topic"] | None = None
+
+    def __str__(self) -> str:
+        return f"agent:{self.agent_id}:{self.rest}"
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of session a list shows (KEY-7)."""
+        match self.family:
+            case "main":
+                return "main" if self.is_main else "other"
+            case "group" | "channel":
+                return "group"
+            case "cron" | "hook" | "node":
+                return self.family
+            case "direct" | "subagent" | "acp" | "named":
+                return "other"
+
+    @property
+    def chat_type(self) -> Chat | None:
+        """The type of the chat; None where the key does not say."""
+        return _CHATS.get(self.family)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the agent's main session itself, not a thread of it."""
+        return self.family == "main" and self.thread is None
+
+    @property
+    def is_subagent(self) -> bool:
+        """Whether this is the session of a spawned sub-agent."""
+        return self.family == "subagent"
+
+    @property
+    def base(self) -> "SessionKey":
+        """The key without its thread or topic; itself where there is none."""
+        if self.thread is None:
+            return self
+        rest = self.rest.removesuffix(f":{self.suffix}:{self.thread}")
+        main_key = rest if self.family == "main" else "main"
+        return _read(f"agent:{self.agent_id}:{rest}", self.agent_id, rest.split(":"), main_key)
+
+    @staticmethod
+    def parse(text: str, *, main_key: str = "main") -> "SessionKey":
+        """Return the key that a text names in full. `main` and the main key are one session (KEY-2).
+
+        Raises:
+            InvalidKey: the text is no full key.
+        """
+        check_length(text)
+        head, *segments = text.strip(WHITE_SPACE).split(":")
+        if fold(head) != "agent":
+            raise invalid_key(text, "it does not begin with agent:")
+        agent_id = fold(segments[0]) if segments else ""
+        if not valid_agent_id(agent_id):
+            raise invalid_key(text, "the agent id is not of the form [a-z0-9][a-z0-9_-]{0,63}")
+        return _read(text, agent_id, segments[1:], fold(main_key))
+
+    @staticmethod
+    def main(agent_id: str, main_key: str = "main") -> "SessionKey":
+        """Return an agent's main session."""
+        if not valid_main_key(main_key):
+            raise InvalidKey(
+                f"{shown(main_key)} can't be a main key; use one word [a-z0-9][a-z0-9_-]{{0,63}}"
+            )
+        return _made(agent_id, main_key, "main", main_key)
+
+    @staticmethod
+    def group(agent_id: str, channel: str, group_id: str, thread: str | None = None) -> "SessionKey":
+        """Return the session of a group, or of a thread in it."""
+        return _chat(agent_id, "group", channel, None, group_id, thread)
+
+    @staticmethod
+    def channel_room(agent_id: str, channel: str, room: str, thread: str | None = None) -> "SessionKey":
+        """Return the session of a channel's room, or of a thread in it."""
+        return _chat(agent_id, "channel", channel, None, room, thread)
+
+    @staticmethod
+    def direct(
+        agent_id: str, channel: str | None, account: str | None, peer: str, thread: str | None = None
+    ) -> "SessionKey":
+        """Return the session of a direct chat: with a peer, on a channel, on an account of ours there."""
+        if channel is None and account is not None:
+            raise InvalidKey(f"a direct chat on account {shown(account)} has no channel; name the channel")
+        return _chat(agent_id, "direct", channel, account, peer, thread)
+
+    @staticmethod
+    def cron(agent_id: str, job_id: str, run: str | None = None) -> "SessionKey":
+        """Return the session of a cron job, or of one run of it."""
+        if ":" in job_id:
+            raise invalid_key(job_id, "a cron job's id has no colon")
+        return _made(agent_id, f"cron:{job_id}" if run is None else f"cron:{job_id}:run:{run}", "cron")
+
+    @staticmethod
+    def hook(agent_id: str, name: str) -> "SessionKey":
+        """Return the session of a hook, by name or UUID."""
+        return _made(agent_id, f"hook:{name}", "hook")
+
+    @staticmethod
+    def node(agent_id: str, node_id: str) -> "SessionKey":
+        """Return the session of a node."""
+        return _made(agent_id, f"node-{node_id}", "node")
+
+    @staticmethod
+    def subagent(agent_id: str, uuid: str) -> "SessionKey":
+        """Return the session of a spawned sub-agent (SPAWN-6)."""
+        return _made(agent_id, f"subagent:{uuid}", "subagent")
+
+    @staticmethod
+    def acp(agent_id: str, uuid: str) -> "SessionKey":
+        """Return the session of a child that another runtime runs."""
+        return _made(agent_id, f"acp:{uuid}", "acp")
+
+    @staticmethod
+    def named(agent_id: str, name: str) -> "SessionKey":
+        """Return a session with a name of one word that means nothing else."""
+        return _made(agent_id, name, "named")
+
+
+class KeyReference(msgspec.Struct, frozen=True):
+    """What was typed is a key."""
+
+    key: SessionKey
+
+
+class IdReference(msgspec.Struct, frozen=True):
+    """What was typed may be a `sessionId`: look it up; a missing one is not visible (KEY-5)."""
+
+    text: str
+
+
+class LookupMiss(msgspec.Struct, frozen=True):
+    """What was typed is well formed and can name nothing (KEY-4, KEY-6)."""
+
+    text: str
+
+
+Reference = KeyReference | IdReference | LookupMiss
+
+
+def refer(
+    text: str, *, requester_agent: str | None, default_agent: str, main_key: str, scope: Scope
+) -> Reference:
+    """Return what a caller means by what it typed where a session is asked for (KEY-2 to KEY-6).
+
+    `requester_agent` is the agent of the calling session; without one (None) short forms belong to `default_agent`.
+
+    Raises:
+        InvalidKey: the text is neither a key nor anything to look up.
+    """
+    check_length(text)
+    typed = text.strip(WHITE_SPACE)
+    home = default_agent if requester_agent is None else requester_agent
+    folded = fold(typed)
+    if folded == "main":
+        return KeyReference(SessionKey.main(default_agent if scope == "global" else home, main_key))
+    if folded in RESERVED_WORDS:
+        return LookupMiss(typed)
+    if _is_key(folded):
+        if folded.startswith("agent:"):
+            key = SessionKey.parse(text, main_key=main_key)
+        else:
+            key = _read(text, home, typed.split(":"), fold(main_key))
+        if scope == "global" and key.is_main:
+            key = SessionKey.main(default_agent, main_key)
+        return KeyReference(key)
+    if is_session_id(typed):
+        return IdReference(typed)
+    if is_token(typed):
+        return LookupMiss(typed)
+    raise invalid_key(text, "it is neither a key nor a session id")
+
+
+def display(
+    key: SessionKey,
+    *,
+    requester_agent: str | None,
+    default_agent: str | None = None,
+    main_key: str = "main",
+    scope: Scope = "per-sender",
+) -> str:
+    """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3).
+
+    The requester's own agent's main session is `main`, and its cron, hook and node sessions go without the agent;
+    everything else is shown whole. Without a requester, `default_agent` is the agent whose keys are short.
+    """
+    is_main = key.is_main or (key.family == "named" and key.rest == main_key)
+    if is_main and scope == "global":
+        return "main"
+    if key.agent_id != (default_agent if requester_agent is None else requester_agent):
+        return str(key)
+    if is_main:
+        return "main"
+    return key.rest if key.family in {"cron", "hook", "node"} else str(key)
+
+
+def agent_id_of(text: str) -> str:
+    """Return the agent of a full key.
+
+    Raises:
+        InvalidKey: the text is no full key.
+    """
+    return SessionKey.parse(text).agent_id
+
+
+def parse_agent_id(text: str) -> str:
+    """Return an agent id as typed by a caller, trimmed and folded as a key's would be.
+
+    Raises:
+        InvalidKey: the text is no agent id.
+    """
+    check_length(text)
+    agent_id = fold(text.strip(WHITE_SPACE))
+    if not valid_agent_id(agent_id):
+        raise InvalidKey(f"{shown(text)} is no agent id; it has to be of the form [a-z0-9][a-z0-9_-]{{0,63}}")
+    return agent_id
+
+
+def valid_agent_id(text: str) -> bool:
+    """Whether a text is an agent id in its canonical form."""
+    return is_slug(text)
+
+
+def valid_main_key(text: str) -> bool:
+    """Whether a text can be `session.mainKey` in its canonical form: `main`, or a word that means nothing else."""
+    return text == "main" or is_name(text)
+
+
+def _is_key(folded: str) -> bool:
+    """Whether a text claims to be a key, whole or in one of the short forms of KEY-3."""
+    head, colon, tail = folded.partition(":")
+    if not colon:
+        return is_node(folded)
+    return head in {"agent", "cron", "hook"} or is_node(head) or tail.startswith(("group:", "channel:"))
+
+
+def _read(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:
+    """Return the key of the segments behind the agent id."""
+    key = _read_rest(text, agent_id, segments, main_key)
+    if len(str(key)) > MAX_KEY_CHARACTERS:
+        raise invalid_key(text, f"in full it has more than {MAX_KEY_CHARACTERS} characters")
+    return key
+
+
+def _read_rest(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:
+    folded = [fold(segment) for segment in segments]
+    if not folded or "" in folded:
+        raise invalid_key(text, "a part of it is empty")
+    if "agent" in folded or "subagent" in folded[1:]:
+        raise invalid_key(text, "there is a second agent: or subagent: in it")
+    head, rest = folded[0], ":".join(folded)
+    match folded:
+        case [only] if only in {"main", main_key}:
+            return SessionKey(agent_id=agent_id, rest=main_key, family="main")
+        case ["subagent" | "acp", uuid] if is_uuid(uuid):
+            return SessionKey(
+                agent_id=agent_id, rest=rest, family="subagent" if head == "subagent" else "acp"
+            )
+        case ["cron", job] | ["cron", job, "run", _] if all(map(is_segment, (job, folded[-1]))):
+            return SessionKey(agent_id=agent_id, rest=rest, family="cron")
+        case ["hook", *names] if names and all(map(is_segment, names)):
+            return SessionKey(agent_id=agent_id, rest=rest, family="hook")
+        case [_] if is_node(head):
+            return SessionKey(agent_id=agent_id, rest=rest, family="node")
+        case [_] if is_name(head):
+            return SessionKey(agent_id=agent_id, rest=rest, family="named")
+        case _:
+            return _read_chat(text, agent_id, segments, main_key)
+
+
+def _read_chat(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:
+    """Return the key of a chat, with its thread or topic if it has one."""
+    segments, suffix, thread = _split_thread(segments)
+    family: Family
+    channel: str | None = None
+    account: str | None = None
+    peer: str | None = None
+    match [fold(segment) for segment in segments]:
+        case [only] if only in {"main", main_key}:
+            family, rest = "main", main_key
+        case ["direct", _, *_]:
+            family, peer = "direct", ":".join(segments[1:])
+            rest = f"direct:{peer}"
+        case [name, "direct" | "group" | "channel" as chat, _, *_] if is_name(name):
+            family, channel, peer = _CHATS[chat], name, ":".join(segments[2:])
+            rest = f"{channel}:{chat}:{peer}"
+        case [name, ours, "direct", _, *_] if is_name(name) and is_slug(ours):
+            family, channel, account, peer = "direct", name, ours, ":".join(segments[3:])
+            rest = f"{channel}:{account}:direct:{peer}"
+        case _:
+            raise invalid_key(text, "what follows the agent id is of no known form")
+    if not all(is_opaque_id(part) for part in (peer, thread) if part is not None):
+        raise invalid_key(text, "an id in it has white space, control or invisible characters")
+    if thread is not None:
+        rest = f"{rest}:{suffix}:{thread}"
+    return SessionKey(
+        agent_id=agent_id,
+        rest=rest,
+        family=family,
+        channel=channel,
+        account=account,
+        peer=peer,
+        thread=thread,
+        suffix=suffix,
+    )
+
+
+def _split_thread(
+    segments: Sequence[str],
+) -> tuple[Sequence[str], Literal["thread", "topic"] | None, str | None]:
+    """Split off the last `:thread:<id>` or `:topic:<n>`; what stands before it is at least one segment."""
+    for at in range(len(segments) - 2, 0, -1):
+        match fold(segments[at]):
+            case "thread":
+                return segments[:at], "thread", ":".join(segments[at + 1 :])
+            case "topic" if at == len(segments) - 2 and is_number(segments[at + 1]):
+                return segments[:at], "topic", segments[at + 1]
+            case _:
+                pass
+    return segments, None, None
+
+
+def _chat(  # noqa: PLR0917 - the parts of a key, in its order
+    agent_id: str, chat: Chat, channel: str | None, account: str | None, peer: str, thread: str | None
+) -> SessionKey:
+    suffix = None if thread is None else "thread"
+    parts = (channel, account, chat, peer, suffix, thread)
+    key = _made(agent_id, ":".join(part for part in parts if part is not None), chat)
+    read = (key.channel, key.account, key.peer, key.suffix, key.thread)
+    if read != (fold(channel or "") or None, fold(account or "") or None, peer, suffix, thread):
+        raise invalid_key(str(key), "a part of it would be read as another part; use other ids")
+    return key
+
+
+def _made(agent_id: str, rest: str, family: Family, main_key: str = "main") -> SessionKey:
+    """Return the key made of these parts, if it reads back as just them."""
+    key = SessionKey.parse(f"agent:{agent_id}:{rest}", main_key=main_key)
+    if key.agent_id != fold(agent_id) or key.family != family or fold(key.rest) != fold(rest):
+        raise invalid_key(f"agent:{agent_id}:{rest}", f"it would not be read as a {family} key")
+    return key
