@@ -44,7 +44,7 @@ class OpenFlowsView:
         """Create the tables."""
         sql.execute(
             "CREATE TABLE IF NOT EXISTS flows (stream TEXT PRIMARY KEY, kind TEXT NOT NULL, is_open INTEGER NOT NULL, "
-            "accepted BIGINT NOT NULL, session_key TEXT, child TEXT, owner TEXT, working INTEGER NOT NULL, "
+            "accepted BIGINT NOT NULL, session_key TEXT, child TEXT, owner TEXT, run_id TEXT, working INTEGER NOT NULL, "
             "archive_due BIGINT, row TEXT NOT NULL)"
         )
         sql.execute("CREATE INDEX IF NOT EXISTS flows_open ON flows (kind, is_open, accepted)")
@@ -52,6 +52,7 @@ class OpenFlowsView:
         sql.execute("CREATE INDEX IF NOT EXISTS flows_session ON flows (session_key, kind)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_child ON flows (child)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_owner ON flows (owner)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_run ON flows (run_id)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_archive_due ON flows (archive_due)")
         sql.execute("CREATE TABLE IF NOT EXISTS flow_runs (run_id TEXT PRIMARY KEY, stream TEXT NOT NULL)")
 
@@ -140,6 +141,10 @@ class Flows:
         """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
         return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (owner,))
 
+    def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
+        """Return the deliveries of what a run said, oldest first."""
+        return self._select(DeliverySummary, "run_id = ? AND kind = 'delivery' ORDER BY accepted", (run_id,))
+
     def flow_of_run(self, run_id: str) -> str | None:
         """Return the stream of the exchange or spawn that a run belongs to."""
         rows = self._log.query("SELECT stream FROM flow_runs WHERE run_id = ?", (run_id,))
@@ -191,17 +196,25 @@ def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
 
 
 def _store(sql: Sql, stream: str, row: Summary) -> None:
-    searched: tuple[str, str | None, str | None, str | None, int, int | None]
+    searched: tuple[str, str | None, str | None, str | None, str | None, int, int | None]
     match row:
         case ExchangeSummary():
-            searched = ("exchange", row.requester, None, None, 0, None)
+            searched = ("exchange", row.requester, None, None, row.run_id, 0, None)
         case SpawnSummary():
-            searched = ("spawn", row.requester, row.child, None, int(row.status is None), row.archive_due_ms)
+            searched = (
+                "spawn",
+                row.requester,
+                row.child,
+                None,
+                row.run_id,
+                int(row.status is None),
+                row.archive_due_ms,
+            )
         case DeliverySummary():
-            searched = ("delivery", row.session_key, None, row.owner, 0, None)
+            searched = ("delivery", row.session_key, None, row.owner, row.run_id, 0, None)
     sql.execute(
-        "INSERT INTO flows (stream, is_open, accepted, row, kind, session_key, child, owner, working, archive_due) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET is_open = excluded.is_open, "
+        "INSERT INTO flows (stream, is_open, accepted, row, kind, session_key, child, owner, run_id, working, archive_due) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET is_open = excluded.is_open, "
         "row = excluded.row, working = excluded.working, archive_due = excluded.archive_due",
         (stream, int(row.is_open), row.accepted, to_text(row), *searched),
     )

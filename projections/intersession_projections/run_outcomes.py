@@ -32,8 +32,9 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run as far as it got. Times in ms; `started_ms` is the start of attempt `attempt`.
 
     `reply` is the run's own final text and None is no text; for a run that failed or was aborted it is what the
-    agent had said until then. `status` "timeout" is a failure with the code `timeout`. `position` is that of the last
-    event of the run, `root` the chain's root (the event's correlation id).
+    agent had said until then. `status` "timeout" is a failure with the code `timeout`. `accepted` and `position` are the
+    positions of the run's first and last event, the versions their places in the session's stream; `root` is the
+    chain's root (the event's correlation id).
     """
 
     run_id: str
@@ -43,7 +44,10 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_id: str
     status: RunStatus
     queued_ms: int
+    accepted: int
     position: int
+    first_version: int
+    last_version: int
     attempt: int = 0
     started_ms: int | None = None
     ended_ms: int | None = None
@@ -206,7 +210,10 @@ def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
         message_id=event.message_id,
         status="queued",
         queued_ms=recorded.time,
+        accepted=recorded.position,
         position=recorded.position,
+        first_version=recorded.version,
+        last_version=recorded.version,
         caller=event.caller,
         exchange_id=event.exchange_id,
         spawn_id=event.spawn_id,
@@ -223,8 +230,8 @@ def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
         (
             outcome.run_id,
             outcome.session_key,
-            recorded.position,
-            recorded.position,
+            outcome.accepted,
+            outcome.position,
             outcome.root,
             to_text(outcome),
         ),
@@ -274,7 +281,7 @@ def _after(
     event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted,
 ) -> RunOutcome:
     replace = msgspec.structs.replace
-    row = replace(before, position=recorded.position, attempt=event.attempt)
+    row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
     match event:
         case RunStarted():
             return replace(row, status="running", started_ms=recorded.time)

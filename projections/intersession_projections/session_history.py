@@ -1,6 +1,5 @@
 """History: the messages of a session, read backwards from the log itself (HIST)."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,14 +10,12 @@ from intersession_events.ids import session_stream
 from intersession_events.log import Log
 from intersession_events.message import Message, TextBlock, raw_message
 from intersession_events.session import MessageRecorded
+from intersession_events.transcripts.stamp import strip_stamp
 from intersession_projections.session_list import Sessions
 
 RawMessage = dict[str, Any]
 
 _PAGE: Final = 200
-_STAMP: Final = re.compile(
-    r"\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} [A-Za-z0-9+:-]{1,10}\] "
-)
 
 
 class UnknownMessage(IntersessionError, LookupError):
@@ -125,16 +122,11 @@ def _view(event: MessageRecorded) -> RawMessage:
 def _without_stamp(message: Message) -> Message:
     """Take the stamp `[Sat 2026-11-21 04:05 UTC] ` off an imported user message; the log keeps it (IMP-3)."""
     if isinstance(message.content, str):
-        return msgspec.structs.replace(message, content=_strip(message.content))
+        return msgspec.structs.replace(message, content=strip_stamp(message.content))
     for index, block in enumerate(message.content):
         if isinstance(block, TextBlock):
-            cut = msgspec.structs.replace(block, text=_strip(block.text))
+            cut = msgspec.structs.replace(block, text=strip_stamp(block.text))
             return msgspec.structs.replace(
                 message, content=(*message.content[:index], cut, *message.content[index + 1 :])
             )
     return message
-
-
-def _strip(text: str) -> str:
-    found = _STAMP.match(text)
-    return text if found is None else text[found.end() :]

@@ -202,26 +202,13 @@ class Tail:
 
 
 def _read(log: Log, after: int) -> tuple[list[Recorded], dict[int, str]]:
-    """Return the next batch, and the positions in it whose rows can't be read, with the reason."""
+    """Return the next batch. It ends at the first row that can't be read, which is given with the reason."""
     try:
         return list(log.all(after=after, limit=_BATCH)), {}
-    except StoreUnavailable:
-        raise
-    except LogError:
-        return _read_one_by_one(log, after)
-
-
-def _read_one_by_one(log: Log, after: int) -> tuple[list[Recorded], dict[int, str]]:
-    batch: list[Recorded] = []
-    unreadable: dict[int, str] = {}
-    for position in range(after + 1, min(after + _BATCH, log.head()) + 1):
-        try:
-            batch.extend(log.all(after=position - 1, to=position))
-        except StoreUnavailable:
+    except LogError as error:
+        if error.position is None:
             raise
-        except LogError as error:
-            unreadable[position] = _reason(error)
-    return batch, unreadable
+        return list(log.all(after=after, to=error.position - 1)), {error.position: _reason(error)}
 
 
 def _begin(sql: Sql, view: InlineView) -> None:

@@ -1,0 +1,163 @@
+"""The timeline: every step of a flow over all its sessions, in log order, with causes.
+
+It is read from the log itself: the flow's stream names its runs and messages, the run outcomes say where in their
+sessions' streams these lie. So it needs no tables, is never behind, and works on a log that is open for reading only.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from intersession_events.exchange import AnnounceRequested, ExchangeAccepted, TurnRequested
+from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
+from intersession_events.log import Log
+from intersession_events.message import Message
+from intersession_events.recorded import Recorded
+from intersession_events.run import (
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+)
+from intersession_events.session import MessageRecorded, RouteChanged, SessionArchived, SessionOpened
+from intersession_events.spawn import ChildArchived, ResultHanded, SpawnAccepted
+from intersession_projections.open_flows import Flows
+from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.steps import Step, step_of
+
+_BEFORE: Final = 3
+"""How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
+in the same append."""
+
+
+class Timeline:
+    """Queries on what happened, step by step."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._runs = Runs(log)
+        self._flows = Flows(log)
+
+    def of_exchange(self, exchange_id: str) -> list[Step]:
+        """Return the steps of an exchange; none for an unknown one."""
+        return self._of_flow(exchange_stream(exchange_id))
+
+    def of_spawn(self, spawn_id: str) -> list[Step]:
+        """Return the steps of a spawn; none for an unknown one."""
+        return self._of_flow(spawn_stream(spawn_id))
+
+    def of_run(self, run_id: str) -> list[Step]:
+        """Return the steps of the exchange or spawn a run belongs to, else those of the run itself."""
+        flow = self._flows.flow_of_run(run_id)
+        if flow is not None:
+            return self._of_flow(flow)
+        outcome = self._runs.get(run_id)
+        if outcome is None:
+            return []
+        deliveries = self._flows.deliveries_of_run(run_id)
+        found = [*self._of_run(outcome), *self._of_deliveries(row.delivery_id for row in deliveries)]
+        return _steps(found)
+
+    def of_session(self, key: str, *, after: int = 0, limit: int | None = None) -> list[Step]:
+        """Return the steps of a session's own stream, from a version on."""
+        return _steps(self._log.stream(session_stream(key), after=after, limit=limit))
+
+    def _of_flow(self, stream: str) -> list[Step]:
+        own = list(self._log.stream(stream))
+        found: list[Recorded] = list(own)
+        for run_id, session_key, message_id in _asked(own):
+            outcome = self._runs.get(run_id)
+            if outcome is not None:
+                found.extend(self._of_run(outcome))
+            else:
+                found.extend(self._message(session_key, message_id))
+        for recorded in own:
+            if isinstance(recorded.event, ChildArchived):
+                found.extend(self._archiving(recorded.event.child))
+        found.extend(self._of_deliveries(row.delivery_id for row in self._flows.deliveries_of(stream)))
+        return _steps(found)
+
+    def _of_run(self, outcome: RunOutcome) -> Iterator[Recorded]:
+        """Yield the events of a run in its session's stream, and those it was accepted with."""
+        stream = session_stream(outcome.session_key)
+        first, last = outcome.first_version, outcome.last_version
+        before = self._log.stream(stream, after=max(0, first - 1 - _BEFORE), to=first)
+        accepted = before[-1].position if before else 0
+        # One append has consecutive positions and one time: what else stands there is another's.
+        for recorded in before[:-1]:
+            beside = accepted - recorded.position == first - recorded.version
+            if beside and _came_with(recorded, outcome.message_id, before[-1].time):
+                yield recorded
+        for recorded in self._log.stream(stream, after=first - 1, to=last if outcome.ended else None):
+            if _run_of(recorded) == outcome.run_id:
+                yield recorded
+
+    def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
+        """Yield a message by id: an imported flow has messages, but no runs."""
+        for recorded in self._log.stream(session_stream(session_key)):
+            if isinstance(recorded.event, MessageRecorded) and recorded.event.message.id == message_id:
+                yield recorded
+
+    def _archiving(self, child: str) -> Iterator[Recorded]:
+        for recorded in self._log.stream(session_stream(child), backwards=True, limit=1):
+            if isinstance(recorded.event, SessionArchived):
+                yield recorded
+
+    def _of_deliveries(self, delivery_ids: Iterable[str]) -> Iterator[Recorded]:
+        for delivery_id in delivery_ids:
+            yield from self._log.stream(delivery_stream(delivery_id))
+
+
+def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
+    """Yield (run, session, message) for each run a flow has asked for."""
+    for recorded in own:
+        match recorded.event:
+            case ExchangeAccepted() as event:
+                yield event.run_id, event.target, event.message_id
+            case SpawnAccepted() as event:
+                yield event.run_id, event.child, event.message_id
+            case TurnRequested() | AnnounceRequested() as event:
+                yield event.run_id, event.speaker, event.message_id
+            case ResultHanded() as event:
+                yield event.run_id, event.requester, event.message_id
+            case _:
+                pass
+
+
+def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:
+    match recorded.event:
+        case MessageRecorded(message=Message(id=found)):
+            return found == message_id
+        case SessionOpened() | RouteChanged():
+            return recorded.time == time
+        case _:
+            return False
+
+
+def _run_of(recorded: Recorded) -> str | None:
+    match recorded.event:
+        case (
+            RunQueued(run_id=run_id)
+            | RunStarted(run_id=run_id)
+            | RunInterrupted(run_id=run_id)
+            | RunCompleted(run_id=run_id)
+            | RunFailed(run_id=run_id)
+            | RunAborted(run_id=run_id)
+            | LateReplyDropped(run_id=run_id)
+        ):
+            return run_id
+        case MessageRecorded(message=message):
+            return message.run_id
+        case _:
+            return None
+
+
+def _steps(found: Iterable[Recorded]) -> list[Step]:
+    """Return events as steps, each once, in log order, causes looked up among them."""
+    ordered = sorted(
+        {recorded.position: recorded for recorded in found}.values(), key=lambda each: each.position
+    )
+    places = {recorded.id: recorded.position for recorded in ordered}
+    return [step_of(recorded, places.get(recorded.causation or "")) for recorded in ordered]

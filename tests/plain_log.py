@@ -1,0 +1,142 @@
+"""A log for tests of views: one SQLite database in memory, no threads, no hashes, views applied as events come."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from intersession_events.log import InlineView, Sql
+from intersession_events.recorded import Recorded
+from intersession_events.registry import Event, topic_of
+
+T = TypeVar("T")
+
+
+class PlainSql:
+    """A cursor that returns itself, as views expect."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._cursor = connection.cursor()
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "PlainSql":
+        self._cursor.execute(statement, parameters)
+        return self
+
+    def fetchone(self) -> Any:
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        return self._cursor.fetchall()
+
+
+class PlainLog:
+    """Takes events one at a time with `put` and answers the reading half of the log protocol."""
+
+    log_id = "00000000-0000-4000-8000-000000000001"
+    epoch = 1
+
+    def __init__(self, views: Sequence[InlineView] = ()) -> None:
+        self.events: list[Recorded] = []
+        self.unreadable: dict[int, Exception] = {}
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._views = views
+        self._listeners: list[Callable[[Sequence[Recorded]], None]] = []
+        for view in views:
+            view.create(PlainSql(self.connection))
+
+    def put(
+        self,
+        stream: str,
+        *events: Event,
+        time: int = 0,
+        correlation: str | None = None,
+        causation: str | None = None,
+    ) -> Recorded:
+        taken: list[Recorded] = []
+        for event in events:
+            version = 1 + sum(1 for recorded in self.events if recorded.stream == stream)
+            recorded = Recorded(
+                position=len(self.events) + 1,
+                stream=stream,
+                version=version,
+                topic=topic_of(event),
+                event=event,
+                id=f"e{len(self.events) + 1}",
+                time=time,
+                causation=causation,
+                correlation=correlation,
+                epoch=1,
+                prev="",
+                digest="",
+                hash="",
+            )
+            self.events.append(recorded)
+            taken.append(recorded)
+            for view in self._views:
+                view.apply(PlainSql(self.connection), recorded)
+        for listener in self._listeners:
+            listener(taken)
+        return taken[-1]
+
+    def stream(
+        self,
+        stream: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Recorded]:
+        found = [
+            recorded
+            for recorded in self.events
+            if recorded.stream == stream
+            and after < recorded.version
+            and (to is None or recorded.version <= to)
+        ]
+        return (found[::-1] if backwards else found)[:limit]
+
+    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+        for recorded in self.events[after:to][:limit]:
+            if recorded.position in self.unreadable:
+                raise self.unreadable[recorded.position]
+            yield recorded
+
+    def head(self) -> int:
+        return len(self.events)
+
+    def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        return self.connection.execute(statement, parameters).fetchall()
+
+    def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:  # noqa: ARG002 - the protocol's
+        self.connection.execute("BEGIN")
+        try:
+            result = work(PlainSql(self.connection))
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+        return result
+
+    def on_committed(self, listener: Callable[[Sequence[Recorded]], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def dump(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Return every row of every table, sorted: what must be equal where views are equal."""
+        tables = self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        return {name: sorted(self.query(f"SELECT * FROM {name}"), key=repr) for (name,) in tables}  # noqa: S608
+
+    def append(self, *_: Any) -> None:
+        raise NotImplementedError
+
+    append_now = load = wait_for = append
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def copy_of(recorded: Recorded) -> Recorded:
+    """Return an equal event that is another object."""
+    return msgspec.structs.replace(recorded)
