@@ -1,0 +1,85 @@
+"""The one form of what is announced of a sub-agent: Status, Result, Notes, stats (SPAWN-10). Pure."""
+
+import re
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_events.message import Usage
+
+Status = Literal["success", "error", "timeout", "interrupted"]
+
+# A line of a model's or an error's text that begins like one of ours is quoted, so that only ours count.
+_IMITATION: Final = re.compile(
+    r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([ \t]*(?:status|result|notes|stats)[ \t]*:)", re.IGNORECASE
+)
+_MICROS: Final = 1_000_000
+
+
+class SpawnOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a sub-agent that has ended.
+
+    `status` is the runtime's word for how it ended. `result` is its announce text, else its final reply, else its
+    latest tool result. Times in milliseconds; what is not known is None and left out of the stats.
+    """
+
+    status: Status
+    session_key: str
+    session_id: str
+    result: str | None = None
+    notes: str | None = None
+    runtime_ms: int | None = None
+    usage: Usage | None = None
+    transcript_path: str | None = None
+
+
+def announce_text(outcome: SpawnOutcome) -> str:
+    """Return the announce of an ended sub-agent. Nothing a model wrote can set its status or its stats."""
+    return "\n".join(
+        (
+            f"Status: {outcome.status}",
+            f"Result: {_quoted(outcome.result) or '(no output)'}",
+            f"Notes: {_quoted(outcome.notes) or '(none)'}",
+            f"Stats: {stats(outcome)}",
+        )
+    )
+
+
+def stats(outcome: SpawnOutcome) -> str:
+    """Return the stats on one line: runtime, tokens, session, transcript, and the cost where it is known."""
+    usage = outcome.usage
+    parts = [f"runtime {_duration(outcome.runtime_ms)}"]
+    if usage is None:
+        parts.append("tokens unknown")
+    else:
+        total = usage.total_tokens or usage.input + usage.output + usage.cache_read + usage.cache_write
+        parts.append(f"tokens in {usage.input} / out {usage.output} / total {total}")
+    parts.append(f"sessionKey {outcome.session_key}")
+    parts.append(f"sessionId {outcome.session_id}")
+    if outcome.transcript_path is not None:
+        parts.append(f"transcript {outcome.transcript_path}")
+    if usage is not None and usage.cost_micros is not None:
+        parts.append(f"cost {_money(usage.cost_micros)}")
+    return " • ".join(parts)
+
+
+def _quoted(text: str | None) -> str:
+    return "" if text is None else _IMITATION.sub(r"\1> \2", text)
+
+
+def _duration(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return "unknown"
+    seconds = milliseconds // 1000
+    if seconds < 1:
+        return f"{milliseconds}ms"
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count)
+
+
+def _money(micros: int) -> str:
+    units, rest = divmod(micros, _MICROS)
+    decimals = f"{rest:06d}".rstrip("0")
+    return f"{units}.{decimals:0<2}"

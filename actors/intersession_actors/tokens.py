@@ -1,0 +1,33 @@
+"""The words an agent can answer to say nothing, and the exact tests for them (LOOP-2, LOOP-6, ANN-1, SEND-5).
+
+They are read from the whole answer of the agent whose turn it is, never found inside a text.
+"""
+
+from typing import Final
+
+REPLY_SKIP: Final = "REPLY_SKIP"
+"""Ends the reply-back loop."""
+ANNOUNCE_SKIP: Final = "ANNOUNCE_SKIP"
+"""Keeps an announce silent."""
+NO_REPLY: Final = "NO_REPLY"
+"""Is no text, everywhere."""
+
+# Not `str.strip()`: it takes away characters that only look like nothing, and then a text that shows is none.
+_WHITE_SPACE: Final = " \t\r\n"
+
+
+def is_reply_skip(text: str) -> bool:
+    """Whether an answer in the loop ends it: exactly the word, case kept, ASCII white space aside."""
+    return text.strip(_WHITE_SPACE) == REPLY_SKIP
+
+
+def is_announce_skip(text: str) -> bool:
+    """Whether an announce turn chose silence: exactly the word, case kept, ASCII white space aside."""
+    return text.strip(_WHITE_SPACE) == ANNOUNCE_SKIP
+
+
+def visible_text(text: str | None) -> str | None:
+    """Return an answer as it was given, or None where it is no text: empty when trimmed, or exactly NO_REPLY."""
+    if text is None or text.strip(_WHITE_SPACE) in {"", NO_REPLY}:
+        return None
+    return text
