@@ -1,0 +1,182 @@
+"""The configuration: one file in JSON5 with the original's names, checked as a whole before anything starts (CFG)."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from intersession_actors.config_agents import Agents, AgentSettings
+from intersession_actors.config_check import Checked
+from intersession_actors.config_dialects import Renaming
+from intersession_actors.config_host import Audit, Gateway, Logging, Models, Runs, Transcripts
+from intersession_actors.config_read import check_plain, read_config_file
+from intersession_actors.config_redacted import digest_of, redacted_text, without_none
+from intersession_actors.config_repair import clamp_turns, fill_in, fold_agent_ids
+from intersession_actors.config_rules import Findings, check_agents, check_gateway, check_session, check_tools
+from intersession_actors.config_session import SessionSettings
+from intersession_actors.config_settings import Settings, Text, ThreadBindings, milliseconds, primary_of
+from intersession_actors.config_tools import ToolSettings
+from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
+
+ConfigSource = Mapping[str, Any] | Path | str | None
+"""What a configuration is read from: its values, the path of a file, or nothing for the defaults."""
+
+
+class Config(Settings, frozen=True, kw_only=True):
+    """A configuration in force. Make one with `load_config`, which checks it as a whole.
+
+    `store` is the log's URL, `channels` what each channel was given for itself.
+    """
+
+    session: SessionSettings = SessionSettings()
+    tools: ToolSettings = ToolSettings()
+    agents: Agents = Agents()
+    channels: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    gateway: Gateway = Gateway()
+    models: Models = Models()
+    runs: Runs = Runs()
+    transcripts: Transcripts = Transcripts()
+    audit: Audit = Audit()
+    logging: Logging = Logging()
+    store: Text | None = None
+
+    @property
+    def agent_ids(self) -> tuple[str, ...]:
+        """The ids of all configured agents, as listed; `main` where nobody is listed."""
+        return tuple(agent.id for agent in self.agents.list) or ("main",)
+
+    @property
+    def default_agent(self) -> str:
+        """The agent of keys without an agent and without a requester: marked default, else the first, else `main`."""
+        marked = [agent.id for agent in self.agents.list if agent.default]
+        return (*marked, *self.agent_ids)[0]
+
+    def agent(self, agent_id: str) -> AgentSettings:
+        """Return what an agent was given for itself.
+
+        Raises:
+            UnknownAgent: it is not configured.
+        """
+        for agent in self.agents.list:
+            if agent.id == agent_id:
+                return agent
+        if agent_id in self.agent_ids:
+            return AgentSettings(id=agent_id)
+        raise UnknownAgent(agent_id, self.agent_ids)
+
+    def with_agents(self, agent_ids: Iterable[str]) -> "Config":
+        """Return this configuration with agents that a host registered without listing them."""
+        known = {agent.id for agent in self.agents.list}
+        added = tuple(AgentSettings(id=agent_id) for agent_id in agent_ids if agent_id not in known)
+        agents = msgspec.structs.replace(self.agents, list=self.agents.list + added)
+        return msgspec.structs.replace(self, agents=agents)
+
+    def sandboxed(self, agent_id: str, *, main: bool) -> bool:
+        """Whether a session of this agent, its `main` one or another, is sandboxed when it opens (SPAWN-5)."""
+        own = self.agent(agent_id).sandbox.mode if agent_id in self.agent_ids else None
+        match own or self.agents.defaults.sandbox.mode:
+            case "off":
+                return False
+            case "non-main":
+                return not main
+            case "all":
+                return True
+
+    def model_of(self, agent_id: str) -> str | None:
+        """Return the model that an agent runs with where nothing else is asked for."""
+        own = primary_of(self.agent(agent_id).model) if agent_id in self.agent_ids else None
+        return own or primary_of(self.agents.defaults.model)
+
+    def run_timeout_ms(self) -> int:
+        """Return the limit of a run, from the start of its attempt; 0 is none (LOOP-7)."""
+        return milliseconds(self.agents.defaults.timeout_seconds)
+
+    def thread_bindings(self, channel: str) -> ThreadBindings:
+        """Return how threads of a channel belong to sessions: its own settings, else the session's (SPAWN-12)."""
+        own = self.channels.get(channel, {}).get("threadBindings", {})
+        fields = msgspec.structs.fields(ThreadBindings)
+        given = msgspec.convert({f.encode_name: own.get(f.encode_name) for f in fields}, ThreadBindings)
+        default = self.session.thread_bindings
+        return msgspec.structs.replace(
+            default, **{f.name: getattr(given, f.name) for f in fields if getattr(given, f.name) is not None}
+        )
+
+    def redacted(self) -> str:
+        """Return the whole configuration as JSON, without tokens, keys and passwords."""
+        return redacted_text(self)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of `redacted()`, in hexadecimal."""
+        return digest_of(self)
+
+    def __repr__(self) -> str:
+        return f"Config({self.redacted()})"
+
+
+class LoadedConfig(NamedTuple):
+    """A configuration and what is to be said about it at start."""
+
+    config: Config
+    notices: tuple[str, ...] = ()
+
+
+def load_config(
+    source: ConfigSource | Config = None, *, variables: Mapping[str, str] | None = None
+) -> LoadedConfig:
+    """Read and check a configuration: values, the path of a JSON5 file, a `Config`, or None for the defaults.
+
+    `variables` stand for `${NAME}` in texts; the process's environment if not given.
+
+    Raises:
+        ConfigError: with every problem found, each with its path. Nothing came into force.
+    """
+    given = _plain(source)
+    check_plain(given)
+    if not isinstance(given, dict):
+        raise ConfigError([ConfigProblem("", "a configuration is an object: {session: …, tools: …}")])
+    if "$include" in given:
+        raise ConfigError([ConfigProblem("$include", "is not supported; put all settings into one file")])
+    renaming = Renaming(given)
+    renamed = renaming.run()
+    findings = Findings()
+    clamp_turns(renamed, findings.notices)
+    fold_agent_ids(renamed, findings.notices)
+    checked = Checked()
+    kept = checked.object(renamed, Config)
+    checked.channels(kept.get("channels"))
+    problems = [*renaming.problems, *checked.problems]
+    filled = fill_in(kept, os.environ if variables is None else variables, problems)
+    if problems:
+        raise ConfigError(problems)
+    config = _converted(filled)
+    check_session(config.session, findings)
+    check_tools(config.tools, findings)
+    check_agents(config.agents, findings)
+    check_gateway(config.gateway, findings)
+    if findings.problems:
+        raise ConfigError(findings.problems)
+    if checked.ignored:
+        findings.notices.append(f"accepted and not used here: {', '.join(sorted(checked.ignored))}")
+    return LoadedConfig(config, (*renaming.notices, *findings.notices))
+
+
+def _plain(source: ConfigSource | Config) -> Any:
+    match source:
+        case None:
+            return {}
+        case Config():
+            return without_none(source)
+        case str() | Path():
+            return read_config_file(Path(source))
+        case Mapping():
+            return dict(source)
+
+
+def _converted(plain: dict[str, Any]) -> Config:
+    try:
+        return msgspec.convert(plain, Config)
+    except msgspec.ValidationError as error:  # a text that a variable filled in may be none that is allowed
+        what, _, where = str(error).partition(" - at `$.")
+        raise ConfigError([ConfigProblem(where.rstrip("`"), what.replace("`", ""))]) from error

@@ -1,0 +1,89 @@
+"""The `agents` part of a configuration: who there is, and what they start with."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from intersession_actors.config_settings import (
+    AtLeastOne,
+    Minutes,
+    ModelChoice,
+    Seconds,
+    Settings,
+    Text,
+    ThinkingLevel,
+)
+from intersession_actors.config_tools import AgentTools
+
+SandboxMode = Literal["off", "non-main", "all"]
+SessionToolsVisibility = Literal["spawned", "all"]
+
+
+class SubagentDefaults(Settings, frozen=True, kw_only=True):
+    """How sub-agents run and how many (SPAWN). Times of 0 are no limit."""
+
+    max_spawn_depth: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
+    max_children_per_agent: AtLeastOne = 5
+    archive_after_minutes: Minutes = 60
+    run_timeout_seconds: Seconds = 0
+    model: Text | ModelChoice | None = None
+    thinking: ThinkingLevel | None = None
+    allow_agents: tuple[str, ...] | None = None
+
+
+class SandboxDefaults(Settings, frozen=True, kw_only=True):
+    """Which sessions are sandboxed (SPAWN-5), and how far those see (VIS-5)."""
+
+    mode: SandboxMode = "off"
+    session_tools_visibility: SessionToolsVisibility = "spawned"
+
+
+class AgentDefaults(Settings, frozen=True, kw_only=True):
+    """What holds for every agent that does not say otherwise.
+
+    `models`, where it is not empty, are the only models that can be asked for, by `provider/id`.
+    """
+
+    model: Text | ModelChoice | None = None
+    models: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    timeout_seconds: Seconds = 600
+    workspace: Text | None = None
+    thinking_default: ThinkingLevel | None = None
+    subagents: SubagentDefaults = SubagentDefaults()
+    sandbox: SandboxDefaults = SandboxDefaults()
+
+
+class AgentSubagents(Settings, frozen=True, kw_only=True):
+    """What one agent's sub-agents may be (SPAWN-2), and what it runs with as one."""
+
+    allow_agents: tuple[str, ...] | None = None
+    model: Text | ModelChoice | None = None
+    thinking: ThinkingLevel | None = None
+
+
+class AgentSandbox(Settings, frozen=True, kw_only=True):
+    """Which sessions of one agent are sandboxed; what is not given is the default's."""
+
+    mode: SandboxMode | None = None
+    session_tools_visibility: SessionToolsVisibility | None = None
+
+
+class AgentSettings(Settings, frozen=True, kw_only=True):
+    """One agent."""
+
+    id: Text
+    default: bool = False
+    name: str | None = None
+    workspace: Text | None = None
+    model: Text | ModelChoice | None = None
+    thinking_default: ThinkingLevel | None = None
+    subagents: AgentSubagents = AgentSubagents()
+    sandbox: AgentSandbox = AgentSandbox()
+    tools: AgentTools = AgentTools()
+
+
+class Agents(Settings, frozen=True, kw_only=True):
+    """Every agent there is, and what holds for all of them."""
+
+    defaults: AgentDefaults = AgentDefaults()
+    list: tuple[AgentSettings, ...] = ()

@@ -1,0 +1,116 @@
+"""The parts of a configuration that concern the process: gateway, models, runs, transcripts, audit, logging."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from intersession_actors.config_settings import AtLeastOne, Seconds, Settings, Text
+
+OperatorScope = Literal["operator.read", "operator.write", "operator.admin"]
+LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
+
+
+class Credential(Settings, frozen=True, kw_only=True):
+    """A token of its own, the sessions it may act as (globs over keys, none by default) and its scopes (VIS-6)."""
+
+    name: Text
+    token: Text
+    act_as: tuple[str, ...] = ()
+    scopes: tuple[OperatorScope, ...] = ("operator.read",)
+
+    def __repr__(self) -> str:
+        return f"Credential(name={self.name!r}, act_as={self.act_as!r}, scopes={self.scopes!r})"
+
+
+class GatewayAuth(Settings, frozen=True, kw_only=True):
+    """Who may come in. Without a token the gateway does not start; there is no way to leave it open."""
+
+    mode: Literal["token", "password"] = "token"
+    token: Text | None = None
+    password: Text | None = None
+    credentials: tuple[Credential, ...] = ()
+
+    @property
+    def secret(self) -> str | None:
+        """The shared secret of the operator, if there is one."""
+        return self.token if self.mode == "token" else self.password
+
+    def __repr__(self) -> str:
+        return f"GatewayAuth(mode={self.mode!r}, credentials={self.credentials!r})"
+
+
+class ControlUi(Settings, frozen=True, kw_only=True):
+    """The web debugger: where it may be shown from."""
+
+    enabled: bool = True
+    allowed_origins: tuple[str, ...] = ()
+
+
+class GatewayTools(Settings, frozen=True, kw_only=True):
+    """Tools that a network door gives beyond, or without, its own choice."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Gateway(Settings, frozen=True, kw_only=True):
+    """The network door."""
+
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 18_789
+    bind: Literal["auto", "loopback", "lan", "custom"] = "loopback"
+    custom_bind_host: Text | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    auth: GatewayAuth = GatewayAuth()
+    control_ui: ControlUi = ControlUi()
+    tools: GatewayTools = GatewayTools()
+
+    @property
+    def host(self) -> str:
+        """The address to listen on."""
+        match self.bind:
+            case "auto" | "loopback":
+                return "127.0.0.1"
+            case "lan":
+                return "0.0.0.0"  # noqa: S104 - asked for by name
+            case "custom":
+                return self.custom_bind_host or "127.0.0.1"
+
+
+class Models(Settings, frozen=True, kw_only=True):
+    """Where models are served: `providers.<id>` has `baseUrl`, `apiKey`, `api` and `models: [{id, …}]`."""
+
+    mode: Literal["merge", "replace"] = "merge"
+    providers: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
+
+    def __repr__(self) -> str:
+        return f"Models(mode={self.mode!r}, providers={sorted(self.providers)!r})"
+
+
+class Runs(Settings, frozen=True, kw_only=True):
+    """How agents are run and how much may wait for them."""
+
+    retry_interrupted: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
+    pool_size: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+    reply_max_bytes: AtLeastOne = 1_048_576
+    inbox_max: AtLeastOne = 1_000
+    idle_seconds: Seconds = 60
+    store_retry_max_seconds: Seconds = 60
+    shutdown_grace_seconds: Seconds = 10
+
+
+class Transcripts(Settings, frozen=True, kw_only=True):
+    """The transcripts kept beside the log (LIST-5). `mirror` not given: for file stores."""
+
+    mirror: bool | None = None
+
+
+class Audit(Settings, frozen=True, kw_only=True):
+    """How much of who asked for what is recorded (VIS-4)."""
+
+    access: Literal["all", "denied", "off"] = "all"
+
+
+class Logging(Settings, frozen=True, kw_only=True):
+    """What the process says of itself, apart from its log of events."""
+
+    level: LogLevel = "info"

@@ -1,0 +1,84 @@
+"""A configuration as it may be shown and recorded: everything but its secrets."""
+
+import hashlib
+import re
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from intersession_actors.config_settings import Settings
+from intersession_actors.plain_json import is_list, is_object
+
+HIDDEN: Final = "<hidden>"
+_SECRET: Final = re.compile(r"token|password|secret|key$|headers|credential$|env$", re.IGNORECASE)
+# Keys under which a channel's own settings are read here, and so are known to hold no secret.
+_OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled"})
+_NO_SECRET: Final = frozenset({"mainKey"})
+
+
+def without_none(settings: Settings) -> dict[str, Any]:
+    """Return settings as plain JSON, without what was not given."""
+    plain: dict[str, Any] = _kept(msgspec.to_builtins(settings))
+    return plain
+
+
+def redacted_text(settings: Settings) -> str:
+    """Return settings as JSON with sorted keys, without secrets."""
+    plain = without_none(settings)
+    channels = plain.pop("channels", {})
+    shown = _redacted(plain)
+    shown["channels"] = {name: _hidden(channel, open_keys=True) for name, channel in channels.items()}
+    return msgspec.json.encode(shown, order="sorted").decode()
+
+
+def digest_of(settings: Settings) -> str:
+    """Return the SHA-256 of the redacted text, in hexadecimal."""
+    return hashlib.sha256(redacted_text(settings).encode()).hexdigest()
+
+
+def _kept(value: Any) -> Any:
+    if is_object(value):
+        return {key: _kept(inner) for key, inner in value.items() if inner is not None}
+    if is_list(value):
+        return [_kept(inner) for inner in value]
+    return value
+
+
+def _redacted(value: Any) -> Any:
+    if is_object(value):
+        return {key: HIDDEN if _is_secret(key, inner) else _redacted(inner) for key, inner in value.items()}
+    if is_list(value):
+        return [_redacted(inner) for inner in value]
+    return _without_userinfo(value) if isinstance(value, str) else value
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    # A number under such a name counts tokens; it is none.
+    named = _SECRET.search(key) is not None and key not in _NO_SECRET
+    return named and bool(value) and not isinstance(value, int | float)
+
+
+def _hidden(value: Any, *, open_keys: bool = False) -> Any:
+    """Hide every text of a channel's own settings: what they mean is not known here, webhooks are secrets."""
+    if is_object(value):
+        return {
+            key: inner if open_keys and key in _OPEN_IN_CHANNELS else _hidden(inner)
+            for key, inner in value.items()
+        }
+    if is_list(value):
+        return [_hidden(inner) for inner in value]
+    return HIDDEN if isinstance(value, str) and value else value
+
+
+def _without_userinfo(text: str) -> str:
+    """Hide the password and the query of a URL; both carry credentials."""
+    if "://" not in text:
+        return text
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return HIDDEN
+    host = parts.netloc.rpartition("@")[2]
+    netloc = f"{HIDDEN}@{host}" if "@" in parts.netloc else host
+    return urlunsplit(parts._replace(netloc=netloc, query=HIDDEN if parts.query else ""))

@@ -1,0 +1,101 @@
+"""What the parts of a configuration must be together: the checks that look at more than one value."""
+
+from intersession_actors.config_agents import Agents
+from intersession_actors.config_host import Gateway
+from intersession_actors.config_session import SendPolicy, SessionSettings
+from intersession_actors.config_settings import ToolRules
+from intersession_actors.config_tools import AgentTools, ToolSettings
+from intersession_actors.errors import ConfigProblem
+from intersession_actors.send_policy import names_a_session
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import SessionKey, valid_agent_id
+
+
+class Findings:
+    """`problems` to refuse for, `notices` to show."""
+
+    def __init__(self) -> None:
+        self.problems: list[ConfigProblem] = []
+        self.notices: list[str] = []
+
+    def refuse(self, path: str, what: str) -> None:
+        """Note a problem."""
+        self.problems.append(ConfigProblem(path, what))
+
+
+def check_session(session: SessionSettings, findings: Findings) -> None:
+    """Refuse a main key that can't be one, and rules of the send policy that name one session (POL-1)."""
+    try:
+        SessionKey.main("main", session.main_key)
+    except InvalidKey:
+        what = f"{session.main_key!r} can't be a main key; use one segment [a-z0-9][a-z0-9_-]{{0,63}}, no reserved word"
+        findings.refuse("session.mainKey", what)
+        return
+    _check_prefixes(session.send_policy, session.main_key, findings)
+
+
+def _check_prefixes(policy: SendPolicy, main_key: str, findings: Findings) -> None:
+    for index, rule in enumerate(policy.rules):
+        prefixes = {"keyPrefix": rule.match.key_prefix, "rawKeyPrefix": rule.match.raw_key_prefix}
+        for name, prefix in prefixes.items():
+            if prefix is not None and names_a_session(prefix, main_key):
+                findings.refuse(
+                    f"session.sendPolicy.rules[{index}].match.{name}",
+                    f"{prefix!r} names one session; end it with ':' for a family, or set that session's sendPolicy",
+                )
+
+
+def check_agents(agents: Agents, findings: Findings) -> None:
+    """Refuse an agent without an id of its own; say that a spawn depth beyond 1 is an extension (SPAWN-3)."""
+    seen: set[str] = set()
+    for index, agent in enumerate(agents.list):
+        path = f"agents.list[{index}]"
+        if not valid_agent_id(agent.id):
+            findings.refuse(f"{path}.id", f"{agent.id!r} is no agent id; use [a-z0-9][a-z0-9_-]{{0,63}}")
+        if agent.id in seen:
+            findings.refuse(f"{path}.id", f"{agent.id!r} is listed twice; give each agent an id of its own")
+        seen.add(agent.id)
+        _check_rules(agent.tools, f"{path}.tools", findings)
+    depth = agents.defaults.subagents.max_spawn_depth
+    if depth > 1:
+        findings.notices.append(
+            f"agents.defaults.subagents.maxSpawnDepth: {depth} lets sub-agents start sub-agents; 1 is usual"
+        )
+
+
+def check_tools(tools: ToolSettings, findings: Findings) -> None:
+    """Refuse two lists of allowed tools in one place; say that an empty list of agents is none here."""
+    _check_rules(tools, "tools", findings)
+    _check_rules(tools.subagents.tools, "tools.subagents.tools", findings)
+    _check_rules(tools.sandbox.tools, "tools.sandbox.tools", findings)
+    if tools.agent_to_agent.enabled and tools.agent_to_agent.allow == ():
+        findings.notices.append(
+            "tools.agentToAgent.allow: [] allows no agent; leave the key out to allow all"
+        )
+
+
+def _check_rules(rules: ToolRules | ToolSettings | AgentTools, path: str, findings: Findings) -> None:
+    if isinstance(rules, AgentTools):
+        _check_rules(rules.sandbox.tools, f"{path}.sandbox.tools", findings)
+    if rules.allow and rules.also_allow and not isinstance(rules, ToolRules):
+        findings.refuse(f"{path}.alsoAllow", f"can't stand beside {path}.allow; put all of it into allow")
+
+
+def check_gateway(gateway: Gateway, findings: Findings) -> None:
+    """Refuse `custom` without an address, and credentials that share a name or a token."""
+    if gateway.bind == "custom" and gateway.custom_bind_host is None:
+        findings.refuse("gateway.customBindHost", 'is missing for gateway.bind "custom"; give an address')
+    names: set[str] = set()
+    tokens = {gateway.auth.token, gateway.auth.password} - {None}
+    for index, credential in enumerate(gateway.auth.credentials):
+        path = f"gateway.auth.credentials[{index}]"
+        if credential.name in names:
+            findings.refuse(
+                f"{path}.name", f"{credential.name!r} is listed twice; give each a name of its own"
+            )
+        if credential.token in tokens:
+            findings.refuse(
+                f"{path}.token", "is another credential's token too; give each a token of its own"
+            )
+        names.add(credential.name)
+        tokens.add(credential.token)

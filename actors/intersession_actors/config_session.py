@@ -1,0 +1,99 @@
+"""The `session` part of a configuration: keys, the exchange between sessions, who may speak outside."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from intersession_actors.config_settings import Count, Seconds, Settings, Text, ThreadBindings, milliseconds
+from intersession_events.exchange import ExchangeSettings, Limits
+from intersession_events.keys import Kind
+from intersession_events.session import ChatType
+
+Scope = Literal["per-sender", "global"]
+DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
+Dialect = Literal["channel", "provider", "surface"]
+OneWay = Kind | Literal["subagent"]
+SendAction = Literal["allow", "deny"]
+
+
+class ChainLimits(Settings, frozen=True, kw_only=True):
+    """The guards over a whole causal chain (LOOP-5); 0 turns one off."""
+
+    hops: Count = 8
+    revisits: Count = 4
+    runs: Count = 64
+    tokens: Count = 0
+    cost_micros: Count = 0
+    wall_seconds: Count = 3600
+
+
+class Exchanges(Settings, frozen=True, kw_only=True):
+    """How an exchange between two sessions goes: `session.agentToAgent` (LOOP, ANN-2)."""
+
+    max_ping_pong_turns: Annotated[int, msgspec.Meta(ge=0, le=5)] = 5
+    turn_timeout_seconds: Seconds = 60
+    one_way: tuple[OneWay, ...] = ()
+    announce: Literal["always", "routed"] = "always"
+    limits: ChainLimits = ChainLimits()
+
+
+class SendMatch(Settings, frozen=True, kw_only=True):
+    """What a rule of the send policy is about; what is not given matches everything (POL-1).
+
+    `key_prefix` is compared with the key and with what follows its agent id, `raw_key_prefix` with the key only.
+    """
+
+    channel: Text | None = None
+    chat_type: ChatType | None = None
+    key_prefix: Text | None = None
+    raw_key_prefix: Text | None = None
+
+
+class SendRule(Settings, frozen=True, kw_only=True):
+    """One rule of the send policy."""
+
+    action: SendAction
+    match: SendMatch = SendMatch()
+
+
+class SendPolicy(Settings, frozen=True, kw_only=True):
+    """Who may speak outside (POL-1): a matching deny, else a matching allow, else the default, else allow."""
+
+    default: SendAction | None = None
+    rules: tuple[SendRule, ...] = ()
+
+
+class SessionSettings(Settings, frozen=True, kw_only=True):
+    """What sessions are called and how they speak with each other and outside."""
+
+    main_key: Text = "main"
+    scope: Scope = "per-sender"
+    dm_scope: DmScope = "main"
+    dialect: Dialect = "channel"
+    identity_links: dict[str, tuple[Text, ...]] = msgspec.field(default_factory=dict[str, tuple[Text, ...]])
+    agent_to_agent: Exchanges = Exchanges()
+    send_policy: SendPolicy = SendPolicy()
+    thread_bindings: ThreadBindings = ThreadBindings()
+
+    @property
+    def limits(self) -> Limits:
+        """The guards over a causal chain, as events carry them."""
+        limits = self.agent_to_agent.limits
+        return Limits(
+            hops=limits.hops,
+            revisits=limits.revisits,
+            runs=limits.runs,
+            tokens=limits.tokens,
+            cost_micros=limits.cost_micros,
+            wall_seconds=limits.wall_seconds,
+        )
+
+    @property
+    def exchange(self) -> ExchangeSettings:
+        """The values that an exchange accepted now keeps to its end (CFG-3)."""
+        return ExchangeSettings(
+            max_turns=self.agent_to_agent.max_ping_pong_turns,
+            turn_timeout_ms=milliseconds(self.agent_to_agent.turn_timeout_seconds),
+            announce=self.agent_to_agent.announce,
+            limits=self.limits,
+        )

@@ -1,0 +1,79 @@
+"""Which of the session tools an agent gets. Pure (SPAWN-7)."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from intersession_actors.config import Config
+from intersession_actors.config_settings import ToolRules
+from intersession_actors.config_tools import AgentTools, ToolProfile, ToolSettings
+
+SESSION_TOOLS: Final = (
+    "sessions_list",
+    "sessions_history",
+    "sessions_send",
+    "sessions_spawn",
+    "sessions_search",
+    "agents_list",
+)
+"""The tools a sub-agent does not get of itself."""
+
+_PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
+    "minimal": ("session_status",),
+    "coding": (
+        "sessions_list",
+        "sessions_history",
+        "sessions_send",
+        "sessions_spawn",
+        "sessions_search",
+        "session_status",
+    ),
+    "messaging": ("sessions_list", "sessions_history", "sessions_send", "sessions_search", "session_status"),
+    "full": ("*",),
+}
+_GROUPS: Final = {"group:sessions": (*SESSION_TOOLS, "session_status"), "group:openclaw": ("*",)}
+
+
+def tools_for(
+    config: Config,
+    agent_id: str,
+    tools: Iterable[str],
+    *,
+    subagent: bool = False,
+    sandboxed: bool = False,
+    may_spawn: bool = True,
+) -> tuple[str, ...]:
+    """Return those of `tools` that a session of this agent gets, in their order.
+
+    `tools` and the agent's own settings narrow, one after the other; a `deny` anywhere is final. `may_spawn` False takes
+    `sessions_spawn` away whatever the settings say (SPAWN-3).
+    """
+    own = config.agent(agent_id).tools if agent_id in config.agent_ids else AgentTools()
+    rules: list[ToolRules | ToolSettings | AgentTools] = [config.tools, own]
+    if sandboxed:
+        rules += [config.tools.sandbox.tools, own.sandbox.tools]
+    kept = [tool for tool in tools if all(_gives(rule, tool) for rule in rules)]
+    if subagent:
+        kept = [tool for tool in kept if _child_gets(config.tools.subagents.tools, tool)]
+    return tuple(tool for tool in kept if may_spawn or tool != "sessions_spawn")
+
+
+def _gives(rules: ToolRules | ToolSettings | AgentTools, tool: str) -> bool:
+    if _names(rules.deny, tool):
+        return False
+    profile = None if isinstance(rules, ToolRules) else rules.profile
+    lists = [rules.allow, None if profile is None else _PROFILES[profile]]
+    return _names(rules.also_allow, tool) or all(given is None or _names(given, tool) for given in lists)
+
+
+def _child_gets(rules: ToolRules, tool: str) -> bool:
+    if _names(rules.deny, tool):
+        return False
+    if _names(rules.also_allow, tool) or (rules.allow is not None and _names(rules.allow, tool)):
+        return True
+    return rules.allow is None and tool not in SESSION_TOOLS
+
+
+def _names(patterns: Sequence[str], tool: str) -> bool:
+    spelled = [name for pattern in patterns for name in _GROUPS.get(pattern, (pattern,))]
+    return any(fnmatchcase(tool, name) for name in spelled)
