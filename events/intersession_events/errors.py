@@ -32,6 +32,9 @@ class InvalidKey(IntersessionError, ValueError):
 class LogError(IntersessionError):
     """Base of everything that is wrong with the log or its store."""
 
+    position: int | None = None
+    """The place in the log of the row that could not be read, where it was one row: read on after it."""
+
 
 class UnknownTopic(LogError):
     """A row has a topic that this version does not know. Nothing was imported or run."""
@@ -92,7 +95,9 @@ class WriterSuperseded(StoreUnavailable):
     """A later writer has taken the log, so this one may not write any more (its epoch is over)."""
 
     def __init__(self, mine: int, now: int) -> None:
-        super().__init__(f"the log is at epoch {now}, this writer's was {mine}: another one took over; open it again")
+        super().__init__(
+            f"the log is at epoch {now}, this writer's was {mine}: another one took over; open it again"
+        )
         self.mine = mine
         self.now = now
 

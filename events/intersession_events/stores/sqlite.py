@@ -1,19 +1,49 @@
 """The log in an SQLite file: one writer, one sync for all that wait, readers on connections of their own."""
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
+from intersession_events.errors import ForkedStoreError, LogError, NoSuchStore, StoreUnavailable
 from intersession_events.log import InlineView, OnCommitted, OnLoaded, Sql
-from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend
+from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
+from intersession_events.stores import identity
 from intersession_events.stores.ambient import machine_entropy, random_log_id, wall_clock_ms
+from intersession_events.stores.appends import tell
+from intersession_events.stores.datastore import MEMORY
+from intersession_events.stores.event_reader import EventReader, Row
+from intersession_events.stores.failures import typed
+from intersession_events.stores.follower import Follower
+from intersession_events.stores.frontier import Frontier
+from intersession_events.stores.inline_views import SetAside, TransactionSql
+from intersession_events.stores.opening import open_for_writing
+from intersession_events.stores.readers import FileReaders, MemoryReaders, Readers, rows
+from intersession_events.stores.writer import Writer
 
 T = TypeVar("T")
 
+_LOADERS: Final = 2
+_LOADER: Final = "intersession-loader"
+
 
 class SqliteLog:
-    """A `Log` in one SQLite file, or in memory (`:memory:`)."""
+    """A `Log` in one SQLite file, or in memory (`:memory:`).
+
+    `clock` gives milliseconds, `entropy` that many random bytes, `new_log_id` a UUID for a log that is made.
+    `environment` goes to the eventsourcing library, over our own settings of it. With `threads` False nothing
+    happens by itself: whoever simulates calls `step` for each batch that is to be written or loaded.
+
+    Raises:
+        StoreLocked: another process is the writer.
+        NotALog: the file is something else, or a copy that lost the log's identity.
+        LogTooNew: a newer version wrote it; open it with `read_only`.
+        NoSuchStore: it is to be read only, and is not there.
+        StoreUnavailable: the file can't be opened.
+    """
 
     def __init__(
         self,
@@ -27,21 +57,75 @@ class SqliteLog:
         threads: bool = True,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        raise NotImplementedError
+        # The real path, so that two names of one file share one lock.
+        self.path: Final = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
+        self._process = os.getpid()
+        self._closed = False
+        self._following = threading.Lock()
+        self._follower: Follower | None = None
+        self._to_load: deque[tuple[str, OnLoaded]] = deque()
+        self._loaders: ThreadPoolExecutor | None = None
+        self._writer: Writer | None = None
+        if threads:
+            self._loaders = ThreadPoolExecutor(_LOADERS, thread_name_prefix=_LOADER)
+        if read_only:
+            self._open_reader(inline)
+            return
+        opened = open_for_writing(
+            self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
+        )
+        self._log_id, self._epoch = opened.log_id, opened.epoch
+        self._readers: Readers = (
+            MemoryReaders(opened.datastore.only_connection) if self.path == MEMORY else FileReaders(self.path)
+        )
+        self._events = EventReader(self._readers, self._log_id)
+        self._frontier = Frontier(opened.head)
+        try:
+            self._writer = Writer(
+                opened,
+                inline=inline,
+                entropy=entropy,
+                events=self._events,
+                frontier=self._frontier,
+                by_hand=not threads,
+            )
+        except BaseException:
+            opened.close()
+            self._readers.close()
+            raise
 
     @property
     def log_id(self) -> str:
-        raise NotImplementedError
+        """The log's identity, a UUID."""
+        return self._log_id
 
     @property
     def epoch(self) -> int:
-        raise NotImplementedError
+        """The writer's epoch; 0 for a reader."""
+        return self._epoch
 
     def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
-        raise NotImplementedError
+        """Queue events of one or several streams for one atomic append; never blocks.
+
+        `on_outcome` is called once: from the writer's thread after the sync, or at once, in the calling thread, if
+        the append is refused (busy, closed, forked, read only, not storable).
+        """
+        try:
+            writer = self._the_writer()
+        except StoreUnavailable as error:
+            tell(on_outcome, Unavailable(error=error))
+        else:
+            writer.append(batch, on_outcome)
 
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
-        raise NotImplementedError
+        """Append and wait: the blocking form, for doors.
+
+        Raises:
+            AppendConflict: a stream was not at its expected version.
+            NotStorable: an event can't be stored; no retry helps.
+            StoreUnavailable: the store could not take it in time.
+        """
+        return self._the_writer().append_now(batch, timeout)
 
     def stream(
         self,
@@ -52,31 +136,136 @@ class SqliteLog:
         backwards: bool = False,
         limit: int | None = None,
     ) -> Sequence[Recorded]:
-        raise NotImplementedError
+        """Read the events of a stream with `after < version <= to`; every row is proven.
+
+        Raises:
+            CorruptEvent: one of them was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        self._check_process()
+        return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
 
     def load(self, stream: str, on_loaded: OnLoaded) -> None:
-        raise NotImplementedError
+        """Read a whole stream off a reader's thread; never blocks."""
+        if self._loaders is None:
+            self._to_load.append((stream, on_loaded))
+            return
+        try:
+            self._check_process()
+            self._loaders.submit(self._load, stream, on_loaded)
+        except (LogError, RuntimeError) as error:
+            tell(on_loaded, error if isinstance(error, LogError) else StoreUnavailable("the log is closed"))
 
     def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
-        raise NotImplementedError
+        """Read all events with `after < position <= to`, in order; every row is proven.
+
+        Raises:
+            CorruptEvent: a row was changed; its `position` says where to read on.
+            UnknownTopic: a row is of a newer version; the same.
+        """
+        self._check_process()
+        return self._events.all(after=after, to=to, limit=limit)
+
+    def rows(self, *, after: int = 0, limit: int = 1000) -> Sequence[Row]:
+        """Return rows as they lie in the table, unproven: for verification."""
+        self._check_process()
+        return self._events.rows(after=after, limit=limit)
+
+    def positions_given(self) -> int:
+        """Return the last position that was ever given: more than `head()` only if rows were taken away."""
+        self._check_process()
+        return self._events.positions_given()
 
     def head(self) -> int:
-        raise NotImplementedError
+        """Return the position of the last committed event; 0 for an empty log."""
+        self._check_process()
+        return self._events.head() if self._writer is None else self._frontier.head
 
     def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        raise NotImplementedError
+        """Run a reading statement on a view's tables; rows are tuples.
+
+        Raises:
+            StoreUnavailable: SQLite refused it.
+        """
+        self._check_process()
+        with typed():
+            return rows(self._readers, statement, parameters)
 
     def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:
-        raise NotImplementedError
+        """Run reading and writing work on view tables in one transaction of the writer's, between appends.
+
+        What the work raises comes back, and undoes it.
+
+        Raises:
+            StoreUnavailable: the store could not take it in time, or this log is open for reading only.
+        """
+        return self._the_writer().transact(lambda cursor: work(TransactionSql(cursor)), timeout)
 
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
-        raise NotImplementedError
+        """Call a listener with every committed batch, in order. Returns a way to stop."""
+        self._check_process()
+        stop = self._frontier.listen(listener)
+        self._follow()
+        return stop
 
     def wait_for(self, position: int, *, timeout: float) -> bool:
-        raise NotImplementedError
+        """Wait until the log has reached a position; False if it has not in time."""
+        self._check_process()
+        self._follow()
+        if self._loaders is None:
+            while self._frontier.head < position and self.step():
+                pass
+        return self._frontier.wait_for(position, timeout)
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """Return the events that an inline view could not take in, and why, in log order."""
+        found = self.query(
+            "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
+        )
+        return [
+            SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
+            for view, position, stream, version, topic, reason in found
+        ]
+
+    def rebuild(self, view: str, *, progress: Callable[[int, int], None] | None = None) -> None:
+        """Drop an inline view and build it anew from the log; what was set aside for it is tried again.
+
+        Appends go on meanwhile, and a query sees the view grow. `progress` gets position and head.
+
+        Raises:
+            KeyError: this log has no such view.
+            StoreUnavailable: this log is open for reading only.
+        """
+        self._the_writer().rebuild(view, progress)
+
+    def announce_gateway(self, address: str | None) -> None:
+        """Write into the lock where this writer's gateway is, for commands in other processes."""
+        self._the_writer().announce(address)
+
+    def step(self) -> bool:
+        """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
+        if self._to_load:
+            self._load(*self._to_load.popleft())
+            return True
+        return self._the_writer().step()
 
     def close(self) -> None:
-        raise NotImplementedError
+        """Finish what was queued, close, and give up the lock. Nothing happens in a forked child."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        if self._loaders is not None:
+            self._loaders.shutdown(wait=not threading.current_thread().name.startswith(_LOADER))
+        with self._following:
+            if self._follower is not None:
+                self._follower.close()
+        if self._writer is not None:
+            self._writer.finish()
+        # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
+        self._readers.close()
+        if self._writer is not None:
+            self._writer.close()
+        self._frontier.close()
 
     def __enter__(self) -> Self:
         return self
@@ -85,3 +274,55 @@ class SqliteLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _open_reader(self, inline: Sequence[InlineView]) -> None:
+        known = identity.inspect(self.path)
+        if known is None:
+            raise NoSuchStore(self.path, "there is no log to be read")
+        self._log_id, self._epoch = known.log_id, 0
+        self._readers = FileReaders(self.path)
+        self._events = EventReader(self._readers, self._log_id)
+        self._frontier = Frontier(0)
+        try:
+            for view in inline:
+                self._check_view(view)
+        except BaseException:
+            self._readers.close()
+            raise
+
+    def _check_view(self, view: InlineView) -> None:
+        found = self.query(
+            "SELECT shape, position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events) "
+            "FROM inline_views WHERE name=?",
+            (view.name,),
+        )
+        if found != [(view.shape, 1)]:
+            raise StoreUnavailable(
+                f"{self.path}: the view {view.name!r} is not up to date; open the log once to write"
+            )
+
+    def _the_writer(self) -> Writer:
+        self._check_process()
+        if self._writer is None:
+            raise StoreUnavailable(f"{self.path} is open for reading only")
+        return self._writer
+
+    def _follow(self) -> None:
+        if self._writer is not None:
+            return
+        with self._following:
+            if self._follower is None and not self._closed:
+                self._follower = Follower(self._readers, self._events, self._frontier)
+
+    def _load(self, stream: str, on_loaded: OnLoaded) -> None:
+        try:
+            loaded: Sequence[Recorded] | Exception = self._events.stream(stream)
+        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+            loaded = error
+        tell(on_loaded, loaded)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedStoreError(
+                f"{self.path} was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
+            )

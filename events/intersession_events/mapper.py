@@ -1,0 +1,253 @@
+"""Facts <-> stored rows: the envelope beside the payload, and the hash that chains a stream.
+
+A row's `state` is canonical JSON (RFC 8785), so that `sqlite3` and `jq` can read it and anybody can hash it again:
+
+    digest = SHA-256(salt ‖ data)
+    hash   = SHA-256({causation, correlation, epoch, eventId, logId, payloadDigest, prev, stream, timeMs, topic, version})
+
+`prev` is the hash of the event before it in its stream, for the first one 64 zeros. The position is outside the hash.
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final, cast
+
+import msgspec
+
+from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
+from intersession_events.recorded import Draft, Recorded
+from intersession_events.registry import TOPICS, UPCASTERS, decode, encode, topic_of
+
+FIRST: Final = "0" * 64
+"""What the first event of a stream has for `prev`."""
+SALT_BYTES: Final = 16
+
+_LARGEST: Final = 2**53 - 1  # RFC 8785 numbers are doubles
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored."""
+
+    causation: str | None
+    correlation: str | None
+    data: msgspec.Raw
+    digest: str
+    epoch: int
+    hash: str
+    id: str
+    prev: str
+    salt: str
+    time: int
+
+
+class _Hashed(msgspec.Struct, frozen=True):
+    # Canonical order again: what is encoded here is what RFC 8785 says.
+    causation: str | None
+    correlation: str | None
+    epoch: int
+    eventId: str  # noqa: N815 - these are the names on disk
+    logId: str  # noqa: N815
+    payloadDigest: str  # noqa: N815
+    prev: str
+    stream: str
+    timeMs: int  # noqa: N815
+    topic: str
+    version: int
+
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODE: Final = msgspec.json.Decoder(Envelope).decode
+
+
+def seal(
+    draft: Draft,
+    topic: str,
+    payload: bytes,
+    *,
+    log_id: str,
+    stream: str,
+    version: int,
+    epoch: int,
+    prev: str,
+    salt: bytes,
+) -> tuple[bytes, Recorded]:
+    """Return the state to be stored, and the event as it will be read (its position still 0).
+
+    Raises:
+        NotStorable: an id or the stream's name can't be encoded.
+    """
+    digest = sha256(salt + payload).hexdigest()
+    try:
+        hashed = sha256(
+            _ENCODE(
+                _Hashed(
+                    draft.causation,
+                    draft.correlation,
+                    epoch,
+                    draft.id,
+                    log_id,
+                    digest,
+                    prev,
+                    stream,
+                    draft.time,
+                    topic,
+                    version,
+                )
+            )
+        ).hexdigest()
+        state = _ENCODE(
+            Envelope(
+                draft.causation,
+                draft.correlation,
+                msgspec.Raw(payload),
+                digest,
+                epoch,
+                hashed,
+                draft.id,
+                prev,
+                salt.hex(),
+                draft.time,
+            )
+        )
+    except ValueError as error:
+        raise NotStorable(f"{topic} of {stream!r}: its envelope can't be encoded: {error}") from error
+    return (
+        state,
+        Recorded(
+            position=0,
+            stream=stream,
+            version=version,
+            topic=topic,
+            event=draft.event,
+            id=draft.id,
+            time=draft.time,
+            causation=draft.causation,
+            correlation=draft.correlation,
+            epoch=epoch,
+            prev=prev,
+            digest=digest,
+            hash=hashed,
+        ),
+    )
+
+
+def payload_of(draft: Draft) -> tuple[str, bytes]:
+    """Return topic and payload of an event that will be readable for ever.
+
+    Raises:
+        NotStorable: it holds a lone surrogate, a number that is no integer below 2**53, or a value of a wrong type.
+    """
+    event = draft.event
+    try:
+        topic = topic_of(event)
+        if (where := _unfit(event, topic) or _unfit(draft.time, "time")) is not None:
+            raise NotStorable(f"{topic}: {where} holds a value that is no text, truth or integer below 2**53")
+        payload = encode(event)
+        same = decode(topic, payload) == event
+    except KeyError:
+        raise NotStorable(f"{type(event).__name__} is in no registry") from None
+    except (ValueError, TypeError, RecursionError, CorruptEvent) as error:
+        if isinstance(error, NotStorable):
+            raise
+        raise NotStorable(f"{type(event).__name__} can't be stored: {error}") from error
+    if not same:
+        raise NotStorable(f"{topic}: what would be read is not what was written")
+    return topic, payload
+
+
+def unseal(*, log_id: str, position: int, stream: str, version: int, topic: str, state: bytes) -> Recorded:
+    """Return the event of a row, after proving that nothing of the row was changed.
+
+    Raises:
+        UnknownTopic: this version does not know the topic. Nothing is imported.
+        CorruptEvent: the row does not hash to what it says (a ForgedTopic, if its topic is unknown as well).
+    """
+    envelope = opened(state, where=f"{stream!r} version {version!r}")
+    unknown = topic not in TOPICS and topic not in UPCASTERS
+    if damage := damaged(envelope, log_id=log_id, stream=stream, version=version, topic=topic):
+        if unknown:
+            raise ForgedTopic(topic)
+        raise CorruptEvent(f"{stream!r} version {version!r}: {damage}")
+    if unknown:
+        raise UnknownTopic(topic)
+    return Recorded(
+        position=position,
+        stream=stream,
+        version=version,
+        topic=topic,
+        event=decode(topic, bytes(envelope.data)),
+        id=envelope.id,
+        time=envelope.time,
+        causation=envelope.causation,
+        correlation=envelope.correlation,
+        epoch=envelope.epoch,
+        prev=envelope.prev,
+        digest=envelope.digest,
+        hash=envelope.hash,
+    )
+
+
+def opened(state: bytes, *, where: str) -> Envelope:
+    """Return the envelope of a row's state; only its form is checked.
+
+    Raises:
+        CorruptEvent: it is no envelope.
+    """
+    try:
+        return _DECODE(state)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CorruptEvent(f"{where}: the state is no envelope: {error}") from error
+
+
+def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str) -> str | None:
+    """Say in words what of a row was changed, or None if it hashes to what it says."""
+    try:
+        salt = bytes.fromhex(envelope.salt)
+        expected = sha256(
+            _ENCODE(
+                _Hashed(
+                    envelope.causation,
+                    envelope.correlation,
+                    envelope.epoch,
+                    envelope.id,
+                    log_id,
+                    envelope.digest,
+                    envelope.prev,
+                    stream,
+                    envelope.time,
+                    topic,
+                    version,
+                )
+            )
+        ).hexdigest()
+    except (ValueError, TypeError) as error:
+        return f"the row can't be hashed: {error}"
+    if expected != envelope.hash:
+        return "the hash is another one: envelope, topic, stream or version was changed"
+    if sha256(salt + bytes(envelope.data)).hexdigest() != envelope.digest:
+        return "the payload does not have the digest that was hashed: it was changed"
+    return None
+
+
+def _unfit(value: object, where: str) -> str | None:
+    """Name the first number at or below a value that RFC 8785 would not write as we do."""
+    match value:
+        case str() | bool() | None:
+            return None
+        case int():
+            return None if -_LARGEST <= value <= _LARGEST else where
+        case msgspec.Struct():
+            return _first((name, getattr(value, name)) for name in value.__struct_fields__)
+        case tuple():
+            return _first((where, item) for item in cast("tuple[object, ...]", value))
+        case dict():
+            return _first(cast("dict[str, object]", value).items())
+        case _:
+            return where
+
+
+def _first(values: Iterable[tuple[str, object]]) -> str | None:
+    for where, value in values:
+        if (found := _unfit(value, where)) is not None:
+            return found
+    return None

@@ -1,0 +1,189 @@
+"""An append in the writer's hands: versions checked, hashes computed, and what conflicts read back."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_events.mapper import SALT_BYTES, opened, seal, unseal
+from intersession_events.recorded import (
+    ANY_VERSION,
+    Committed,
+    Conflict,
+    Draft,
+    OnOutcome,
+    Outcome,
+    Recorded,
+    Unavailable,
+)
+from intersession_events.stores.failures import log_error
+from intersession_events.stores.heads import Head, Heads
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+_AT_VERSION: Final = (
+    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+    "WHERE originator_id=? AND originator_version=?"
+)
+_AT_POSITION: Final = (
+    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
+)
+
+T = TypeVar("T")
+Row = tuple[int, str, int, str, bytes]
+
+
+class Encoded(NamedTuple):
+    """A draft with its stored form, made in the thread of whoever appends."""
+
+    draft: Draft
+    topic: str
+    payload: bytes
+
+
+class Part(NamedTuple):
+    """A `StreamAppend` whose drafts are encoded."""
+
+    stream: str
+    expected: int
+    events: Sequence[Encoded]
+
+
+class Sealing(NamedTuple):
+    """What the appends of one writer have in common."""
+
+    log_id: str
+    epoch: int
+    entropy: Callable[[int], bytes]
+    heads: Heads
+    insert: Callable[[SQLiteCursor, Sequence[tuple[str, int, str, bytes]]], list[int]]
+
+
+class Append:
+    """The events of one caller, for one or several streams: all of them or none."""
+
+    alone = False
+
+    def __init__(self, sealing: Sealing, parts: Sequence[Part], on_outcome: OnOutcome) -> None:
+        self.recorded: tuple[Recorded, ...] = ()
+        """What this append put in the log; empty if it was a conflict or had been recorded before."""
+        self._sealing = sealing
+        self._parts = parts
+        self._on_outcome = on_outcome
+        self._rows: list[tuple[str, int, str, bytes]] = []
+        self._verdict: Outcome | None = None
+
+    def write(self, cursor: SQLiteCursor) -> None:
+        """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
+        self.recorded, self._rows, self._verdict = (), [], None
+        ends: dict[str, Head] = {}
+        sealed: list[Recorded] = []
+        for part in self._parts:
+            end = ends.get(part.stream) or self._sealing.heads.of(cursor, part.stream)
+            if part.expected not in {ANY_VERSION, end.version}:
+                again = self._recorded_before(cursor)
+                self._rows = []
+                self._verdict = (
+                    Conflict(stream=part.stream, expected=part.expected, actual=end.version)
+                    if again is None
+                    else Committed(recorded=again, again=True)
+                )
+                return
+            ends[part.stream] = self._seal(part, end, sealed)
+        for recorded, position in zip(sealed, self._sealing.insert(cursor, self._rows), strict=True):
+            msgspec.structs.force_setattr(recorded, "position", position)
+        self.recorded = tuple(sealed)
+        self._verdict = Committed(recorded=self.recorded)
+        self._sealing.heads.learn(ends)
+
+    def is_stored(self, cursor: SQLiteCursor) -> bool:
+        """Say whether the rows are in the file, byte for byte: their salts and hashes are nobody else's."""
+        for recorded, row in zip(self.recorded, self._rows, strict=True):
+            cursor.execute(_AT_POSITION, (recorded.position,))
+            found = cursor.fetchone()
+            if found is None or tuple(found)[1:] != row:
+                return False
+        return bool(self.recorded)
+
+    def done(self, error: Exception | None) -> None:
+        """Tell the caller."""
+        if error is not None or self._verdict is None:
+            self.recorded = ()
+            self._verdict = Unavailable(error=log_error(error or RuntimeError("never written")))
+        tell(self._on_outcome, self._verdict)
+
+    def _seal(self, part: Part, end: Head, sealed: list[Recorded]) -> Head:
+        salts = self._sealing.entropy(SALT_BYTES * len(part.events))
+        for index, (draft, topic, payload) in enumerate(part.events):
+            state, recorded = seal(
+                draft,
+                topic,
+                payload,
+                log_id=self._sealing.log_id,
+                stream=part.stream,
+                version=end.version + 1,
+                epoch=self._sealing.epoch,
+                prev=end.hash,
+                salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
+            )
+            self._rows.append((part.stream, recorded.version, topic, state))
+            sealed.append(recorded)
+            end = Head(recorded.version, recorded.hash)
+        return end
+
+    def _recorded_before(self, cursor: SQLiteCursor) -> tuple[Recorded, ...] | None:
+        """Return the same events if an earlier try recorded them all, or None.
+
+        Where a version was expected, the event of that version is compared by id. Where any was, the event lies
+        where the same append would have put it: beside the others.
+        """
+        rows: list[Row | None] = []
+        first: int | None = None  # the position that the first event of such an append had
+        expected: dict[str, int] = {}
+        for part in self._parts:
+            version = expected.get(part.stream, part.expected)
+            for _ in part.events:
+                row = None
+                if version != ANY_VERSION:
+                    version += 1
+                    row = _row(cursor, _AT_VERSION, (part.stream, version))
+                    if row is None:
+                        return None
+                    first = row[0] - len(rows) if first is None else first
+                rows.append(row)
+            expected[part.stream] = version
+        if first is None:
+            return None
+        found: list[Recorded] = []
+        drafts = [(part.stream, event.draft) for part in self._parts for event in part.events]
+        for index, ((stream, draft), known) in enumerate(zip(drafts, rows, strict=True)):
+            row = known or _row(cursor, _AT_POSITION, (first + index,))
+            if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != draft.id:
+                return None
+            found.append(
+                unseal(
+                    log_id=self._sealing.log_id,
+                    position=row[0],
+                    stream=row[1],
+                    version=row[2],
+                    topic=row[3],
+                    state=row[4],
+                )
+            )
+        return tuple(found)
+
+
+def tell(callback: Callable[[T], None], value: T) -> None:
+    """Call back, so that whatever goes wrong there stays there: the next append is somebody else's."""
+    try:
+        callback(value)
+    except (Exception, SystemExit):
+        _LOGGER.exception("a callback of the log raised; it must not")
+
+
+def _row(cursor: SQLiteCursor, statement: str, parameters: Sequence[object]) -> Row | None:
+    cursor.execute(statement, parameters)
+    row = cursor.fetchone()
+    return None if row is None else tuple(row)

@@ -1,0 +1,161 @@
+"""The library's SQLite connections, with what durability needs pinned and proven on each of them."""
+
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Final, Literal, cast
+from urllib.parse import quote
+
+from eventsourcing.persistence import InterfaceError, OperationalError
+from eventsourcing.sqlite import (
+    SQLiteConnection,
+    SQLiteConnectionPool,
+    SQLiteCursor,
+    SQLiteDatastore,
+    SQLiteFactory,
+    SQLiteTransaction,
+)
+from eventsourcing.utils import Environment, EnvType
+
+FULL: Final = 2
+BUSY_TIMEOUT_MS: Final = 5000
+MEMORY: Final = ":memory:"
+
+
+def database_uri(path: str, *, mode: Literal["rwc", "ro"]) -> str:
+    """Return the URI by which SQLite opens a path; `:memory:` is itself."""
+    return path if path == MEMORY else f"file:{quote(path)}?mode={mode}"
+
+
+def pin(connection: sqlite3.Connection, *, memory: bool) -> None:
+    """Set what an acknowledgement rests on, and make sure that it was set.
+
+    With `synchronous` at NORMAL an acknowledged event is lost in half of all power cuts, and the library leaves
+    it to how SQLite was built.
+
+    Raises:
+        OperationalError: SQLite kept another value.
+    """
+    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA synchronous=FULL")
+    journal = "memory" if memory else "wal"
+    for pragma, wanted in (
+        ("busy_timeout", BUSY_TIMEOUT_MS),
+        ("synchronous", FULL),
+        ("journal_mode", journal),
+    ):
+        value = connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+        if value != wanted:
+            raise OperationalError(f"PRAGMA {pragma} is {value!r} and can't be made {wanted!r}")
+
+
+class ImmediateTransaction(SQLiteTransaction):
+    """A transaction that takes the write lock at once if it is going to commit: what it reads stays true."""
+
+    def __enter__(self) -> SQLiteCursor:
+        cursor = self.connection.cursor()
+        cursor.execute("BEGIN IMMEDIATE" if self.commit else "BEGIN")
+        return cursor
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        try:
+            super().__exit__(exc_type, exc_val, exc_tb)
+        except BaseException:
+            # A commit that failed may leave its transaction open, and the next one could not begin.
+            with suppress(sqlite3.Error):
+                self.connection.rollback()
+            raise
+
+
+class PinnedConnection(SQLiteConnection):
+    """A connection whose writing transactions are immediate."""
+
+    @contextmanager
+    def transaction(self, *, commit: bool) -> Generator[SQLiteCursor]:
+        """Run a transaction round a block."""
+        with ImmediateTransaction(self, commit=commit) as cursor, cursor:
+            yield cursor
+
+    @property
+    def raw(self) -> sqlite3.Connection:
+        """SQLite's own connection."""
+        return self._sqlite_conn
+
+
+class PinnedPool(SQLiteConnectionPool):
+    """A pool that pins and proves the settings of every connection it makes. In memory it has only one."""
+
+    def _create_connection(self) -> SQLiteConnection:
+        try:
+            raw = sqlite3.connect(
+                self.db_name,
+                uri=True,
+                check_same_thread=False,
+                isolation_level=None,
+                timeout=BUSY_TIMEOUT_MS / 1000,
+            )
+        except sqlite3.Error as error:
+            raise InterfaceError(error) from error
+        try:
+            if not self.is_sqlite_memory_mode:
+                raw.execute("PRAGMA journal_mode=WAL")
+            pin(raw, memory=self.is_sqlite_memory_mode)
+        except BaseException:
+            raw.close()
+            raise
+        raw.row_factory = sqlite3.Row  # the library reads columns by name
+        return PinnedConnection(sqlite_conn=raw, max_age=self.max_age)
+
+
+class LogDatastore(SQLiteDatastore):
+    """Pinned connections to one file; in memory one connection for all, which a thread may take again."""
+
+    def __init__(
+        self,
+        db_name: str,
+        *,
+        lock_timeout: int | None = None,
+        originator_id_type: Literal["uuid", "text"] = "text",
+    ) -> None:
+        super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type=originator_id_type)
+        self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
+        self._turn = threading.RLock()
+        self._only: SQLiteConnection | None = None
+
+    @contextmanager
+    def get_connection(self, *, commit: bool) -> Generator[SQLiteConnection]:
+        """Lend a connection for a block."""
+        if not self.pool.is_sqlite_memory_mode:
+            with super().get_connection(commit=commit) as connection:
+                yield connection
+            return
+        with self._turn:
+            if self._only is None:
+                self._only = self.pool.get_connection()
+            yield self._only
+
+    @contextmanager
+    def only_connection(self) -> Generator[sqlite3.Connection]:
+        """Lend SQLite's own connection of a log in memory, between the writer's transactions."""
+        with self.get_connection(commit=False) as connection:
+            yield cast("PinnedConnection", connection).raw
+
+
+class LogFactory(SQLiteFactory):
+    """The library's factory, with pinned connections."""
+
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        super().__init__(env)
+        loose = self.datastore
+        self.datastore = LogDatastore(
+            loose.pool.db_name,
+            lock_timeout=loose.pool.lock_timeout,
+            originator_id_type=loose.originator_id_type,
+        )

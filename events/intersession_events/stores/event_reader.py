@@ -1,0 +1,136 @@
+"""Reading the events table: every row is proven before it is believed, and a missing one is noticed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.mapper import FIRST, unseal
+from intersession_events.recorded import Recorded
+from intersession_events.stores.failures import typed
+from intersession_events.stores.readers import Readers, rows
+
+PAGE: Final = 1000
+"""Rows fetched at a time; no reader holds a snapshot longer than a page takes."""
+
+Row = tuple[int, str, int, str, bytes]
+"""Position, stream, version, topic and state, as they lie in the table."""
+
+_COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+
+
+class EventReader:
+    """Reads streams and the whole log on whatever connections it is lent."""
+
+    def __init__(self, readers: Readers, log_id: str) -> None:
+        self._readers = readers
+        self._log_id = log_id
+
+    def stream(
+        self,
+        stream: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Recorded]:
+        """Read the events of a stream with `after < version <= to`.
+
+        Raises:
+            CorruptEvent: one of them was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        statement = _COLUMNS + "WHERE originator_id=? AND originator_version>? "
+        parameters: list[Any] = [stream, after]
+        if to is not None:
+            statement += "AND originator_version<=? "
+            parameters.append(to)
+        statement += f"ORDER BY originator_version {'DESC' if backwards else 'ASC'} LIMIT ?"
+        parameters.append(-1 if limit is None else limit)
+        with typed():
+            found = rows(self._readers, statement, parameters)
+        events = [self.proven(row) for row in found]
+        whole = limit is None or len(events) < limit
+        _check_neighbours(
+            events if not backwards else events[::-1], after if whole or not backwards else None
+        )
+        return events
+
+    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order, in pages.
+
+        Raises:
+            CorruptEvent: a row was changed; its `position` says where to read on.
+            UnknownTopic: a row is of a newer version; the same.
+        """
+        left = limit
+        while left is None or left > 0:
+            page = self.rows(after=after, to=to, limit=PAGE if left is None else min(PAGE, left))
+            for row in page:
+                yield self.proven(row)
+            if len(page) < PAGE:
+                return
+            after = page[-1][0]
+            left = None if left is None else left - len(page)
+
+    def rows(self, *, after: int = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
+        """Return rows with `after < position <= to` as they lie in the table, unproven."""
+        with typed():
+            return rows(
+                self._readers,
+                _COLUMNS + "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?",
+                (after, 2**63 - 1 if to is None else to, limit),
+            )
+
+    def head(self) -> int:
+        """Return the position of the last event; 0 if there is none."""
+        with typed():
+            position: int = rows(self._readers, "SELECT COALESCE(MAX(rowid), 0) FROM stored_events")[0][0]
+        return position
+
+    def positions_given(self) -> int:
+        """Return the last position that was ever given to an event."""
+        with typed():
+            found = rows(self._readers, "SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
+        return found[0][0] if found else 0
+
+    def proven(self, row: Row) -> Recorded:
+        """Return the event of a row.
+
+        Raises:
+            CorruptEvent: it was changed.
+            UnknownTopic: it is of a newer version.
+        """
+        position, stream, version, topic, state = row
+        try:
+            return unseal(
+                log_id=self._log_id,
+                position=position,
+                stream=stream,
+                version=version,
+                topic=topic,
+                state=state,
+            )
+        except (CorruptEvent, UnknownTopic) as error:
+            error.position = position
+            raise
+
+
+def _check_neighbours(events: Sequence[Recorded], after: int | None) -> None:
+    """Make sure that no event is missing between those that were read, or before the first of them."""
+    version = after
+    prev = FIRST if after == 0 else None
+    for event in events:
+        if version is not None and event.version != version + 1:
+            missing = CorruptEvent(
+                f"{event.stream!r}: version {version + 1} is missing, {event.version} follows"
+            )
+            missing.position = event.position
+            raise missing
+        if prev is not None and event.prev != prev:
+            broken = CorruptEvent(
+                f"{event.stream!r} version {event.version}: does not follow the event before it"
+            )
+            broken.position = event.position
+            raise broken
+        version, prev = event.version, event.hash

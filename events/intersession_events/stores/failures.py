@@ -1,0 +1,89 @@
+"""What SQLite and the library raise, in the words of the log."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+from eventsourcing.persistence import PersistenceError
+
+from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable
+
+_PRIMARY: Final = 0xFF  # the low byte of an extended result code
+
+
+def log_error(error: BaseException) -> LogError:
+    """Return the typed error for whatever the store raised; a typed one comes back as it is.
+
+    The library wraps what SQLite raised, so the cause is looked for first.
+    """
+    if isinstance(error, LogError):
+        return error
+    found = sqlite_error(error)
+    if found is None:
+        return StoreUnavailable(f"the store failed: {type(error).__name__}: {error}")
+    match code(found):
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(f"no space left for the log: {found}; reading still works, free some space")
+        case sqlite3.SQLITE_CORRUPT:
+            return CorruptEvent(f"a page of the file is damaged: {found}")
+        case _:
+            return StoreUnavailable(f"the store refused: {name(found)}: {found}")
+
+
+@contextmanager
+def typed() -> Generator[None]:
+    """Let no error of SQLite or of the library out of a block, only typed ones."""
+    try:
+        yield
+    except (sqlite3.Error, PersistenceError) as error:
+        raise log_error(error) from error
+
+
+def sqlite_error(error: BaseException) -> sqlite3.Error | None:
+    """Return SQLite's own error beneath an error, if there is one."""
+    below: BaseException | None = error
+    while below is not None and not isinstance(below, sqlite3.Error):
+        below = below.__cause__ or below.__context__
+    return below
+
+
+def code(error: sqlite3.Error) -> int | None:
+    """Return the primary result code of an error; None if Python raised it itself."""
+    extended: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if extended is None else extended & _PRIMARY
+
+
+def name(error: sqlite3.Error) -> str:
+    """Return SQLite's name for an error."""
+    given: str = getattr(error, "sqlite_errorname", type(error).__name__)
+    return given
+
+
+def is_input_output(error: BaseException) -> bool:
+    """Say whether the device failed: then nobody knows what is on it, and nothing may be written until reopened."""
+    found = sqlite_error(error)
+    return found is not None and code(found) in {
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    }
+
+
+def is_of_the_store(error: BaseException) -> bool:
+    """Say whether it was the store (or the machine) that failed, and not the statement it was given."""
+    if isinstance(error, MemoryError):
+        return True
+    found = sqlite_error(error)
+    return found is not None and code(found) in {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_NOTADB,
+    }

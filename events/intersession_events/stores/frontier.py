@@ -1,0 +1,63 @@
+"""How far the log has got, and who wants to hear of it."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from intersession_events.log import OnCommitted
+from intersession_events.recorded import Recorded
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+
+class Frontier:
+    """The position of the last event, waiters for positions, and listeners to commits."""
+
+    def __init__(self, head: int) -> None:
+        self._head = head
+        self._moved = threading.Condition()
+        self._closed = False
+        self._listeners: tuple[OnCommitted, ...] = ()
+
+    @property
+    def head(self) -> int:
+        """The position of the last committed event."""
+        return self._head
+
+    def advance(self, position: int) -> None:
+        """Take note of a commit, and wake who waits for it."""
+        with self._moved:
+            self._head = max(self._head, position)
+            self._moved.notify_all()
+
+    def tell(self, recorded: Sequence[Recorded]) -> None:
+        """Give committed events to the listeners; what goes wrong in one stays there."""
+        for listener in self._listeners:
+            try:
+                listener(recorded)
+            except (Exception, SystemExit):
+                _LOGGER.exception("a listener to commits raised; it must not")
+
+    def listen(self, listener: OnCommitted) -> Callable[[], None]:
+        """Call a listener with everything that is committed from now on. Returns a way to stop."""
+        with self._moved:
+            self._listeners = (*self._listeners, listener)
+
+        def stop() -> None:
+            with self._moved:
+                self._listeners = tuple(known for known in self._listeners if known is not listener)
+
+        return stop
+
+    def wait_for(self, position: int, timeout: float) -> bool:
+        """Wait until the log has reached a position; False if it has not in time, or is closed."""
+        with self._moved:
+            self._moved.wait_for(lambda: self._head >= position or self._closed, timeout)
+            return self._head >= position
+
+    def close(self) -> None:
+        """Wake all who wait."""
+        with self._moved:
+            self._closed = True
+            self._moved.notify_all()

@@ -1,0 +1,137 @@
+"""Group commit: all that wait are written in one transaction with one sync, and told only then."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_events.errors import ForkedStoreError, StoreBusy, StoreUnavailable
+
+BATCH: Final = 512
+"""At most this many pieces of work share a transaction."""
+QUEUE: Final = 16_384
+"""At most this many pieces of work wait; one more is refused as busy."""
+
+
+class Work(Protocol):
+    """Something to be written together with others, that is told once when it is durable or has failed."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs a transaction of its own."""
+        ...
+
+    def write(self, cursor: SQLiteCursor) -> None:
+        """Write, inside the transaction. An error fails this piece of work alone. May be called again."""
+        ...
+
+    def is_stored(self, cursor: SQLiteCursor) -> bool:
+        """Say whether what was written is in the file: asked when nobody knows how the commit ended."""
+        ...
+
+    def done(self, error: Exception | None) -> None:
+        """Hear how it ended: None means durable. Must not raise and must not block."""
+        ...
+
+
+class GroupCommit:
+    """A bounded queue, and one thread (or, by hand, whoever calls `step`) that empties it in batches."""
+
+    def __init__(self, write: Callable[[Sequence[Work]], None]) -> None:
+        self.by_hand = False
+        """True leaves the work to `step`, for a simulation that decides itself what happens when."""
+        self._write = write
+        self._waiting: deque[Work] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._process = os.getpid()
+
+    def submit(self, work: Work) -> None:
+        """Queue a piece of work; never blocks.
+
+        Raises:
+            StoreBusy: too many wait already.
+            ForkedStoreError: the process was forked since.
+            StoreUnavailable: it is closed.
+        """
+        self.check_process()
+        with self._changed:
+            if self._closed:
+                raise StoreUnavailable("the log is closed")
+            if len(self._waiting) >= QUEUE:
+                raise StoreBusy(f"busy: {QUEUE} appends are waiting; try again")
+            self._waiting.append(work)
+            if self._thread is None and not self.by_hand:
+                self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def step(self) -> bool:
+        """Write one batch of what waits, in the calling thread. False if nothing did."""
+        with self._changed:
+            batch = self._take()
+        if batch:
+            self._write(batch)
+        return bool(batch)
+
+    def may_wait(self) -> bool:
+        """Say whether the calling thread may wait for work: the writer's own would wait for itself."""
+        return self._thread is not threading.current_thread()
+
+    def close(self) -> None:
+        """Refuse new work, and finish what waits."""
+        if os.getpid() != self._process:
+            return  # the thread and its work are the parent's
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is None:
+            while self.step():
+                pass
+        elif thread is not threading.current_thread():
+            thread.join()
+
+    def check_process(self) -> None:
+        """Make sure that this is still the process that opened the store.
+
+        Raises:
+            ForkedStoreError: it is a child of that one: SQLite's connections and the lock are the parent's.
+        """
+        if os.getpid() != self._process:
+            raise ForkedStoreError(
+                f"the store was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
+            )
+
+    def _take(self) -> Sequence[Work]:
+        batch: list[Work] = []
+        while self._waiting and len(batch) < BATCH:
+            if self._waiting[0].alone and batch:
+                break
+            batch.append(self._waiting.popleft())
+            if batch[-1].alone:
+                break
+        return batch
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._changed:
+                    while not self._waiting and not self._closed:
+                        self._changed.wait()
+                    batch = self._take()
+                if not batch:
+                    return
+                self._write(batch)
+        finally:
+            # Reached with work still waiting only if something worse than an error ended the thread.
+            with self._changed:
+                self._closed = True
+                left = list(self._waiting)
+                self._waiting.clear()
+            for work in left:
+                work.done(StoreUnavailable("the writer has stopped; nothing was recorded"))

@@ -1,0 +1,138 @@
+"""What makes an SQLite file a log: its id, format and epoch, and a mark that no dump brings along."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_events.errors import LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
+from intersession_events.registry import TOPICS, UPCASTERS
+from intersession_events.stores.datastore import database_uri
+from intersession_events.stores.failures import log_error
+
+FORMAT: Final = 1
+"""The layout of the tables. It goes up when a writer of an older version would do damage."""
+
+APPLICATION_ID: Final = 0x49534C47
+"""`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
+
+_MAGIC: Final = b"SQLite format 3\0"
+
+TABLES: Final = """
+CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL);
+CREATE TABLE log_topics (topic TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE inline_views (name TEXT PRIMARY KEY, shape INTEGER NOT NULL, position INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, version INTEGER NOT NULL,
+    topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID
+""".strip().split(";")
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Whose log a file is, and who wrote last."""
+
+    log_id: str
+    format: int
+    epoch: int
+    unknown_topics: tuple[str, ...] = ()
+    """Topics in it that this version does not know: a newer one wrote them."""
+
+    def check_writable(self, path: str) -> None:
+        """Make sure that this version may write to it.
+
+        Raises:
+            LogTooNew: a newer version wrote it.
+        """
+        if self.format > FORMAT:
+            raise LogTooNew(
+                f"{path} has format {self.format}, this version writes {FORMAT}: read it, or take a newer version"
+            )
+        if self.unknown_topics:
+            raise LogTooNew(
+                f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version: read it, or take a newer one"
+            )
+
+
+def inspect(path: str) -> Identity | None:
+    """Return whose log a file is, without writing to it; None if there is nothing yet.
+
+    Raises:
+        NotALog: it is something else, or a copy that lost its identity.
+        StoreUnavailable: it can't be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreUnavailable(f"{path} can't be read: {error}") from error
+    if not magic:
+        return None
+    if magic != _MAGIC:
+        raise NotALog(f"{path} is no SQLite file, so it is no log; nothing was written to it")
+    try:
+        connection = sqlite3.connect(database_uri(path, mode="ro"), uri=True, isolation_level=None)
+    except sqlite3.Error as error:
+        raise log_error(error) from error
+    try:
+        return _read(connection, path)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise log_error(error) from error
+        raise NotALog(f"{path} is damaged or no SQLite file: {error}; nothing was written to it") from error
+    finally:
+        connection.close()
+
+
+def create(cursor: SQLiteCursor, *, log_id: str, now_ms: int, events_table: Sequence[str]) -> None:
+    """Make an empty file a log, inside a transaction."""
+    cursor.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    for statement in (*events_table, *TABLES):
+        cursor.execute(statement)
+    cursor.execute("INSERT INTO log_identity VALUES (?, ?, 0, ?)", (log_id, FORMAT, now_ms))
+
+
+def take_epoch(cursor: SQLiteCursor) -> int:
+    """Begin a new epoch, inside a transaction: every earlier writer is over."""
+    cursor.execute("UPDATE log_identity SET epoch=epoch+1 RETURNING epoch")
+    epoch: int = cursor.fetchone()[0]
+    return epoch
+
+
+def check_epoch(cursor: SQLiteCursor, mine: int) -> None:
+    """Make sure, inside a transaction, that nobody took over since.
+
+    Raises:
+        WriterSuperseded: somebody did.
+    """
+    cursor.execute("SELECT epoch FROM log_identity")
+    now: int = cursor.fetchone()[0]
+    if now != mine:
+        raise WriterSuperseded(mine, now)
+
+
+def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
+    mark = connection.execute("PRAGMA application_id").fetchone()[0]
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    if mark == 0 and not tables:
+        return None  # made, but died before the first transaction
+    if mark != APPLICATION_ID or "log_identity" not in tables:
+        lost = (
+            "a copy made by a dump, which does not keep a log's identity"
+            if "log_identity" in tables
+            else "no log"
+        )
+        raise NotALog(f"{path} is {lost}; nothing was written to it (copy a log with SQLite's backup)")
+    found = connection.execute("SELECT log_id, format, epoch FROM log_identity").fetchall()
+    if len(found) != 1:
+        raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
+    topics: set[str] = set()
+    if "log_topics" in tables:
+        topics = {row[0] for row in connection.execute("SELECT topic FROM log_topics")}
+    log_id, form, epoch = found[0]
+    unknown = sorted(topics - TOPICS.keys() - UPCASTERS.keys())
+    return Identity(log_id=log_id, format=form, epoch=epoch, unknown_topics=tuple(unknown))

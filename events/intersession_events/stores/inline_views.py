@@ -1,0 +1,160 @@
+"""Views written with the events themselves: each event once, in order, and none can hold up the log."""
+
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import msgspec
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_events.log import InlineView
+from intersession_events.recorded import Recorded
+from intersession_events.stores.failures import is_of_the_store
+
+PAGE: Final = 500
+"""Events a transaction when a view is built anew."""
+
+
+class SetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that a view could not take in, and why. The event itself is in the log, untouched."""
+
+    view: str
+    position: int
+    stream: str
+    version: int
+    topic: str
+    reason: str
+
+
+class TransactionSql:
+    """The writer's cursor as views see it: rows are plain tuples."""
+
+    def __init__(self, cursor: SQLiteCursor) -> None:
+        self._cursor = cursor.sqlite_cursor.connection.cursor()
+        self._cursor.row_factory = None
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Self:
+        """Run a statement and return self, ready for fetching."""
+        self._cursor.execute(statement, parameters)
+        return self
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+        return self._cursor.fetchall()
+
+
+class InlineViews:
+    """The views of one log. Only the writer's thread may call what takes a cursor."""
+
+    def __init__(self, views: Sequence[InlineView]) -> None:
+        self._views = {view.name: view for view in views}
+        if len(self._views) != len(views):
+            raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
+        self._live: set[str] = set()
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The views' names, in the order given."""
+        return tuple(self._views)
+
+    def apply(self, cursor: SQLiteCursor, recorded: Sequence[Recorded]) -> None:
+        """Take committed-to-be events into every view that is up to date, inside their transaction."""
+        if not recorded or not self._live:
+            return
+        for name in self._views:
+            if name in self._live:
+                self._take_in(cursor, name, recorded)
+                _remember(cursor, name, recorded[-1].position)
+
+    def position_of(self, cursor: SQLiteCursor, name: str, head: int) -> int | None:
+        """Return how far a view has got; None if it has to be built anew, since its shape or the log is another."""
+        cursor.execute("SELECT shape, position FROM inline_views WHERE name=?", (name,))
+        row = cursor.fetchone()
+        if row is None or row[0] != self._views[name].shape or row[1] > head:
+            return None
+        position: int = row[1]
+        return position
+
+    def begin(self, cursor: SQLiteCursor, name: str) -> None:
+        """Drop a view and make it again, empty; it gets no events until `join`."""
+        self.leave(name)
+        sql = TransactionSql(cursor)
+        self._views[name].drop(sql)
+        self._views[name].create(sql)
+        cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
+        cursor.execute(
+            "INSERT OR REPLACE INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape)
+        )
+
+    def advance(
+        self,
+        cursor: SQLiteCursor,
+        name: str,
+        events: Sequence[Recorded],
+        unread: Sequence[SetAside],
+        position: int,
+    ) -> None:
+        """Take a page of old events into a view, and put aside what can't even be read."""
+        self._take_in(cursor, name, events)
+        for lost in unread:
+            _set_aside(cursor, lost)
+        _remember(cursor, name, position)
+
+    def join(self, name: str) -> None:
+        """Say that a view has all events so far and gets every further one with its append."""
+        self._live.add(name)
+
+    def leave(self, name: str) -> None:
+        """Say that a view gets no events for now."""
+        self._live.discard(name)
+
+    def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
+        view = self._views[name]
+        sql = TransactionSql(cursor)
+        cursor.execute("SAVEPOINT view")
+        try:
+            for event in events:
+                view.apply(sql, event)
+        except Exception as error:
+            if is_of_the_store(error):
+                raise
+            cursor.execute("ROLLBACK TO view")
+            cursor.execute("RELEASE view")
+        else:
+            cursor.execute("RELEASE view")
+            return
+        # One of them is poison. Find out which, each under a savepoint of its own.
+        for event in events:
+            cursor.execute("SAVEPOINT view")
+            try:
+                view.apply(sql, event)
+            except Exception as error:
+                if is_of_the_store(error):
+                    raise
+                cursor.execute("ROLLBACK TO view")
+                _set_aside(cursor, _reason(name, event, error))
+            cursor.execute("RELEASE view")
+
+
+def _reason(name: str, event: Recorded, error: Exception) -> SetAside:
+    return SetAside(
+        view=name,
+        position=event.position,
+        stream=event.stream,
+        version=event.version,
+        topic=event.topic,
+        reason=f"{type(error).__name__}: {error}",
+    )
+
+
+def _set_aside(cursor: SQLiteCursor, lost: SetAside) -> None:
+    cursor.execute(
+        "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(lost)
+    )
+
+
+def _remember(cursor: SQLiteCursor, name: str, position: int) -> None:
+    cursor.execute("UPDATE inline_views SET position=? WHERE name=?", (position, name))

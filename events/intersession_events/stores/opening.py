@@ -1,0 +1,104 @@
+"""Opening a file for its one writer: a new file becomes a log, an old one is proven to be one."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, cast
+
+from eventsourcing.sqlite import SQLiteFactory
+from eventsourcing.utils import Environment, get_topic
+
+from intersession_events.stores import identity
+from intersession_events.stores.datastore import MEMORY, LogDatastore, LogFactory, database_uri
+from intersession_events.stores.failures import typed
+from intersession_events.stores.recorder import GroupCommitRecorder
+from intersession_events.stores.writer_lock import Holder, WriterLock
+
+
+class Opened(NamedTuple):
+    """What a writer has once it may write."""
+
+    log_id: str
+    epoch: int
+    head: int
+    recorder: GroupCommitRecorder
+    datastore: LogDatastore
+    lock: WriterLock | None
+
+    def close(self) -> None:
+        """Finish what waits to be written, and give up the lock last."""
+        self.recorder.close()
+        self.datastore.close()
+        if self.lock is not None:
+            self.lock.release()
+
+
+def open_for_writing(
+    path: str, *, clock: Callable[[], int], new_log_id: Callable[[], str], environment: Mapping[str, str]
+) -> Opened:
+    """Take the lock, make or check the log, and begin a new epoch.
+
+    Raises:
+        StoreLocked: another process is the writer.
+        NotALog: the file is something else, or a copy that lost the log's identity.
+        LogTooNew: a newer version wrote it.
+        StoreUnavailable: the file can't be opened.
+    """
+    memory = path == MEMORY
+    if not memory:
+        _known(path)  # what is no log does not even get a lock beside it
+    lock = None if memory else WriterLock(path)
+    try:
+        known = None if memory else _known(path)
+        if known is None and not memory:
+            _make_private(path)
+        datastore, recorder = _library(path, environment)
+        try:
+            with typed(), datastore.transaction(commit=True) as cursor:
+                log_id = new_log_id() if known is None else known.log_id
+                if known is None:
+                    identity.create(
+                        cursor, log_id=log_id, now_ms=clock(), events_table=recorder.create_table_statements
+                    )
+                epoch = identity.take_epoch(cursor)
+                cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+                head: int = cursor.fetchone()[0]
+        except BaseException:
+            datastore.close()
+            raise
+        if lock is not None:
+            lock.tell(Holder(pid=os.getpid(), epoch=epoch))
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+    return Opened(log_id, epoch, head, recorder, datastore, lock)
+
+
+def _known(path: str) -> identity.Identity | None:
+    found = identity.inspect(path)
+    if found is not None:
+        found.check_writable(path)
+    return found
+
+
+def _make_private(path: str) -> None:
+    # Only the owner reads what agents say to each other. SQLite gives its other files the mode of this one.
+    with typed():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _library(path: str, environment: Mapping[str, str]) -> tuple[LogDatastore, GroupCommitRecorder]:
+    factory = SQLiteFactory.construct(
+        Environment(
+            env={
+                "PERSISTENCE_MODULE": get_topic(LogFactory),
+                "APPLICATION_RECORDER_TOPIC": get_topic(GroupCommitRecorder),
+                "ORIGINATOR_ID_TYPE": "text",
+                "SQLITE_DBNAME": database_uri(path, mode="rwc"),
+                "CREATE_TABLE": "no",
+                **environment,
+            }
+        )
+    )
+    recorder = cast("GroupCommitRecorder", factory.application_recorder())
+    return cast("LogDatastore", factory.datastore), recorder

@@ -1,0 +1,63 @@
+"""Work on view tables, as a piece of work of the writer's with a transaction of its own."""
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.stores.failures import is_of_the_store, log_error
+
+T = TypeVar("T")
+
+
+class Transact(Generic[T]):
+    """Runs a function inside a transaction and keeps what it returned or raised."""
+
+    alone = True
+
+    def __init__(self, work: Callable[[SQLiteCursor], T], then: Callable[[], None]) -> None:
+        self._work = work
+        self._then = then
+        self._told = threading.Event()
+        self._returned: list[T] = []
+        self._error: Exception | None = None
+        self._abandoned = False
+
+    def write(self, cursor: SQLiteCursor) -> None:
+        """Run the function, unless nobody waits for it any more."""
+        if self._abandoned:
+            raise StoreUnavailable("given up before its turn came")
+        self._returned = [self._work(cursor)]
+
+    def is_stored(self, cursor: SQLiteCursor) -> bool:  # noqa: ARG002 - the protocol's
+        """Return False: only the caller could tell, so it is told that it failed and looks."""
+        return False
+
+    def done(self, error: Exception | None) -> None:
+        """Wake the caller. What follows a success (`then`) runs before any later transaction."""
+        self._error = error
+        if error is None:
+            self._then()
+        self._told.set()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended."""
+        return self._told.is_set()
+
+    def result(self, timeout: float) -> T:
+        """Wait for the end and return what the function returned, or raise what it raised.
+
+        Raises:
+            StoreUnavailable: the store failed, or its turn did not come in time.
+        """
+        if not self._told.wait(timeout):
+            self._abandoned = True
+            raise StoreUnavailable(f"the writer had no time for it in {timeout:g} s")
+        if self._error is None:
+            return self._returned[0]
+        if is_of_the_store(self._error):
+            raise log_error(self._error) from self._error
+        raise self._error

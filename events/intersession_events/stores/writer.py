@@ -1,0 +1,228 @@
+"""The one writer of a log: events and the views of them in one transaction, fenced by its epoch."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_events.crash_points import crash_point
+from intersession_events.errors import CorruptEvent, LogError, StoreUnavailable, UnknownTopic
+from intersession_events.exchange import ExchangeAccepted
+from intersession_events.log import InlineView
+from intersession_events.mapper import payload_of
+from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
+from intersession_events.stores import identity
+from intersession_events.stores.appends import Append, Encoded, Part, Sealing, tell
+from intersession_events.stores.event_reader import EventReader
+from intersession_events.stores.frontier import Frontier
+from intersession_events.stores.group_commit import Work
+from intersession_events.stores.heads import Heads
+from intersession_events.stores.inline_views import PAGE, InlineViews, SetAside
+from intersession_events.stores.opening import Opened
+from intersession_events.stores.transact import Transact
+from intersession_events.stores.waiting import Waiting
+from intersession_events.stores.writer_lock import Holder
+
+T = TypeVar("T")
+
+PAGE_TIMEOUT_S = 3600.0
+"""A page of a rebuild is given this long; it waits behind appends."""
+
+
+class Writer:
+    """Appends, transactions and inline views of one log, each transaction checked against the epoch."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        inline: Sequence[InlineView],
+        entropy: Callable[[int], bytes],
+        events: EventReader,
+        frontier: Frontier,
+        by_hand: bool,
+    ) -> None:
+        self._opened = opened
+        self._events = events
+        self._frontier = frontier
+        self._heads = Heads(opened.log_id)
+        self._topics: set[str] = set()
+        self._recorder = opened.recorder
+        self._recorder.observer = self
+        self._recorder.commits.by_hand = by_hand
+        self._sealing = Sealing(opened.log_id, opened.epoch, entropy, self._heads, self._recorder.insert)
+        self.views = InlineViews(inline)
+        for name in self.views.names:
+            self._bring_up(name)
+
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
+        """Queue an append; a refusal is told at once, in the calling thread."""
+        try:
+            parts = [
+                Part(one.stream, one.expected, [Encoded(draft, *payload_of(draft)) for draft in one.drafts])
+                for one in batch
+            ]
+            self._recorder.submit(Append(self._sealing, parts, on_outcome))
+        except LogError as error:
+            tell(on_outcome, Unavailable(error=error))
+
+    def append_now(self, batch: Sequence[StreamAppend], timeout: float) -> Committed:
+        """Append and wait."""
+        self._check_may_wait()
+        waiting = Waiting()
+        self.append(batch, waiting)
+        while self._recorder.commits.by_hand and not waiting.is_told and self.step():
+            pass
+        return waiting.committed(timeout)
+
+    def transact(
+        self, work: Callable[[SQLiteCursor], T], timeout: float, then: Callable[[], None] = lambda: None
+    ) -> T:
+        """Run work in a transaction of its own, between appends; `then` follows a success, before the next."""
+        self._check_may_wait()
+        transact = Transact(work, then)
+        self._recorder.submit(transact)
+        while self._recorder.commits.by_hand and not transact.is_done and self.step():
+            pass
+        return transact.result(timeout)
+
+    def rebuild(self, name: str, progress: Callable[[int, int], None] | None) -> None:
+        """Drop a view and build it anew from the log, while the log goes on.
+
+        Raises:
+            KeyError: there is no such view.
+        """
+        if name not in self.views.names:
+            raise KeyError(f"no inline view {name!r}; there are {', '.join(self.views.names) or 'none'}")
+        self.transact(lambda cursor: self.views.begin(cursor, name), PAGE_TIMEOUT_S)
+        self._catch_up(name, progress)
+
+    def step(self) -> bool:
+        """Write one batch in the calling thread (by hand only)."""
+        return self._recorder.commits.step()
+
+    def finish(self) -> None:
+        """Finish what waits, and take nothing more."""
+        self._recorder.close()
+
+    def close(self) -> None:
+        """Close, and give up the lock last."""
+        self._opened.close()
+
+    def announce(self, gateway: str | None) -> None:
+        """Tell other processes where the writer's gateway is."""
+        if self._opened.lock is not None:
+            self._opened.lock.tell(Holder(pid=os.getpid(), epoch=self._opened.epoch, gateway=gateway))
+
+    # What a transaction consists of beside the work itself:
+
+    def begin(self, cursor: SQLiteCursor) -> None:
+        """Fence."""
+        identity.check_epoch(cursor, self._opened.epoch)
+
+    def finish(self, cursor: SQLiteCursor, written: Sequence[Work]) -> None:
+        """Write the views, and note which topics a reader of this log must know."""
+        recorded = _recorded(written)
+        if fresh := {event.topic for event in recorded} - self._topics:
+            for topic in sorted(fresh):
+                cursor.execute("INSERT OR IGNORE INTO log_topics VALUES (?)", (topic,))
+            self._topics |= fresh
+        self.views.apply(cursor, recorded)
+        _pass("S1", recorded)
+
+    def committed(self, written: Sequence[Work]) -> None:
+        """Move on, before those who wait are told."""
+        recorded = _recorded(written)
+        _pass("S2", recorded)
+        if recorded:
+            self._frontier.advance(recorded[-1].position)
+
+    def acknowledged(self, written: Sequence[Work]) -> None:
+        """Tell the listeners."""
+        if recorded := _recorded(written):
+            self._frontier.tell(recorded)
+
+    def undone(self) -> None:
+        """Forget what only that transaction knew."""
+        self._heads.forget()
+        self._topics.clear()
+
+    def _check_may_wait(self) -> None:
+        if not self._recorder.commits.may_wait():
+            raise StoreUnavailable(
+                "the writer's own thread can't wait for the writer: append with a callback"
+            )
+
+    def _bring_up(self, name: str) -> None:
+        """Let a view go on where it ended, or begin anew if its shape is another or it is ahead of the log."""
+
+        def begin(cursor: SQLiteCursor) -> None:
+            if self.views.position_of(cursor, name, _last_position(cursor)) is None:
+                self.views.begin(cursor, name)
+
+        self.transact(begin, PAGE_TIMEOUT_S)
+        self._catch_up(name)
+
+    def _catch_up(self, name: str, progress: Callable[[int, int], None] | None = None) -> None:
+        """Take page after page into a view; with the last one it joins those that get each append."""
+        whole = False
+        while not whole:
+            reached: list[int] = []
+            ended: list[bool] = []
+
+            def page(cursor: SQLiteCursor, reached: list[int] = reached, ended: list[bool] = ended) -> None:
+                reached.append(self._take_page(cursor, name))
+                ended.append(reached[0] >= _last_position(cursor))
+
+            def join(ended: list[bool] = ended) -> None:
+                if ended[0]:
+                    self.views.join(name)
+
+            self.transact(page, PAGE_TIMEOUT_S, join)
+            whole = ended[0]
+            if progress is not None:
+                progress(reached[0], self._frontier.head)
+
+    def _take_page(self, cursor: SQLiteCursor, name: str) -> int:
+        position = self.views.position_of(cursor, name, _last_position(cursor)) or 0
+        cursor.execute(
+            "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+            "WHERE rowid>? ORDER BY rowid LIMIT ?",
+            (position, PAGE),
+        )
+        events: list[Recorded] = []
+        unread: list[SetAside] = []
+        for row in map(tuple, cursor.fetchall()):
+            position, stream, version, topic, _ = row
+            try:
+                events.append(self._events.proven(row))
+            except (CorruptEvent, UnknownTopic) as error:
+                unread.append(
+                    SetAside(
+                        view=name,
+                        position=position,
+                        stream=stream,
+                        version=version,
+                        topic=topic,
+                        reason=f"{type(error).__name__}: {error}",
+                    )
+                )
+        self.views.advance(cursor, name, events, unread, position)
+        return position
+
+
+def _last_position(cursor: SQLiteCursor) -> int:
+    cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+    position: int = cursor.fetchone()[0]
+    return position
+
+
+def _recorded(written: Sequence[Work]) -> list[Recorded]:
+    return [event for work in written if isinstance(work, Append) for event in work.recorded]
+
+
+def _pass(point: str, recorded: Sequence[Recorded]) -> None:
+    for event in recorded:
+        if isinstance(event.event, ExchangeAccepted):
+            crash_point(point)
