@@ -229,21 +229,28 @@ def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic
     return None
 
 
+_PLAIN: Final = frozenset({str, bool, type(None)})
+
+
 def _unfit(value: object, where: str) -> str | None:
     """Name the first number at or below a value that RFC 8785 would not write as we do."""
-    match value:
-        case str() | bool() | None:
-            return None
-        case int():
-            return None if -_LARGEST <= value <= _LARGEST else where
-        case msgspec.Struct():
-            return _first((name, getattr(value, name)) for name in value.__struct_fields__)
-        case tuple():
-            return _first((where, item) for item in cast("tuple[object, ...]", value))
-        case dict():
-            return _first(cast("dict[str, object]", value).items())
-        case _:
-            return where
+    # Runs for every field of every event: exact types first.
+    kind = type(value)
+    if kind in _PLAIN:
+        return None
+    if isinstance(value, int):
+        return None if -_LARGEST <= value <= _LARGEST else where
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            field = getattr(value, name)
+            if type(field) not in _PLAIN and (found := _unfit(field, name)) is not None:
+                return found
+        return None
+    if isinstance(value, tuple):
+        return _first((where, item) for item in cast("tuple[object, ...]", value))
+    if isinstance(value, dict):
+        return _first(cast("dict[str, object]", value).items())
+    return where
 
 
 def _first(values: Iterable[tuple[str, object]]) -> str | None:

@@ -260,7 +260,7 @@ class SqliteLog:
             if self._follower is not None:
                 self._follower.close()
         if self._writer is not None:
-            self._writer.finish()
+            self._writer.drain()
         # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
         self._readers.close()
         if self._writer is not None:

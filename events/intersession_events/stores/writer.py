@@ -102,7 +102,7 @@ class Writer:
         """Write one batch in the calling thread (by hand only)."""
         return self._recorder.commits.step()
 
-    def finish(self) -> None:
+    def drain(self) -> None:
         """Finish what waits, and take nothing more."""
         self._recorder.close()
 
