@@ -4,8 +4,8 @@
     hello
     [[end 9f86d081884c7d65]]
 
-What is inside is found by its length alone. The id is there for the model's eyes: it is derived from the run, so
-that a text written before the run can't contain it.
+What is inside is found by its length alone. The id is there for the model's eyes: it is derived from the run and
+from the text itself, so that no text can contain its own, even if its writer knew the run.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class NotFenced(ValueError):
 
 
 def fence_id(run_id: str, *parts: str | int) -> str:
-    """Return the id of a fence: of what `parts` name, in a run."""
+    """Return the id of a fence in a run; the parts say what it is round, the text last."""
     return hashlib.sha256(_ENCODER.encode((run_id, *parts))).hexdigest()[:16]
 
 

@@ -139,7 +139,7 @@ def _quoted(run_id: str, what: str, text: str | None) -> str:
     """Return a text of an agent or a person in a fence of this run's own."""
     if text is None:
         return f"The {what}: none."
-    return f"The {what}:\n{fence('quote', fence_id(run_id, 'quote', what), {'what': what}, text)}"
+    return f"The {what}:\n{fence('quote', fence_id(run_id, 'quote', what, text), {'what': what}, text)}"
 
 
 def _one_line(text: str) -> str:

@@ -1,0 +1,248 @@
+"""The fenced rendering as lists of messages, in the forms two kinds of model servers take (PROV-3).
+
+Here a role can carry what a fence says: a person's message is a plain `user` message, what the agent itself
+said a plain `assistant` message with its tool calls, and a tool's result answers its call. All else is fenced, and
+so is a plain text that begins like a fence, or that is blank, which some servers refuse. A call without its
+results (a run was cut off), or with an id no server takes, is told in a fence, for they refuse such a list whole.
+
+`parse_openai(openai(messages, run_id=...)) == [seen(message) for message in messages]`, and so for `anthropic`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.fencing import OPENING
+from intersession_actors.rendering import (
+    Call,
+    Picture,
+    Seen,
+    fenced,
+    message_fence,
+    picture_of,
+    seen,
+    unfenced,
+)
+from intersession_events.message import ImageBlock, Message
+
+_TAKEN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """A message on its way. `told` is what is left for words when pictures and paired calls go as what they are."""
+
+    told: Seen
+    identity: str
+    images: tuple[ImageBlock, ...]
+    calls: tuple[Call, ...]
+    answers: str | None
+
+    @property
+    def words(self) -> str | None:
+        """The message's text if its role says all the rest; nothing beside calls; else its fence."""
+        text = self.told.text
+        if self.told in {_person(text), _agent(text)}:
+            if text == "" and self.calls:
+                return None
+            if text.strip() and not text.startswith(OPENING):
+                return text
+        return fenced(self.told, self.identity)
+
+
+def openai(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
+    """Return the messages as a list for servers that speak OpenAI's chat completions."""
+    return [_to_openai(said) for said in _said(messages, run_id, tool_images=False)]
+
+
+def anthropic(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
+    """Return the messages as a list for servers that speak Anthropic's messages."""
+    return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True)]
+
+
+def parse_openai(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
+    """Return what `openai` was given, as far as it carries it.
+
+    Raises:
+        NotFenced: a fence is broken.
+    """
+    return [_from_openai(item) for item in rendered]
+
+
+def parse_anthropic(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
+    """Return what `anthropic` was given, as far as it carries it.
+
+    Raises:
+        NotFenced: a fence is broken.
+    """
+    return [_from_anthropic(item) for item in rendered]
+
+
+def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool) -> Iterator[_Said]:
+    shown = [seen(message) for message in messages]
+    paired = _paired(shown)
+    for index, (message, told) in enumerate(zip(messages, shown, strict=True)):
+        answers = told.tool_call_id if told.role == "toolResult" and index in paired else None
+        takes_images = told.role != "assistant" and (tool_images or answers is None)
+        images = _images(message) if takes_images else ()
+        calls = told.calls if told.role == "assistant" and index in paired else ()
+        rest = msgspec.structs.replace(
+            told, pictures=() if images else told.pictures, calls=() if calls else told.calls
+        )
+        yield _Said(rest, message_fence(run_id, message), images, calls, answers)
+
+
+def _images(message: Message) -> tuple[ImageBlock, ...]:
+    """Return a message's pictures if all of them are of a kind that servers take, else none."""
+    blocks = () if isinstance(message.content, str) else message.content
+    images = tuple(block for block in blocks if isinstance(block, ImageBlock))
+    return images if all(image.mime_type in _TAKEN and image.data for image in images) else ()
+
+
+def _paired(messages: Sequence[Seen]) -> set[int]:
+    """Return which messages are calls with each one's result right behind them, or such results."""
+    paired: set[int] = set()
+    for index, message in enumerate(messages):
+        if message.role != "assistant" or not message.calls or not all(map(_fits, message.calls)):
+            continue
+        end = index + 1
+        while end < len(messages) and messages[end].role == "toolResult":
+            end += 1
+        asked = [call.id for call in message.calls]
+        answered = [result.tool_call_id or "" for result in messages[index + 1 : end]]
+        if len(set(asked)) == len(asked) and sorted(asked) == sorted(answered):
+            paired.update(range(index, end))
+    return paired
+
+
+def _fits(call: Call) -> bool:
+    """Whether servers take a call: its id, its name, and its arguments, which have to be an object."""
+    if not (_CALL_NAME.fullmatch(call.id) and _CALL_NAME.fullmatch(call.name)):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(call.arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _person(text: str) -> Seen:
+    return Seen(role="user", kind="external_user", text=text)
+
+
+def _agent(text: str) -> Seen:
+    return Seen(role="assistant", text=text)
+
+
+def _read(
+    role: Any, words: str | None, calls: tuple[Call, ...] = (), pictures: tuple[Picture, ...] = ()
+) -> Seen:
+    """Return what an item says: of its role and words, with what it carries beside them."""
+    if words is not None and words.startswith(OPENING):
+        found = unfenced(words)
+    else:
+        found = _agent(words or "") if role == "assistant" else _person(words or "")
+    return msgspec.structs.replace(found, calls=calls or found.calls, pictures=pictures or found.pictures)
+
+
+# --- OpenAI
+
+
+def _to_openai(said: _Said) -> dict[str, Any]:
+    if said.answers is not None:
+        return {"role": "tool", "tool_call_id": said.answers, "content": said.words}
+    if said.calls:
+        return {
+            "role": "assistant",
+            "content": said.words,
+            "tool_calls": [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in said.calls
+            ],
+        }
+    if said.images:
+        parts = [
+            {"type": "image_url", "image_url": {"url": _data_url(image.mime_type, image.data)}}
+            for image in said.images
+        ]
+        return {"role": "user", "content": [{"type": "text", "text": said.words}, *parts]}
+    return {"role": _role(said), "content": said.words}
+
+
+def _from_openai(item: Mapping[str, Any]) -> Seen:
+    content: Any = item["content"]
+    if content is not None and not isinstance(content, str):
+        words, *parts = content
+        pictures = tuple(_from_data_url(part["image_url"]["url"]) for part in parts)
+        return _read(item["role"], words["text"], pictures=pictures)
+    calls = tuple(
+        Call(call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in item.get("tool_calls", ())
+    )
+    return _read(item["role"], content, calls)
+
+
+def _data_url(mime: str | None, data: str) -> str:
+    return f"data:{mime};base64,{data}"
+
+
+def _from_data_url(url: str) -> Picture:
+    head, _, data = url.partition(",")  # the types we write have no comma
+    return picture_of(ImageBlock(data=data, mime_type=head.removeprefix("data:").removesuffix(";base64")))
+
+
+# --- Anthropic
+
+
+def _to_anthropic(said: _Said) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [] if said.words is None else [{"type": "text", "text": said.words}]
+    parts += [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
+        }
+        for image in said.images
+    ]
+    parts += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": msgspec.json.decode(call.arguments)}
+        for call in said.calls
+    ]
+    if said.answers is not None:
+        result = {
+            "type": "tool_result",
+            "tool_use_id": said.answers,
+            "content": parts,
+            "is_error": bool(said.told.is_error),
+        }
+        return {"role": "user", "content": [result]}
+    if said.images or said.calls:
+        return {"role": _role(said), "content": parts}
+    return {"role": _role(said), "content": said.words}
+
+
+def _from_anthropic(item: Mapping[str, Any]) -> Seen:
+    content = item["content"]
+    if isinstance(content, str):
+        return _read(item["role"], content)
+    parts = content[0]["content"] if content[0]["type"] == "tool_result" else content
+    words = next((part["text"] for part in parts if part["type"] == "text"), None)
+    pictures = tuple(
+        picture_of(ImageBlock(data=part["source"]["data"], mime_type=part["source"]["media_type"]))
+        for part in parts
+        if part["type"] == "image"
+    )
+    calls = tuple(
+        Call(part["id"], part["name"], msgspec.json.encode(part["input"]).decode())
+        for part in parts
+        if part["type"] == "tool_use"
+    )
+    return _read(item["role"], words, calls, pictures)
+
+
+def _role(said: _Said) -> str:
+    return "assistant" if said.told.role == "assistant" else "user"
