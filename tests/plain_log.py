@@ -4,10 +4,8 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import msgspec
-
-from intersession_events.log import InlineView, Sql
-from intersession_events.recorded import Recorded
+from intersession_events.log import InlineView, OnLoaded, Sql
+from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend
 from intersession_events.registry import Event, topic_of
 
 T = TypeVar("T")
@@ -128,15 +126,17 @@ class PlainLog:
         tables = self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
         return {name: sorted(self.query(f"SELECT * FROM {name}"), key=repr) for (name,) in tables}  # noqa: S608
 
-    def append(self, *_: Any) -> None:
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
         raise NotImplementedError
 
-    append_now = load = wait_for = append
+    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
+        raise NotImplementedError
+
+    def load(self, stream: str, on_loaded: OnLoaded) -> None:
+        raise NotImplementedError
+
+    def wait_for(self, position: int, *, timeout: float) -> bool:
+        raise NotImplementedError
 
     def close(self) -> None:
         self.connection.close()
-
-
-def copy_of(recorded: Recorded) -> Recorded:
-    """Return an equal event that is another object."""
-    return msgspec.structs.replace(recorded)

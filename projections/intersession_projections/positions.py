@@ -51,6 +51,12 @@ class Positions:
         later = rows[0][0]
         return head if later is None else int(later) - 1
 
+    def time_at(self, position: int) -> int | None:
+        """Return the time (ms) the log had reached at a position; None before its first timed event."""
+        rows = self._log.query("SELECT MAX(time) FROM clock WHERE position <= ?", (position,))
+        reached: int | None = rows[0][0]
+        return reached
+
     def latest_time(self) -> int | None:
         """Return the latest time (ms) that an event of the log carries; None for an empty log."""
         rows = self._log.query("SELECT MAX(time) FROM clock")

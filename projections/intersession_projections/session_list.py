@@ -1,6 +1,6 @@
 """The session list: a row per session as it is now, and each row as it was at any position (LIST, KEY-5)."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from intersession_events.log import Log, Sql
@@ -159,20 +159,21 @@ class Sessions:
         as_of: int | None = None,
         *,
         agent_id: str | None = None,
-        keys: Collection[str] | None = None,
+        where: Callable[[str, str], bool] | None = None,
         updated_since: int = 0,
     ) -> Iterator[SessionRow]:
         """Yield the rows that are not archived, last updated first, ties by key (LIST-3).
 
         All belong to one position, whatever is written meanwhile: the order is settled at the first row, the
-        rows themselves are read as they are asked for. `keys` keeps those alone; `updated_since` is in ms.
+        rows themselves are read as they are asked for. `where` is asked with the key and the agent of each session of
+        the list (or of the agent), before any row is read; `updated_since` is in ms.
         """
         places = self._places(self._log.head() if as_of is None else as_of)
         chosen = [
             (updated_at, key, position)
             for key, position, row_agent, updated_at in places
             if (agent_id is None or row_agent == agent_id)
-            and (keys is None or key in keys)
+            and (where is None or where(key, row_agent))
             and updated_at >= updated_since
         ]
         # Sorted here and not by the store: PostgreSQL's collation is not the order of code points.

@@ -1,0 +1,104 @@
+"""What the reading tools work with: the log, its views, the settings in force; and how sessions are shown to whom."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from intersession_actors.access_rules import AccessSettings, Reach, Requester, access_settings, reach_of
+from intersession_actors.clock import Clock
+from intersession_actors.config import Config
+from intersession_events.access import AccessEvent
+from intersession_events.keys import SessionKey, display
+from intersession_events.log import Log
+from intersession_projections.open_flows import Flows
+from intersession_projections.positions import Positions
+from intersession_projections.run_outcomes import Runs
+from intersession_projections.session_history import History
+from intersession_projections.session_list import Sessions
+from intersession_projections.session_row import SessionRow
+
+Record = Callable[[str | None, AccessEvent], None]
+"""Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""
+
+
+class Reader:
+    """The reading half of the system, for every door. It changes nothing but for access receipts.
+
+    `transcripts` is the directory of the mirrored transcripts, where there is one (LIST-5).
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        config: Callable[[], Config],
+        clock: Clock,
+        record: Record | None = None,
+        transcripts: Path | None = None,
+    ) -> None:
+        self._config = config
+        self._record = record
+        self.log = log
+        self.clock = clock
+        self.transcripts = transcripts
+        self.sessions = Sessions(log)
+        self.runs = Runs(log)
+        self.flows = Flows(log)
+        self.history = History(log)
+        self.positions = Positions(log)
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self._config()
+
+    def record(self, requester: str | None, fact: AccessEvent) -> None:
+        """Keep a receipt; nothing happens where receipts can't be kept (a log open for reading only)."""
+        if self._record is not None:
+            self._record(requester, fact)
+
+    def parse(self, key: str) -> SessionKey:
+        """Return a canonical key in its parts."""
+        return SessionKey.parse(key, main_key=self.config.session.main_key)
+
+    def requester(self, key: str | None, agent_id: str | None = None) -> Requester:
+        """Return who asks: a session, or the operator (None).
+
+        `agent_id` is the agent that works in the session, where that is not the key's own (the global scope).
+        """
+        if key is None:
+            return Requester(key=None, agent_id=agent_id or self.config.default_agent)
+        parsed, row = self.parse(key), self.sessions.get(key)
+        sandboxed = row.sandboxed if row is not None else self._opens_sandboxed(parsed)
+        return Requester(key=parsed, agent_id=agent_id or parsed.agent_id, sandboxed=sandboxed)
+
+    def reach(self, requester: Requester) -> Reach:
+        """Return what a requester sees, by the settings in force."""
+        return reach_of(requester, self.access(requester))
+
+    def access(self, requester: Requester) -> AccessSettings:
+        """Return the settings that decide what a requester may see and reach."""
+        return access_settings(self.config, None if requester.key is None else requester.agent_id)
+
+    def tree(self, requester: Requester) -> set[str]:
+        """Return the keys of all that a requester spawned, directly or not (VIS-2)."""
+        return set() if requester.key is None else self.sessions.descendants(str(requester.key))
+
+    def show(self, key: SessionKey, requester: Requester) -> str:
+        """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3, CFG-2)."""
+        config = self.config
+        older = config.session.dialect != "channel"
+        if older and key.kind == "group" and key.agent_id == requester.agent_id:
+            return key.rest
+        return display(key, requester_agent=requester.agent_id, scope=config.session.scope)
+
+    def channel_of(self, row: SessionRow) -> str:
+        """Return the channel a row shows (LIST-6)."""
+        key = self.parse(row.key)
+        if key.kind == "group":
+            return row.channel or key.channel or "unknown"
+        if key.kind in {"cron", "hook", "node"}:
+            return "internal"
+        return row.last_channel or key.channel or "unknown"
+
+    def _opens_sandboxed(self, key: SessionKey) -> bool:
+        return self.config.sandboxed(key.agent_id, main=key.is_main)

@@ -1,0 +1,206 @@
+"""From what a caller typed to the session it may have, or a refusal: the one way, for every tool (KEY-5, HIST-6)."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from intersession_actors.access_rules import (
+    Allowed,
+    Forbidden,
+    NotVisible,
+    Operation,
+    Requester,
+    Target,
+    judge,
+)
+from intersession_actors.codes import RefusalCode
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.reader import Reader
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id, refer
+from intersession_projections.session_row import SessionRow
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that was found and allowed. `shown` is its key as the requester sees it.
+
+    `session_id` is the generation that was authorised, and what is done is bound to it; `row` is the session as it
+    stands, at the position asked for. Both are None for a main session that the call may open (SEND-2).
+    `generation_only`: an earlier generation or an archived session, which can be read and nothing else.
+    """
+
+    key: SessionKey
+    shown: str
+    session_id: str | None
+    row: SessionRow | None
+    generation_only: bool = False
+
+
+class TargetRefused(ToolRefused):
+    """One session was asked for and refused. `given` is what was typed, for the receipt (VIS-4)."""
+
+    def __init__(self, code: RefusalCode, error: str, given: str) -> None:
+        super().__init__(code, error)
+        self.given = given
+
+
+class _Call(NamedTuple):
+    """What was asked: by whom, in which words, to do what."""
+
+    reader: Reader
+    requester: Requester
+    given: str
+    operation: Operation
+    as_of: int | None = None
+    field: str = "sessionKey"
+
+
+def resolve_target(
+    reader: Reader,
+    requester: Requester,
+    text: str,
+    operation: Operation,
+    *,
+    as_of: int | None = None,
+    field: str = "sessionKey",
+) -> Resolved:
+    """Return the session that a text names for a requester: a key in any form, or a session id.
+
+    Only `history` reads earlier generations and archived sessions; `send` also finds the main session of a
+    configured agent that is not open yet. `as_of` is a position, `field` what an error names.
+
+    Raises:
+        TargetRefused: `invalid_key`, `forbidden`, `not_visible`, or `old_generation`.
+    """
+    config = reader.config
+    call = _Call(reader, requester, text, operation, as_of, field)
+    try:
+        reference = refer(
+            text,
+            requester_agent=requester.agent_id,
+            default_agent=config.default_agent,
+            main_key=config.session.main_key,
+            scope=config.session.scope,
+        )
+    except InvalidKey as error:
+        raise TargetRefused("invalid_key", f"{field}: {error}", text) from None
+    match reference:
+        case KeyReference(key=key):
+            return _by_key(call, key)
+        case IdReference(text=session_id):
+            return _by_id(call, session_id)
+        case LookupMiss():
+            raise _missing(call)
+
+
+def resolve_main(reader: Reader, requester: Requester, agent_id: str, operation: Operation) -> Resolved:
+    """Return an agent's main session, by the agent's id (SEND-1).
+
+    Raises:
+        TargetRefused: `invalid_request` for what is no agent id, else as `resolve_target`.
+    """
+    config = reader.config
+    agent = _agent(agent_id)
+    owner = config.default_agent if config.session.scope == "global" else agent
+    key = SessionKey.main(owner, config.session.main_key)
+    return _by_key(_Call(reader, requester, agent_id, operation, field="agentId"), key)
+
+
+def resolve_label(
+    reader: Reader, requester: Requester, label: str, agent_id: str | None, operation: Operation
+) -> Resolved:
+    """Return the one visible session with exactly this label, of one agent if one is given (SEND-1).
+
+    Raises:
+        TargetRefused: `not_visible` where none is visible, the same whether there is one; `ambiguous_label` with the
+            keys where several are; `forbidden` where settings close the whole agent; `invalid_request` for what is
+            no agent id.
+    """
+    agent = None if agent_id is None else _agent(agent_id)
+    reach, tree = reader.reach(requester), reader.tree(requester)
+    call = _Call(reader, requester, label, operation, field="agentId")
+    found = [
+        row
+        for row in reader.sessions.by_label(label, agent)
+        if reach.sees(key=row.key, agent_id=row.agent_id, in_tree=row.key in tree)
+    ]
+    if len(found) > 1:
+        keys = ", ".join(reader.show(reader.parse(row.key), requester) for row in found)
+        raise TargetRefused(
+            "ambiguous_label", f"label: several sessions have it, name one by sessionKey: {keys}", label
+        )
+    if found:
+        return _resolved(call, found[0])
+    main = None if agent is None else SessionKey.main(agent, reader.config.session.main_key)
+    raise _missing(call, main)
+
+
+def _by_key(call: _Call, key: SessionKey) -> Resolved:
+    reader = call.reader
+    row = reader.sessions.get(str(key), call.as_of)
+    if row is not None and row.archived is not None:
+        row = None
+    opens = call.operation == "send" and key.is_main and key.agent_id in reader.config.agent_ids
+    exists = row is not None or opens
+    _check(call, Target(given=call.given, key=key, exists=exists, in_tree=_in_tree(call, key)))
+    if row is None:
+        return Resolved(key=key, shown=reader.show(key, call.requester), session_id=None, row=None)
+    return _resolved(call, row)
+
+
+def _by_id(call: _Call, session_id: str) -> Resolved:
+    reader = call.reader
+    found = reader.sessions.by_session_id(session_id, call.as_of)
+    row = reader.sessions.get(found.key, call.as_of) if found is not None else None
+    if found is None or row is None:
+        raise _missing(call)
+    key = reader.parse(found.key)
+    readable = call.operation == "history" or row.archived is None
+    _check(
+        call,
+        Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key), by_key=False),
+    )
+    if found.current:
+        return _resolved(call, row)
+    shown = reader.show(key, call.requester)
+    if call.operation != "history":
+        what = f"{call.field}: {call.given} is an earlier generation of {shown}, name the session by that"
+        raise TargetRefused("old_generation", what, call.given)
+    return Resolved(key=key, shown=shown, session_id=session_id, row=row, generation_only=True)
+
+
+def _resolved(call: _Call, row: SessionRow) -> Resolved:
+    key = call.reader.parse(row.key)
+    return Resolved(key=key, shown=call.reader.show(key, call.requester), session_id=row.session_id, row=row)
+
+
+def _in_tree(call: _Call, key: SessionKey) -> bool:
+    own = call.requester.key
+    return own is not None and str(own) in call.reader.sessions.ancestors(str(key))
+
+
+def _check(call: _Call, target: Target) -> None:
+    match judge(call.requester, target, call.operation, call.reader.access(call.requester)):
+        case Forbidden() | NotVisible() as verdict:
+            error = verdict.error
+            if error.startswith("sessionKey: "):
+                error = f"{call.field}: {error.removeprefix('sessionKey: ')}"
+            raise TargetRefused(verdict.code, error, call.given)
+        case Allowed():
+            pass
+
+
+def _missing(call: _Call, key: SessionKey | None = None) -> TargetRefused:
+    """Return the refusal of what resolved to nothing, by the same judge."""
+    try:
+        _check(call, Target(given=call.given, key=key, exists=False, by_key=key is not None))
+    except TargetRefused as refusal:
+        return refusal
+    raise AssertionError(f"the judge allowed a session that is not there: {call.given!r}")
+
+
+def _agent(agent_id: str) -> str:
+    try:
+        return parse_agent_id(agent_id)
+    except InvalidKey as error:
+        raise TargetRefused("invalid_request", f"agentId: {error}", agent_id) from None

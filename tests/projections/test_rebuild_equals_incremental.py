@@ -1,0 +1,85 @@
+"""Any view can be dropped and rebuilt to the same bytes, at any point of any log."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from intersession_events.log import InlineView
+from intersession_events.registry import Event
+from intersession_projections.open_flows import OpenFlowsView
+from intersession_projections.positions import PositionsView
+from intersession_projections.run_outcomes import RunOutcomesView
+from intersession_projections.session_list import SessionListView, Sessions
+from intersession_projections.tail import Tail
+from plain_log import PlainLog, PlainSql
+from vocabulary import logs
+
+Entry = tuple[str, Event, int]
+
+
+def views() -> list[InlineView]:
+    return [SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView()]
+
+
+def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:
+    sql = PlainSql(log.connection)
+    for view in views():
+        view.drop(sql)
+        view.create(sql)
+        for recorded in log.events:
+            view.apply(sql, recorded)
+    return log.dump()
+
+
+@pytest.mark.clause("J1")
+@settings(max_examples=60, deadline=None)
+@given(logs(max_size=25))
+def test_a_rebuilt_view_has_the_same_bytes_as_one_that_grew_at_every_prefix(entries: list[Entry]) -> None:
+    log = PlainLog(views())
+    for stream, event, time in entries:
+        log.put(stream, event, time=time, correlation="root")
+        grown = log.dump()
+        assert rebuilt(log) == grown
+
+
+@pytest.mark.clause("J1")
+@settings(max_examples=40, deadline=None)
+@given(logs())
+def test_a_tail_fed_in_batches_ends_like_views_fed_one_by_one(entries: list[Entry]) -> None:
+    one_by_one, batched = PlainLog(views()), PlainLog()
+    for stream, event, time in entries:
+        one_by_one.put(stream, event, time=time)
+        batched.put(stream, event, time=time)
+    tail = Tail(batched, views())
+    assert tail.catch_up() == len(entries)
+    assert tail.set_aside() == []
+    tables = batched.dump()
+    assert {name: tables[name] for name in one_by_one.dump()} == one_by_one.dump()
+
+
+@pytest.mark.clause("LIST-8")
+@settings(max_examples=60, deadline=None)
+@given(logs())
+def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[Entry]) -> None:
+    log = PlainLog([SessionListView()])
+    sessions = Sessions(log)
+    stood = [list(sessions.iterate())]
+    for stream, event, time in entries:
+        log.put(stream, event, time=time)
+        stood.append(list(sessions.iterate()))
+    assert [list(sessions.iterate(position)) for position in range(len(stood))] == stood
+
+
+@pytest.mark.clause("LIST-3")
+@settings(max_examples=60, deadline=None)
+@given(logs())
+def test_updated_at_never_falls(entries: list[Entry]) -> None:
+    log = PlainLog([SessionListView()])
+    sessions = Sessions(log)
+    latest: dict[str, int] = {}
+    for stream, event, time in entries:
+        log.put(stream, event, time=time)
+        for row in sessions.iterate():
+            assert row.updated_at >= latest.get(row.key, 0)
+            latest[row.key] = row.updated_at
