@@ -19,6 +19,7 @@ from intersession_actors.config_session import SessionSettings
 from intersession_actors.config_settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.config_tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
+from intersession_actors.plain_json import is_object
 
 ConfigSource = Mapping[str, Any] | Path | str | None
 """What a configuration is read from: its values, the path of a file, or nothing for the defaults."""
@@ -33,7 +34,7 @@ class Config(Settings, frozen=True, kw_only=True):
     session: SessionSettings = SessionSettings()
     tools: ToolSettings = ToolSettings()
     agents: Agents = Agents()
-    channels: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    channels: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
     gateway: Gateway = Gateway()
     models: Models = Models()
     runs: Runs = Runs()
@@ -134,7 +135,7 @@ def load_config(
     """
     given = _plain(source)
     check_plain(given)
-    if not isinstance(given, dict):
+    if not is_object(given):
         raise ConfigError([ConfigProblem("", "a configuration is an object: {session: …, tools: …}")])
     if "$include" in given:
         raise ConfigError([ConfigProblem("$include", "is not supported; put all settings into one file")])
@@ -171,7 +172,7 @@ def _plain(source: ConfigSource | Config) -> Any:
         case str() | Path():
             return read_config_file(Path(source))
         case Mapping():
-            return dict(source)
+            return {**source}
 
 
 def _converted(plain: dict[str, Any]) -> Config:

@@ -45,7 +45,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
     """
 
     model: Text | ModelChoice | None = None
-    models: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    models: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
     timeout_seconds: Seconds = 600
     workspace: Text | None = None
     thinking_default: ThinkingLevel | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from intersession_actors.errors import ConfigProblem
-from intersession_actors.plain_json import is_list, is_object
+from intersession_actors.plain_json import is_list, is_list_like, is_object
 
 Json = dict[str, Any]
 
@@ -174,6 +174,6 @@ def _at(value: Any, *keys: str) -> Any:
 def _copy(value: Any) -> Any:
     if is_object(value):
         return {key: _copy(inner) for key, inner in value.items()}
-    if is_list(value):
+    if is_list_like(value):
         return [_copy(inner) for inner in value]
     return value

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 import json5
 
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.plain_json import is_list, is_object
+from intersession_actors.plain_json import is_list_like, is_object
 
 MAX_BYTES: Final = 1_048_576
 # The JSON5 reader is written in Python: this many bytes take it some seconds.
@@ -53,7 +53,7 @@ def check_plain(value: Any) -> None:
             _refuse(f"nested deeper than {MAX_DEPTH} levels", path)
         if is_object(item):
             left.extend((_below(path, key), inner, depth + 1) for key, inner in item.items())
-        elif is_list(item):
+        elif is_list_like(item):
             left.extend((f"{path}[{index}]", inner, depth + 1) for index, inner in enumerate(item))
         else:
             _check_leaf(path, item)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from intersession_actors.config_settings import Settings
-from intersession_actors.plain_json import is_list, is_object
+from intersession_actors.plain_json import is_list_like, is_object
 
 HIDDEN: Final = "<hidden>"
 _SECRET: Final = re.compile(r"token|password|secret|key$|headers|credential$|env$", re.IGNORECASE)
@@ -40,7 +40,7 @@ def digest_of(settings: Settings) -> str:
 def _kept(value: Any) -> Any:
     if is_object(value):
         return {key: _kept(inner) for key, inner in value.items() if inner is not None}
-    if is_list(value):
+    if is_list_like(value):
         return [_kept(inner) for inner in value]
     return value
 
@@ -48,7 +48,7 @@ def _kept(value: Any) -> Any:
 def _redacted(value: Any) -> Any:
     if is_object(value):
         return {key: HIDDEN if _is_secret(key, inner) else _redacted(inner) for key, inner in value.items()}
-    if is_list(value):
+    if is_list_like(value):
         return [_redacted(inner) for inner in value]
     return _without_userinfo(value) if isinstance(value, str) else value
 
@@ -66,7 +66,7 @@ def _hidden(value: Any, *, open_keys: bool = False) -> Any:
             key: inner if open_keys and key in _OPEN_IN_CHANNELS else _hidden(inner)
             for key, inner in value.items()
         }
-    if is_list(value):
+    if is_list_like(value):
         return [_hidden(inner) for inner in value]
     return HIDDEN if isinstance(value, str) and value else value
 

@@ -51,7 +51,7 @@ def judge_send(policy: SendPolicy, speaker: Speaker) -> Verdict:
     """
     if speaker.override is not None:
         return Verdict(action=speaker.override, rule=f"the session's own sendPolicy: {speaker.override}")
-    matching = [
+    matching: list[tuple[SendAction, str]] = [
         (rule.action, f"session.sendPolicy.rules[{index}]: {rule.action} {_described(rule.match)}")
         for index, rule in enumerate(policy.rules)
         if _matches(rule.match, speaker)
