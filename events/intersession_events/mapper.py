@@ -199,8 +199,13 @@ def opened(state: bytes, *, where: str) -> Envelope:
         raise CorruptEvent(f"{where}: the state is no envelope: {error}") from error
 
 
-def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str) -> str | None:
-    """Say in words what of a row was changed, or None if it hashes to what it says."""
+def damaged(
+    envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str, erased: bool = False
+) -> str | None:
+    """Say in words what of a row was changed, or None if it hashes to what it says.
+
+    Of an `erased` one, only the payload's digest is left to be proven.
+    """
     try:
         salt = bytes.fromhex(envelope.salt)
         expected = sha256(
@@ -224,7 +229,7 @@ def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic
         return f"the row can't be hashed: {error}"
     if expected != envelope.hash:
         return "the hash is another one: envelope, topic, stream or version was changed"
-    if sha256(salt + bytes(envelope.data)).hexdigest() != envelope.digest:
+    if not erased and sha256(salt + envelope.data).hexdigest() != envelope.digest:
         return "the payload does not have the digest that was hashed: it was changed"
     return None
 

@@ -1,0 +1,323 @@
+"""Proof that a log was not changed: every row hashed again, every chain walked, and what can't be proven said.
+
+A head, exported to where nobody can reach it who can reach the log, proves the rest: nothing before it was cut off or
+rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each event up to a position, as this gives it:
+
+    SELECT rowid || ' ' || json_extract(state, '$.hash') FROM stored_events ORDER BY rowid
+"""
+
+import hmac
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from typing import Any, Final, Literal, Protocol
+
+import msgspec
+
+from intersession_events.errors import CorruptEvent
+from intersession_events.mapper import FIRST, Envelope, damaged, opened
+from intersession_events.registry import TOPICS, UPCASTERS
+
+KEPT: Final = 1000
+"""At most this many findings are described; all are counted."""
+
+_PAGE: Final = 2000
+
+Code = Literal[
+    "unreadable",
+    "unknown_topic",
+    "changed",
+    "missing",
+    "out_of_order",
+    "chain_broken",
+    "position_missing",
+    "epoch_backwards",
+    "id_repeated",
+    "tail_cut",
+    "head_mismatch",
+    "head_forged",
+    "other_log",
+]
+
+
+class RawLog(Protocol):
+    """A log whose rows can be read as they lie."""
+
+    @property
+    def log_id(self) -> str:
+        """The log's identity."""
+        ...
+
+    def rows(self, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, int, str, bytes]]:
+        """Return position, stream, version, topic and state of rows after a position, unproven."""
+        ...
+
+    def positions_given(self) -> int:
+        """Return the last position that was ever given."""
+        ...
+
+
+class LogHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a log was up to a position. `signature` is the HMAC-SHA256 of the others under a key, if it was signed."""
+
+    log_id: str
+    position: int
+    hash: str
+    signature: str | None = None
+
+    def signed(self, key: bytes) -> "LogHead":
+        """Return the head with the signature it has under a key."""
+        text = msgspec.json.encode({"hash": self.hash, "logId": self.log_id, "position": self.position})
+        return msgspec.structs.replace(self, signature=hmac.new(key, text, sha256).hexdigest())
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it was written. The position is None where no row is left to have one."""
+
+    code: Code
+    problem: str
+    position: int | None = None
+    stream: str | None = None
+    version: int | None = None
+
+
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification saw. `unproven` says in words what it could not have seen."""
+
+    log_id: str
+    events: int
+    streams: int
+    erased: int
+    """Payloads that were erased on purpose, with their salts; their places in the chain are proven."""
+    counts: dict[str, int]
+    """How many findings there are of each code; `findings` describes the first thousand."""
+    findings: tuple[Finding, ...]
+    unproven: tuple[str, ...]
+    head: LogHead
+    """The head as of now: export it, to be able to prove more the next time."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.counts
+
+
+def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
+    """Return the head of a log as it is, to be kept elsewhere. It is not verified; `verify` returns one that is."""
+    lines, position = sha256(), 0
+    for row in _rows(log):
+        position = row[0]
+        lines.update(_line(position, _envelope(row)))
+    found = LogHead(log_id=log.log_id, position=position, hash=lines.hexdigest())
+    return found if key is None else found.signed(key)
+
+
+def verify(
+    log: RawLog,
+    *,
+    head: LogHead | None = None,
+    key: bytes | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> VerifyReport:
+    """Walk all rows and say what is wrong with them; the first damaged one does not end it.
+
+    `head` is one that was exported earlier, `key` the one it was signed with. `progress` gets the position reached
+    and the last one.
+    """
+    given = log.positions_given()
+    walk = _Walk(log.log_id, head)
+    for count, row in enumerate(_rows(log)):
+        walk.take(row)
+        if progress is not None and count % _PAGE == 0:
+            progress(row[0], given)
+    walk.end(log, given, key)
+    if progress is not None:
+        progress(walk.position, given)
+    return walk.report()
+
+
+class _Walk:
+    """One pass over the rows, in the order of positions."""
+
+    def __init__(self, log_id: str, known: LogHead | None) -> None:
+        self.position = 0
+        self._log_id = log_id
+        self._known = known
+        self._known_hash: str | None = None  # what the known head's would be of this log
+        self._lines = sha256()
+        self._ends: dict[str, tuple[int, str | None]] = {}
+        self._epoch = 0
+        self._events = 0
+        self._erased = 0
+        self._ids: set[int] = set()
+        self._twice: set[int] = set()
+        self._counts: Counter[str] = Counter()
+        self._findings: list[Finding] = []
+
+    def take(self, row: tuple[Any, ...]) -> None:
+        position, stream, version = row[:3]
+        self._events += 1
+        if position != self.position + 1:
+            gone = (
+                f"{self.position + 1}"
+                if position == self.position + 2
+                else f"{self.position + 1} to {position - 1}"
+            )
+            self._find(
+                "position_missing", f"position {gone} is missing: a row was taken away", position=position
+            )
+        self._pass_known(position)
+        self.position = position
+        envelope = _envelope(row)
+        self._lines.update(_line(position, envelope))
+        if isinstance(envelope, str):
+            self._find("unreadable", envelope, row)
+            if isinstance(version, int):
+                self._ends[stream] = (version, None)
+            return
+        self._check_row(row, envelope)
+        self._check_place(row, envelope)
+        if envelope.epoch < self._epoch:
+            self._find(
+                "epoch_backwards", f"epoch {envelope.epoch} after {self._epoch}: a writer that was over", row
+            )
+        self._epoch = max(self._epoch, envelope.epoch)
+        # Hashes of ids, not ids: a tenth of the memory. What meets by chance is told apart at the end.
+        mark = hash(envelope.id)
+        if mark in self._ids:
+            self._twice.add(mark)
+        self._ids.add(mark)
+
+    def end(self, log: RawLog, given: int, key: bytes | None) -> None:
+        self._pass_known(self.position + 1)
+        if given > self.position:
+            self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
+        if self._twice:
+            self._find_repeated(log)
+        if self._known is not None:
+            self._check_known(self._known, key)
+
+    def report(self) -> VerifyReport:
+        return VerifyReport(
+            log_id=self._log_id,
+            events=self._events,
+            streams=len(self._ends),
+            erased=self._erased,
+            counts=dict(self._counts),
+            findings=tuple(self._findings),
+            unproven=tuple(self._unproven()),
+            head=LogHead(log_id=self._log_id, position=self.position, hash=self._lines.hexdigest()),
+        )
+
+    def _check_row(self, row: tuple[Any, ...], envelope: Envelope) -> None:
+        _, stream, version, topic, _ = row
+        erased = envelope.salt == "" and bytes(envelope.data) == b"null"
+        damage = damaged(
+            envelope, log_id=self._log_id, stream=stream, version=version, topic=topic, erased=erased
+        )
+        if damage is not None:
+            self._find("changed", damage, row)
+        elif erased:
+            self._erased += 1
+        if topic not in TOPICS and topic not in UPCASTERS:
+            self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
+
+    def _check_place(self, row: tuple[Any, ...], envelope: Envelope) -> None:
+        _, stream, version, _, _ = row
+        last, hashed = self._ends.get(stream, (0, FIRST))
+        if version > last + 1:
+            gone = (
+                f"version {last + 1} is"
+                if version == last + 2
+                else f"versions {last + 1} to {version - 1} are"
+            )
+            self._find("missing", f"{gone} missing before it", row)
+        elif version <= last:
+            self._find("out_of_order", f"comes after version {last} of its stream", row)
+        elif hashed is not None and envelope.prev != hashed:
+            self._find("chain_broken", "does not follow the event before it in its stream", row)
+        if version > last:
+            self._ends[stream] = (version, envelope.hash)
+
+    def _pass_known(self, position: int) -> None:
+        if self._known is not None and self._known_hash is None and position > self._known.position:
+            self._known_hash = self._lines.hexdigest()
+
+    def _check_known(self, known: LogHead, key: bytes | None) -> None:
+        if key is not None and not hmac.compare_digest(
+            (known.signed(key).signature or "").encode(), (known.signature or "").encode()
+        ):
+            self._find("head_forged", "the head was not signed with this key")
+        if known.log_id != self._log_id:
+            self._find("other_log", f"the head is of the log {known.log_id}")
+        elif known.position > self.position:
+            self._find(
+                "tail_cut", f"the head is at position {known.position}, the log ends at {self.position}"
+            )
+        elif known.hash != self._known_hash:
+            self._find(
+                "head_mismatch",
+                f"what lies before position {known.position} is not what the head was made of",
+            )
+
+    def _find_repeated(self, log: RawLog) -> None:
+        first: dict[str, int] = {}
+        for row in _rows(log):
+            envelope = _envelope(row)
+            if isinstance(envelope, str) or hash(envelope.id) not in self._twice or row[0] > self.position:
+                continue
+            before = first.setdefault(envelope.id, row[0])
+            if before != row[0]:
+                self._find("id_repeated", f"has the id of the event at position {before}", row)
+
+    def _unproven(self) -> Iterator[str]:
+        if self._known is None:
+            yield (
+                "That no events were cut off the end, and that the log was not rewritten from the start by somebody "
+                "who can hash: that takes a head that was exported earlier and kept elsewhere."
+            )
+        else:
+            if self._known.signature is None:
+                yield "That the head itself is genuine: it is not signed."
+            if self.position > self._known.position:
+                after = f"position {self._known.position}"
+                yield f"That what comes after {after} was not cut short or forged: the head was exported before it."
+        if self._erased:
+            yield f"What {self._erased} erased payloads said."
+
+    def _find(
+        self,
+        code: Code,
+        problem: str,
+        row: tuple[Any, ...] = (None, None, None),
+        *,
+        position: int | None = None,
+    ) -> None:
+        self._counts[code] += 1
+        if len(self._findings) < KEPT:
+            at, stream, version = row[:3]
+            self._findings.append(
+                Finding(code=code, problem=problem, position=position or at, stream=stream, version=version)
+            )
+
+
+def _rows(log: RawLog) -> Iterator[tuple[Any, ...]]:
+    after = 0
+    while page := log.rows(after=after, limit=_PAGE):
+        yield from page
+        after = page[-1][0]
+
+
+def _envelope(row: tuple[Any, ...]) -> Envelope | str:
+    """Return the envelope of a row, or what is wrong with its form. Columns of a damaged file can hold anything."""
+    _, stream, version, topic, state = row
+    if not (isinstance(stream, str) and isinstance(version, int) and isinstance(topic, str)):
+        return "a column holds a value of a wrong type"
+    try:
+        return opened(state, where="the row")
+    except CorruptEvent as error:
+        return str(error)
+
+
+def _line(position: int, envelope: Envelope | str) -> bytes:
+    return f"{position} {'' if isinstance(envelope, str) else envelope.hash}\n".encode()
