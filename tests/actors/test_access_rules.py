@@ -139,17 +139,19 @@ def test_each_level_contains_the_one_before_it(relation: str) -> None:
 
 @pytest.mark.clause("HIST-6", "X2")
 @given(
-    st.sampled_from(LEVELS),
-    st.booleans(),
-    st.sampled_from(ALLOW),
+    st.builds(
+        AccessSettings,
+        visibility=st.sampled_from(LEVELS),
+        agent_to_agent=st.booleans(),
+        allow=st.sampled_from(ALLOW),
+    ),
     st.booleans(),
     st.booleans(),
     st.text(max_size=20),
 )
 def test_absent_and_invisible_sessions_get_the_same_answer(
-    level: Visibility, enabled: bool, allow: tuple[str, ...] | None, sandboxed: bool, by_key: bool, typed: str
+    settings: AccessSettings, sandboxed: bool, by_key: bool, typed: str
 ) -> None:
-    settings = AccessSettings(visibility=level, agent_to_agent=enabled, allow=allow)
     for key in (SessionKey.named("main", "x"), SessionKey.named("ops", "x")):
         there, absent = (
             judge(

@@ -167,7 +167,7 @@ def test_a_sub_agent_whose_depth_was_not_recorded_is_one_all_the_same() -> None:
 def test_one_child_more_than_the_setting_is_forbidden() -> None:
     given = config(subagents={"maxChildrenPerAgent": 2})
 
-    assert allowed(given, msgspec.structs.replace(MAIN, running=1))
+    assert allowed(given, msgspec.structs.replace(MAIN, running=1)).depth == 1
     verdict = refused(given, msgspec.structs.replace(MAIN, running=2))
     assert (verdict.status, verdict.code) == ("forbidden", "spawn_limit")
     assert "maxChildrenPerAgent is 2" in verdict.error
@@ -205,7 +205,7 @@ def test_each_thinking_level_is_taken(level: str) -> None:
 
 
 @pytest.mark.clause("SPAWN-4")
-@pytest.mark.parametrize("level", ["", "High", "ultra", "hiɡh"])
+@pytest.mark.parametrize("level", ["", "High", "ultra", "hi\u0261h"])
 def test_another_thinking_level_is_refused_and_those_there_are_named(level: str) -> None:
     verdict = refused(config(), thinking=level)
 
