@@ -20,6 +20,7 @@ from intersession_actors.config_settings import Settings, Text, ThreadBindings, 
 from intersession_actors.config_tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
 from intersession_actors.plain_json import is_object
+from intersession_events.keys import valid_agent_id
 
 ConfigSource = Mapping[str, Any] | Path | str | None
 """What a configuration is read from: its values, the path of a file, or nothing for the defaults."""
@@ -68,7 +69,20 @@ class Config(Settings, frozen=True, kw_only=True):
         raise UnknownAgent(agent_id, self.agent_ids)
 
     def with_agents(self, agent_ids: Iterable[str]) -> "Config":
-        """Return this configuration with agents that a host registered without listing them."""
+        """Return this configuration with agents that a host registered without listing them.
+
+        Raises:
+            ConfigError: an id is none.
+        """
+        agent_ids = tuple(agent_ids)
+        bad = [agent_id for agent_id in agent_ids if not valid_agent_id(agent_id)]
+        if bad:
+            raise ConfigError(
+                [
+                    ConfigProblem("agents", f"{agent_id!r} is no agent id; use [a-z0-9][a-z0-9_-]{{0,63}}")
+                    for agent_id in bad
+                ]
+            )
         known = {agent.id for agent in self.agents.list}
         added = tuple(AgentSettings(id=agent_id) for agent_id in agent_ids if agent_id not in known)
         agents = msgspec.structs.replace(self.agents, list=self.agents.list + added)

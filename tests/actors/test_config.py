@@ -273,6 +273,11 @@ def test_an_agent_id_that_no_key_could_hold_is_refused(agent_id: str) -> None:
     assert refused(at("agents.list", [{"id": agent_id}])).path == "agents.list[0].id"
 
 
+def test_an_agent_registered_under_an_impossible_id_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'Ops Team' is no agent id"):
+        Config().with_agents(["ops", "Ops Team"])
+
+
 def test_an_agent_id_in_capitals_is_written_small_with_a_notice() -> None:
     config, said = load_config(at("agents.list", [{"id": "Ops"}]))
 
