@@ -4,7 +4,11 @@ import msgspec
 
 
 class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The canonical keys that were returned, and how many sessions were there and not seen."""
+    """The canonical keys that were returned, and how many sessions were there and not seen.
+
+    `denied_targets` are single targets that were refused, as given, and why.
+    """
 
     keys: tuple[str, ...] = ()
-    denied_count: int = 0
+    denied: int = 0
+    denied_targets: tuple[tuple[str, str], ...] = ()

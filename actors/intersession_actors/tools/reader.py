@@ -1,23 +1,34 @@
 """What the reading tools work with: the log, its views, the settings in force; and how sessions are shown to whom."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from intersession_actors.access_rules import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.clock import Clock
 from intersession_actors.config import Config
+from intersession_actors.errors import ToolRefused
 from intersession_events.access import AccessEvent
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.open_flows import Flows
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
+from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
 from intersession_projections.session_history import History
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_row import SessionRow
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""
+
+
+class Place(NamedTuple):
+    """A place in the log, and the time (ms) it stands for."""
+
+    position: int
+    time_ms: int
 
 
 class Reader:
@@ -83,6 +94,29 @@ class Reader:
         """Return the keys of all that a requester spawned, directly or not (VIS-2)."""
         return set() if requester.key is None else self.sessions.descendants(str(requester.key))
 
+    def is_stranger(self, requester: Requester, key: str) -> bool:
+        """Whether a requester is neither the operator nor the session itself: secrets are hidden from it (HIST-4)."""
+        return requester.key is not None and str(requester.key) != key
+
+    def place(self, as_of: float | str) -> Place:
+        """Return the position and the time that `asOf` means; a fraction is floored (LIST-1, LIST-8).
+
+        Raises:
+            ToolRefused: it is no position, no ISO time, beyond the end of the log, or in the future.
+        """
+        try:
+            value = as_of if isinstance(as_of, str) else math.floor(as_of)
+            position = resolve_as_of(value, self.log, now_ms=self.clock.now_ms())
+        except UnknownPlace as error:
+            raise ToolRefused("invalid_request", str(error)) from None
+        except (OverflowError, ValueError):
+            raise ToolRefused(
+                "invalid_request", f"asOf: {as_of} is no position, give a whole number"
+            ) from None
+        if isinstance(value, str):
+            return Place(position, parse_time(value, field="asOf"))
+        return Place(position, self.positions.time_at(position) or 0)
+
     def show(self, key: SessionKey, requester: Requester) -> str:
         """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3, CFG-2)."""
         config = self.config
@@ -99,6 +133,10 @@ class Reader:
         if key.kind in {"cron", "hook", "node"}:
             return "internal"
         return row.last_channel or key.channel or "unknown"
+
+    def transcript_path(self, session_id: str) -> str | None:
+        """Return where the mirrored transcript of a session is, if transcripts are mirrored."""
+        return None if self.transcripts is None else str(self.transcripts / f"{session_id}.jsonl")
 
     def _opens_sandboxed(self, key: SessionKey) -> bool:
         return self.config.sandboxed(key.agent_id, main=key.is_main)

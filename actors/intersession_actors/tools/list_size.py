@@ -1,0 +1,61 @@
+"""Keeps the answer of `sessions_list` small: messages go first, then rows, which the next page brings (LIST-4)."""
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+MAX_BYTES: Final = 256 * 1024
+_ENVELOPE: Final = 2048
+"""Room for what stands round the rows: counts, flags, the cursor."""
+_FLAGS: Final = len(b'"messages":[],"messagesDropped":20,')
+
+
+class Fit(NamedTuple):
+    """How many rows fit, and whether anything was dropped."""
+
+    rows: int
+    cut: bool
+
+
+def fit(entries: list[dict[str, Any]]) -> Fit:
+    """Drop messages, oldest first, and count the rows that fit; a row that lost messages says how many.
+
+    Each row gets an equal share of the room for messages, and what it leaves goes to those behind it. One row is
+    always kept, else there would be no way on.
+    """
+    left = MAX_BYTES - _ENVELOPE
+    count = 0
+    for entry in entries:
+        left -= _size({name: value for name, value in entry.items() if name != "messages"})
+        left -= _FLAGS if "messages" in entry else 0
+        if left < 0 and count:
+            break
+        count += 1
+    cut = count < len(entries)
+    left = max(0, left) if not cut else 0
+    for at, entry in enumerate(entries[:count]):
+        if "messages" not in entry:
+            continue
+        kept, used = _newest(entry["messages"], left // (count - at))
+        left -= used
+        dropped = len(entry["messages"]) - len(kept)
+        if dropped:
+            entry["messages"] = kept
+            entry["messagesDropped"] = entry.get("messagesDropped", 0) + dropped
+            cut = True
+    return Fit(count, cut)
+
+
+def _newest(messages: list[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], int]:
+    used = 0
+    for at in range(len(messages) - 1, -1, -1):
+        size = _size(messages[at])
+        if used + size > room:
+            return messages[at + 1 :], used
+        used += size
+    return messages, used
+
+
+def _size(value: dict[str, Any]) -> int:
+    """Return the bytes of a value as compact UTF-8 JSON, with the comma behind it."""
+    return len(msgspec.json.encode(value)) + 1

@@ -1,0 +1,91 @@
+"""`sessions_history`: the transcript of a session a caller can see (HIST)."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from intersession_actors.access_rules import Requester
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.resolve import Resolved, resolve_target
+from intersession_actors.tools.shown_messages import shown_messages
+from intersession_projections.session_history import HistoryPage, UnknownMessage
+
+DEFAULT_LIMIT: Final = 200
+MAX_LIMIT: Final = 1000
+
+
+class HistoryArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller gives (HIST-1); null is not given."""
+
+    session_key: Annotated[str, msgspec.Meta(description="The session, by sessionKey or sessionId.")]
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many messages, 1 to 1000; 200 if not given.")
+    ] = None
+    include_tools: Annotated[bool | None, msgspec.Meta(description="Also the results of tools.")] = None
+    as_of: Annotated[
+        int | float | str | None,
+        msgspec.Meta(description="The transcript as it stood at a position (number) or an ISO time (text)."),
+    ] = None
+    before: Annotated[str | None, msgspec.Meta(description="Only messages before the one with this id.")] = (
+        None
+    )
+
+
+def sessions_history(
+    reader: Reader, requester: Requester, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], AccessSummary]:
+    """Return the last messages of a session, oldest first, and what was decided on access.
+
+    Raises:
+        ToolRefused: `invalid_request` naming the field, or why the session is not to be read.
+    """
+    given = read_arguments(HistoryArguments, arguments)
+    as_of = None if given.as_of is None else reader.place(given.as_of).position
+    target = resolve_target(reader, requester, given.session_key, "history", as_of=as_of)
+    page = _page(reader, target, given, as_of)
+    key = str(target.key) if target.row is None else target.row.key
+    shown = shown_messages(page.messages, redact=reader.is_stranger(requester, key))
+    before = shown.first_id if shown.dropped else page.before
+    answer: dict[str, Any] = {
+        "sessionKey": target.shown,
+        "messages": shown.messages,
+        "truncated": shown.truncated,
+        "droppedMessages": shown.dropped,
+        "contentTruncated": shown.content_truncated,
+        "contentRedacted": shown.content_redacted,
+        "bytes": shown.bytes,
+        "position": page.position,
+    }
+    if before is not None:
+        answer["before"] = before
+    return answer, AccessSummary(keys=(key,))
+
+
+def _page(reader: Reader, target: Resolved, given: HistoryArguments, as_of: int | None) -> HistoryPage:
+    if target.row is None or target.session_id is None:
+        raise ToolRefused("internal", "sessionKey: the session was allowed and is not there")
+    try:
+        # Bound to the generation that was authorised: a reset in between changes nothing (HIST-6).
+        return reader.history.messages(
+            target.row.key,
+            target.session_id,
+            as_of=as_of,
+            before=given.before,
+            limit=_limit(given.limit),
+            include_tools=bool(given.include_tools),
+        )
+    except UnknownMessage as error:
+        raise ToolRefused("invalid_request", str(error)) from None
+
+
+def _limit(given: float | None) -> int:
+    if given is None:
+        return DEFAULT_LIMIT
+    if not math.isfinite(given):
+        raise invalid("limit", f"{given} is no number to count by, give a finite one")
+    return max(1, min(MAX_LIMIT, math.floor(given)))

@@ -1,0 +1,263 @@
+"""`sessions_list`: the sessions a caller can see, as they stand or stood (LIST)."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from intersession_actors.access_rules import Requester
+from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.tools.list_cursor import Cursor, digest_of_filters, read_cursor, write_cursor
+from intersession_actors.tools.list_size import fit
+from intersession_actors.tools.reader import Place, Reader
+from intersession_actors.tools.shown_messages import shown_messages
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import Kind, SessionKey, parse_agent_id
+from intersession_projections.session_row import SessionRow
+
+DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 200
+MAX_MESSAGES: Final = 20
+_MINUTE_MS: Final = 60_000
+
+_Row = tuple[SessionKey, SessionRow]
+
+
+class ListArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller gives (LIST-1); null is not given."""
+
+    kinds: Annotated[tuple[Kind, ...] | None, msgspec.Meta(description="Only these kinds; empty is all.")] = (
+        None
+    )
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many, 1 to 200; 50 if not given.")
+    ] = None
+    active_minutes: Annotated[
+        float | None, msgspec.Meta(description="Only sessions updated within this many minutes.")
+    ] = None
+    message_limit: Annotated[
+        float | None, msgspec.Meta(description="Add the last messages of each session, 0 to 20.")
+    ] = None
+    search: Annotated[
+        str | None, msgspec.Meta(description="A part of the key, label or name, in any case.")
+    ] = None
+    label: Annotated[str | None, msgspec.Meta(description="Only sessions with exactly this label.")] = None
+    agent_id: Annotated[str | None, msgspec.Meta(description="Only sessions of this agent.")] = None
+    as_of: Annotated[
+        int | float | str | None,
+        msgspec.Meta(description="The list as it stood at a position (number) or an ISO time (text)."),
+    ] = None
+    cursor: Annotated[str | None, msgspec.Meta(description="The nextCursor of the page before this one.")] = (
+        None
+    )
+
+
+class _Query(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments, worked out. `since_ms` is what `activeMinutes` comes to, `after` the end of the page before."""
+
+    kinds: frozenset[Kind]
+    limit: int
+    message_limit: int
+    search: str | None
+    label: str | None
+    agent_id: str | None
+    position: int
+    reference_ms: int
+    since_ms: int
+    filters: str
+    after: Cursor | None
+
+    def takes(self, key: SessionKey, row: SessionRow) -> bool:
+        """Whether a visible row passes the filters and comes after the page before."""
+        if self.after is not None and (-row.updated_at, row.key) <= (-self.after.updated_at, self.after.key):
+            return False
+        if self.kinds and key.kind not in self.kinds:
+            return False
+        if self.label is not None and row.label != self.label:
+            return False
+        names = (row.key, row.label, row.display_name)
+        return self.search is None or any(
+            self.search in name.casefold() for name in names if name is not None
+        )
+
+
+def sessions_list(
+    reader: Reader, requester: Requester, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], AccessSummary]:
+    """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and what was decided on access.
+
+    Filters and visibility apply before the limit (LIST-2); all rows belong to one position.
+
+    Raises:
+        ToolRefused: `invalid_request`, naming the field.
+    """
+    given = read_arguments(ListArguments, arguments)
+    query = _query(reader, given)
+    rows, more, denied = _rows(reader, requester, query)
+    answer: dict[str, Any] = {}
+    entries = [_entry(reader, requester, key, row) for key, row in rows]
+    if query.message_limit:
+        answer |= _add_messages(reader, requester, rows, entries, query)
+        if (given.message_limit or 0) > MAX_MESSAGES:
+            answer["messageLimitApplied"] = query.message_limit
+    kept = fit(entries)
+    answer = {"count": kept.rows, "sessions": entries[: kept.rows], "asOf": query.position} | answer
+    if kept.cut:
+        answer["truncated"] = True
+    if (more or kept.rows < len(rows)) and kept.rows:
+        answer["nextCursor"] = _cursor(query, rows[kept.rows - 1][1])
+    keys = tuple(row.key for _, row in rows[: kept.rows])
+    return answer, AccessSummary(keys=keys, denied=denied)
+
+
+def _query(reader: Reader, given: ListArguments) -> _Query:
+    kinds = frozenset(given.kinds or ())
+    minutes = None if given.active_minutes is None else max(1, _whole(given.active_minutes, "activeMinutes"))
+    agent_id = None if given.agent_id is None else _agent(given.agent_id)
+    search = None if given.search is None else given.search.casefold()
+    filters = digest_of_filters(sorted(kinds), minutes, agent_id, search, given.label)
+    after = None if given.cursor is None else read_cursor(given.cursor, filters, reader.log.head())
+    place = _place(reader, given, after)
+    return _Query(
+        kinds=kinds,
+        limit=DEFAULT_LIMIT if given.limit is None else _clamp(_whole(given.limit, "limit"), 1, MAX_LIMIT),
+        message_limit=_clamp(_whole(given.message_limit or 0, "messageLimit"), 0, MAX_MESSAGES),
+        search=search,
+        label=given.label,
+        agent_id=agent_id,
+        position=place.position,
+        reference_ms=place.time_ms,
+        since_ms=0 if minutes is None else place.time_ms - minutes * _MINUTE_MS,
+        filters=filters,
+        after=after,
+    )
+
+
+def _place(reader: Reader, given: ListArguments, after: Cursor | None) -> Place:
+    """Return which list is meant: the cursor's, the one asked for, or the list now."""
+    asked = None if given.as_of is None else reader.place(given.as_of)
+    if after is None:
+        return asked or Place(reader.log.head(), reader.clock.now_ms())
+    if asked is not None and asked.position != after.position:
+        raise invalid("cursor", f"it was made for asOf {after.position}, give that or leave asOf out")
+    return Place(after.position, after.reference_ms)
+
+
+def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Row], bool, int]:
+    """Return a page of rows, whether there are more, and how many sessions are there and not seen."""
+    reach, tree = reader.reach(requester), reader.tree(requester)
+    denied = 0
+
+    def sees(key: str, agent_id: str) -> bool:
+        nonlocal denied
+        seen = reach.sees(key=key, agent_id=agent_id, in_tree=key in tree)
+        denied += not seen
+        return seen
+
+    rows: list[_Row] = []
+    visible = reader.sessions.iterate(
+        query.position, agent_id=query.agent_id, where=sees, updated_since=query.since_ms
+    )
+    for row in visible:
+        key = reader.parse(row.key)
+        if not query.takes(key, row):
+            continue
+        if len(rows) == query.limit:
+            return rows, True, denied
+        rows.append((key, row))
+    return rows, False, denied
+
+
+def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> dict[str, Any]:
+    """Return a row as it is shown: always the same fields, and those there is something for (LIST-5)."""
+    dialect = reader.config.session.dialect
+    channel, last_channel = {
+        "channel": ("channel", "lastChannel"),
+        "surface": ("provider", "lastChannel"),
+        "provider": ("provider", "lastProvider"),
+    }[dialect]
+    entry: dict[str, Any] = {
+        "key": reader.show(key, requester),
+        "kind": key.kind,
+        channel: reader.channel_of(row),
+        "sessionId": row.session_id,
+        "updatedAt": row.updated_at,
+        "model": row.model,
+        "contextTokens": row.context_tokens,
+        "totalTokens": row.total_tokens,
+        "thinkingLevel": row.thinking_level,
+        "verboseLevel": row.verbose_level,
+        "systemSent": row.system_sent,
+        "abortedLastRun": row.aborted_last_run,
+        "runState": row.run_state,
+        "position": row.position,
+    }
+    route = row.route
+    optional = {
+        "displayName": row.display_name,
+        "label": row.label,
+        "sendPolicy": row.send_policy,
+        last_channel: row.last_channel,
+        "lastTo": row.last_to,
+        "deliveryContext": None
+        if route is None
+        else _present(
+            {"channel": route.channel, "to": route.to, "accountId": route.account, "threadId": route.thread}
+        ),
+        "spawnedBy": None if row.spawned_by is None else reader.show(reader.parse(row.spawned_by), requester),
+        "transcriptPath": reader.transcript_path(row.session_id),
+    }
+    return entry | _present(optional)
+
+
+def _add_messages(
+    reader: Reader, requester: Requester, rows: list[_Row], entries: list[dict[str, Any]], query: _Query
+) -> dict[str, Any]:
+    """Add the last messages to each row; return the flags that belong to the whole answer (LIST-4)."""
+    truncated = redacted = False
+    for (_, row), entry in zip(rows, entries, strict=True):
+        page = reader.history.messages(
+            row.key, row.session_id, as_of=query.position, limit=query.message_limit, include_tools=False
+        )
+        shown = shown_messages(page.messages, redact=reader.is_stranger(requester, row.key))
+        entry["messages"] = shown.messages
+        if shown.dropped:
+            entry["messagesDropped"] = shown.dropped
+        truncated = truncated or shown.content_truncated
+        redacted = redacted or shown.content_redacted
+    return {"contentTruncated": truncated, "contentRedacted": redacted}
+
+
+def _cursor(query: _Query, last: SessionRow) -> str:
+    return write_cursor(
+        Cursor(
+            position=query.position,
+            reference_ms=query.reference_ms,
+            updated_at=last.updated_at,
+            key=last.key,
+            filters=query.filters,
+        )
+    )
+
+
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _agent(agent_id: str) -> str:
+    try:
+        return parse_agent_id(agent_id)
+    except InvalidKey as error:
+        raise invalid("agentId", str(error)) from None
+
+
+def _whole(value: float, field: str) -> int:
+    if not math.isfinite(value):
+        raise invalid(field, f"{value} is no number to count by, give a finite one")
+    return math.floor(value)
+
+
+def _clamp(value: int, low: int, high: int) -> int:
+    return max(low, min(high, value))
