@@ -1,7 +1,7 @@
 """What every actor of ours is: a Pykka actor that any runtime can run, and whose failure is its own.
 
 A handler says what is done with a message. Which thread it is done on is the runtime's business
-(`runtime.py`, `pool.py`): it adds the three hooks that Pykka leaves to actor types.
+(`runtime.py`, `pool.py`): it supplies the hooks that Pykka leaves to actor types.
 """
 
 import logging
@@ -105,6 +105,17 @@ class Handler(pykka.Actor):
     _on_failure: OnFailure | None = None
     _on_end: Callable[["Handler"], None] | None = None
     _owed: "WeakSet[ReplyFuture] | None" = None
+
+    @staticmethod
+    def _create_actor_inbox() -> Inbox:
+        return Inbox()
+
+    @staticmethod
+    def _create_future() -> ReplyFuture:
+        return ReplyFuture()
+
+    def _start_actor_loop(self) -> None:
+        raise RuntimeError(f"start it on a runtime: runtime.start({type(self).__name__}, ..., name=...)")
 
     def enter(self, ref: Ref, on_failure: OnFailure | None, on_end: Callable[["Handler"], None]) -> None:
         """Become a living actor; for runtimes, between the constructor and the first turn."""

@@ -19,7 +19,7 @@ MESSAGES_PER_TURN = 32
 
 
 class PooledActor(pykka.Actor):
-    """The hooks of an actor that has no thread: it runs when its inbox puts it in the pool's queue."""
+    """An actor without a thread: it runs when its inbox puts it into the pool's queue."""
 
     actor_inbox: Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
     _begun = False

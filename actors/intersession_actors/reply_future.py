@@ -74,6 +74,14 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):
         with self._condition:
             return self._result is not None
 
+    def answer(self) -> Any:
+        """Return the answer that is there, or raise it. Never waits, so a handler may.
+
+        Raises:
+            pykka.Timeout: it is not there yet.
+        """
+        return super().get(timeout=0)
+
     def when_answered(self, listener: Callable[["ReplyFuture"], None]) -> None:
         """Call a listener once the answer is there, from the thread that gives it (at once if it is)."""
         with self._condition:
@@ -95,7 +103,7 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):
 
         self.when_answered(answered)
         yield from ready.wait().__await__()
-        return super().get(timeout=0)
+        return self.answer()
 
     __iter__ = __await__
 

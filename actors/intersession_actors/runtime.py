@@ -1,7 +1,6 @@
 """Where actors run: the contract of a runtime, the address it gives out, and the reference: a thread each."""
 
 import threading
-from collections.abc import Callable
 from functools import cache
 from queue import SimpleQueue
 from types import new_class
@@ -27,7 +26,7 @@ class Runtime(Protocol):
 
     def start(
         self,
-        handler_class: Callable[..., Handler],
+        handler_class: type[Handler],
         *args: Any,
         name: str,
         inbox_limit: int | None = None,
@@ -117,7 +116,7 @@ class ActorsOfARuntime:
 
     def start(
         self,
-        handler_class: Callable[..., Handler],
+        handler_class: type[Handler],
         *args: Any,
         name: str,
         inbox_limit: int | None = None,
@@ -125,6 +124,8 @@ class ActorsOfARuntime:
         **kwargs: Any,
     ) -> Ref:
         """Make an actor of a handler and start it (`Runtime.start`)."""
+        if not isinstance(handler_class, type):  # pyright: ignore[reportUnnecessaryIsInstance] - a factory is tempting
+            raise TypeError(f"start takes the class of a handler and its arguments, not {handler_class!r}")
         actor = _composed(handler_class, self._base)(*args, **kwargs)
         ref = LocalRef(actor)
         actor.actor_inbox.name = name
@@ -170,11 +171,9 @@ class ActorsOfARuntime:
 
 
 @cache
-def _composed(handler_class: Callable[..., Handler], base: type[pykka.Actor]) -> Callable[..., Handler]:
+def _composed(handler_class: type[Handler], base: type[pykka.Actor]) -> type[Handler]:
     """Give a handler class the hooks of a runtime."""
-    # Not `type[Handler]`: a handler is abstract until a runtime adds its hooks, here.
-    handler = cast("type[Handler]", handler_class)
-    return cast("type[Handler]", new_class(handler.__name__, (handler, base)))
+    return cast("type[Handler]", new_class(handler_class.__name__, (base, handler_class)))
 
 
 class WaitingInbox(Inbox):
@@ -198,7 +197,7 @@ class WaitingInbox(Inbox):
 
 
 class OwnThreadActor(pykka.ThreadingActor):
-    """The hooks of Pykka's own actor type, with our inbox and futures."""
+    """Pykka's own actor type, with our inbox and futures."""
 
     use_daemon_thread = True
 

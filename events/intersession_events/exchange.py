@@ -71,7 +71,8 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2).
     `loop` False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256
     of the request, so that one idempotency key can't carry two messages (SEND-11). `chain` are the sessions
-    the causal chain has passed through, this target last; `root` is the exchange or run it began with.
+    the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
+    when, and the other `chain_…` fields what it had cost up to here.
     """
 
     exchange_id: str
@@ -97,6 +98,9 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     hops: int = 1
     root: str | None = None
     chain_started_ms: int = 0
+    chain_runs: int = 0
+    chain_tokens: int = 0
+    chain_cost_micros: int = 0
     inferred: bool = False
     evidence: str | None = None
 

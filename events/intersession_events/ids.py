@@ -1,5 +1,6 @@
 """Derived ids: doing a step again can't do it twice, because it gets the same id again."""
 
+import hashlib
 import uuid
 
 import msgspec
@@ -36,3 +37,8 @@ def delivery_stream(delivery_id: str) -> str:
 def access_stream(requester: str | None) -> str:
     """Name the stream of access receipts of a requester (None: the operator)."""
     return f"access:{requester or 'operator'}"
+
+
+def event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes) -> str:
+    """Return the id of an event: the same step, decided again to the same end, has the same id."""
+    return derive(log_id, stream, version, topic, hashlib.sha256(payload).hexdigest())

@@ -8,6 +8,7 @@ from intersession_events.message import Usage
 from intersession_events.session import Route
 
 SpawnClose = Literal[
+    "no_route",
     "announced",
     "silent",
     "handed_over",

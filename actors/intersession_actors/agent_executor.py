@@ -1,0 +1,159 @@
+"""Runs agents outside of any actor: whatever an agent is and does, one result comes back as a callback."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from intersession_actors.agent_result import (
+    DEFAULT_REPLY_BYTES,
+    AgentResult,
+    Answered,
+    Broke,
+    result_of,
+)
+from intersession_actors.agents import Agent, as_function
+from intersession_actors.outside import Call, Outcome, Outside
+from intersession_actors.turn import AgentFunction, Turn
+
+__all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
+
+logger = logging.getLogger(__name__)
+
+OnResult = Callable[[AgentResult], None]
+OnLate = Callable[[Turn, AgentResult], None]
+
+
+class AgentExecutor:
+    """Calls agents: sync ones on `pool_size` threads, async ones on the host's event loop or one of our own.
+
+    A run has one result, the first; what comes after it was cancelled goes to `late`. Callbacks come from any thread
+    and must not block.
+    """
+
+    def __init__(
+        self,
+        *,
+        pool_size: int = 8,
+        reply_max_bytes: int = DEFAULT_REPLY_BYTES,
+        late: OnLate | None = None,
+    ) -> None:
+        self._outside = Outside(pool_size=pool_size, name="agents")
+        self._reply_max_bytes = reply_max_bytes
+        self._late = late
+        self._changed = threading.Condition()
+        self._agents: dict[str, AgentFunction] = {}
+        self._running: dict[tuple[str, int], Call] = {}
+        self._zombies: set[Call] = set()
+        self._stopping = False
+
+    def register(self, agent_id: str, agent: Agent) -> None:
+        """Say who answers for an agent id, from the next turn on.
+
+        Raises:
+            TypeError: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent.
+            MissingExtra: the library it belongs to is an extra that is not installed.
+        """
+        function = as_function(agent)
+        with self._changed:
+            self._agents[agent_id] = function
+
+    def has(self, agent_id: str) -> bool:
+        """Whether somebody answers for an agent id in this process."""
+        with self._changed:
+            return agent_id in self._agents
+
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """The agent ids somebody answers for, sorted."""
+        with self._changed:
+            return tuple(sorted(self._agents))
+
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run async agents on the host's loop, as long as that runs."""
+        self._outside.use_loop(loop)
+
+    def start(self, turn: Turn, done: OnResult) -> None:
+        """Call the agent; `done` gets its result, once. Never blocks, never raises.
+
+        While the executor stops, nothing is called and nothing comes back: the run is tried again after the restart.
+        """
+        call = Call(
+            lambda outcome: self._came_back(turn, outcome, done),
+            lambda outcome: self._came_late(turn, outcome),
+        )
+        with self._changed:
+            if self._stopping:
+                return
+            agent = self._agents.get(turn.agent_id)
+            if agent is not None:
+                self._running[turn.run_id, turn.attempt] = call
+        if agent is None:
+            error = f"no agent {turn.agent_id!r} is registered in this process"
+            _report(done, Broke(code="no_agent", error=error))
+            return
+        self._outside.call(call, agent, turn)
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.
+
+        Its callback is not called any more.
+        """
+        with self._changed:
+            calls = [self._running.pop(key) for key in list(self._running) if key[0] == run_id]
+        self._cancel(calls)
+
+    def is_running(self, run_id: str, attempt: int) -> bool:
+        """Whether this process is calling the agent for this attempt."""
+        with self._changed:
+            return (run_id, attempt) in self._running
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Not count the calling thread while its agent waits in a tool call, so that others can run meanwhile."""
+        return self._outside.waiting()
+
+    @property
+    def zombies(self) -> int:
+        """How many cancelled calls have not come back: threads that can't be killed, actors that don't answer."""
+        with self._changed:
+            self._zombies = {call for call in self._zombies if call.is_zombie}
+            return len(self._zombies)
+
+    def stop(self, grace: float) -> tuple[str, ...]:
+        """Start nothing more, wait up to `grace` seconds in all, cut off the rest; return their run ids.
+
+        What is cut off reports nothing: in the log it is still running, so it is tried again after the restart.
+        """
+        with self._changed:
+            self._stopping = True
+            self._changed.wait_for(lambda: not self._running, timeout=grace)
+            left, self._running = self._running, {}
+        self._cancel(list(left.values()))
+        self._outside.stop(grace)
+        return tuple(run_id for run_id, _ in left)
+
+    def _cancel(self, calls: list[Call]) -> None:
+        for call in calls:
+            call.cancel()
+        with self._changed:
+            self._zombies = {call for call in (*self._zombies, *calls) if call.is_zombie}
+
+    def _came_back(self, turn: Turn, outcome: Outcome, done: OnResult) -> None:
+        _report(done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+        with self._changed:
+            self._running.pop((turn.run_id, turn.attempt), None)
+            self._changed.notify_all()
+
+    def _came_late(self, turn: Turn, outcome: Outcome) -> None:
+        with self._changed:
+            late = None if self._stopping else self._late
+        if late is not None:
+            late(turn, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+
+
+def _report(done: OnResult, result: AgentResult) -> None:
+    try:
+        done(result)
+    except BaseException:
+        logger.exception("the result of a run could not be delivered")

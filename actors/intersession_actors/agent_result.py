@@ -1,0 +1,106 @@
+"""What came of a call of an agent, made out of whatever it returned or raised."""
+
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.outside import Came, Outcome, Raised
+from intersession_actors.turn import Reply, Turn
+from intersession_events.fact import Fact
+from intersession_events.message import Message, Usage
+from intersession_events.run import FailureCode
+
+DEFAULT_REPLY_BYTES: Final = 1 << 20
+MOST_ERROR_CHARACTERS: Final = 2_000
+
+
+class Answered(Fact, frozen=True, kw_only=True):
+    """The agent answered. `text` None is no text at all."""
+
+    text: str | None
+    usage: Usage | None = None
+    model: str | None = None
+    messages: tuple[Message, ...] | None = None
+    stop_reason: str | None = None
+
+
+class Broke(Fact, frozen=True, kw_only=True):
+    """The agent did not answer, or nothing that is an answer; `error` is for people."""
+
+    code: FailureCode
+    error: str
+
+
+AgentResult = Answered | Broke
+
+
+def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_BYTES) -> AgentResult:
+    """Turn an outcome into a result. Total: whatever came, this returns."""
+    match outcome:
+        case Raised(error):
+            return Broke(code="backend", error=described(error))
+        case Came(None):
+            return Answered(text=None)
+        case Came(str() as text):
+            return _checked(Reply(text), turn, most_bytes)
+        case Came(Reply() as reply):
+            return _checked(reply, turn, most_bytes)
+        case Came(value):
+            return _bad(turn, f"returned {type(value).__name__}; an agent returns str, None or Reply")
+
+
+def described(error: BaseException) -> str:
+    """Return an exception as one short text. Its own `__str__` may raise."""
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001 - a host's exception class may do anything
+        text = "(its text can't be shown)"
+    text = text.encode(errors="backslashreplace").decode()
+    shown = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return shown if len(shown) <= MOST_ERROR_CHARACTERS else f"{shown[:MOST_ERROR_CHARACTERS]}…"
+
+
+def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
+    if reply.skipped:
+        reply = msgspec.structs.replace(reply, text=turn.skip_word)
+    try:
+        # A Reply checks nothing when it is made; the log must never see what it can't store.
+        reply = msgspec.convert(msgspec.to_builtins(_sized(reply, most_bytes)), Reply, strict=True)
+    except _TooLarge as error:
+        return Broke(code="reply_too_large", error=f"agent {turn.agent_id!r} {error}")
+    except (TypeError, ValueError, RecursionError) as error:
+        return _bad(turn, f"returned something that is no valid Reply: {described(error)}")
+    return Answered(
+        text=reply.text,
+        usage=reply.usage,
+        model=reply.model,
+        messages=reply.messages,
+        stop_reason=reply.stop_reason,
+    )
+
+
+def _bad(turn: Turn, what: str) -> Broke:
+    return Broke(code="bad_reply", error=f"agent {turn.agent_id!r} {what}")
+
+
+class _TooLarge(Exception):
+    """Longer than a reply may be."""
+
+
+def _sized(reply: Reply, most_bytes: int) -> Reply:
+    """Check the text and each message against the bound, without making a copy of what is far too long."""
+    if reply.text is not None:
+        _text_sized(reply.text, most_bytes)
+    for message in reply.messages or ():
+        if isinstance(message.content, str):
+            _text_sized(message.content, most_bytes)
+        if len(msgspec.json.encode(message)) > most_bytes:
+            raise _TooLarge(f"returned a message of more than {most_bytes} bytes")
+    return reply
+
+
+def _text_sized(text: Any, most_bytes: int) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"its text is {type(text).__name__}")
+    if len(text) > most_bytes or len(text.encode()) > most_bytes:
+        raise _TooLarge(f"returned a text of more than {most_bytes} bytes")

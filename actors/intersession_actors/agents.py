@@ -1,0 +1,123 @@
+"""What can be an agent, and two that need neither a key nor a network."""
+
+import inspect
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from intersession_actors.extras import imported
+from intersession_actors.host_actor import HostActor, as_host_actor, asking
+from intersession_actors.turn import AgentFunction, Reply, Turn
+
+
+class PydanticAiAgent(Protocol):
+    """The outline of a pydantic-ai `Agent`, for hosts without the `models` extra."""
+
+    async def run(self, user_prompt: Any = None, **options: Any) -> Any:
+        """Run it once."""
+        ...
+
+
+Agent: TypeAlias = AgentFunction | HostActor | PydanticAiAgent
+"""`def` or `async def agent(turn) -> str | None | Reply`; a Pykka actor that gets the `Turn` as its message and
+answers with the same; or a pydantic-ai `Agent`."""
+
+Line: TypeAlias = "str | Reply | BaseException | type[BaseException] | AgentFunction | None"
+"""What a scripted agent does on one turn: answer it, raise it, or call it with the turn."""
+
+
+def as_function(agent: Agent) -> AgentFunction:
+    """Return the one form in which all kinds of agents are called.
+
+    Raises:
+        TypeError: this is no agent.
+        MissingExtra: it is a pydantic-ai agent, and the extra `models` is not installed.
+    """
+    actor = as_host_actor(agent)
+    if actor is not None:
+        return asking(actor)
+    if any(base.__module__.partition(".")[0] == "pydantic_ai" for base in inspect.getmro(type(agent))):
+        return pydantic_ai_agent(agent)
+    if callable(agent) and not isinstance(agent, type):
+        return agent
+    raise TypeError(
+        f"{agent!r} is no agent: give a function `agent(turn)`, sync or async, a Pykka actor's ref, "
+        "or a pydantic-ai Agent"
+    )
+
+
+def pydantic_ai_agent(agent: Any, *, deps: Callable[[Turn], Any] | None = None) -> AgentFunction:
+    """Make an agent of a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
+
+    One that needs none can be registered as it is.
+
+    Raises:
+        MissingExtra: the extra `models` is not installed.
+    """
+    adapter = imported(
+        "intersession_actors.pydantic_ai_agent",
+        what="a pydantic-ai agent",
+        library="pydantic-ai",
+        extra="models",
+    )
+    function: AgentFunction = adapter.pydantic_ai_agent(agent, deps=deps)
+    return function
+
+
+def openai_agent(
+    *, model: str, base_url: str | None = None, api_key: str | None = None, **options: Any
+) -> AgentFunction:
+    """Make an agent of a model behind an OpenAI-compatible endpoint (`openai_agent.OpenAiAgent`).
+
+    Raises:
+        MissingExtra: the extra `models` is not installed.
+    """
+    adapter = imported(
+        "intersession_actors.openai_agent",
+        what="an agent on an OpenAI-compatible endpoint",
+        library="openai",
+        extra="models",
+    )
+    agent: AgentFunction = adapter.OpenAiAgent(model=model, base_url=base_url, api_key=api_key, **options)
+    return agent
+
+
+class ScriptEnded(LookupError):
+    """A scripted agent was asked once more than it has lines."""
+
+
+def scripted(lines: Sequence[Line] | Mapping[str, Sequence[Line]]) -> AgentFunction:
+    """Make an agent that says its lines in order, in each session from the first one.
+
+    A mapping has the lines per session key. Past the last line it raises `ScriptEnded`.
+    """
+    lock = threading.Lock()
+    said: defaultdict[str, int] = defaultdict(int)
+
+    def agent(turn: Turn) -> Any:
+        script = lines.get(turn.session_key, ()) if isinstance(lines, Mapping) else lines
+        with lock:
+            number = said[turn.session_key]
+            said[turn.session_key] += 1
+        if number >= len(script):
+            raise ScriptEnded(
+                f"the script of {turn.session_key} has {len(script)} lines; turn {number + 1} has none"
+            )
+        line = script[number]
+        if isinstance(line, BaseException):
+            raise line
+        if isinstance(line, type):
+            raise cast("type[BaseException]", line)
+        return line if line is None or isinstance(line, str | Reply) else line(turn)
+
+    return agent
+
+
+def echo(prefix: str = "") -> AgentFunction:
+    """Make an agent that gives every message back, and has nothing to add in loops and announces."""
+
+    def agent(turn: Turn) -> str | Reply:
+        return f"{prefix}{turn.message}" if turn.step == "message" else Reply.skip()
+
+    return agent

@@ -1,0 +1,242 @@
+"""Calls channels outside of any actor: the text made fit for the channel, and one outcome, whatever it does."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import msgspec
+
+from intersession_actors.agent_result import described
+from intersession_actors.channels import (
+    AnyChannel,
+    Channel,
+    Deliver,
+    DeliveryRefused,
+    Outbound,
+    ThreadWanted,
+    as_channel,
+)
+from intersession_actors.host_actor import HostActor, as_host_actor, asking
+from intersession_actors.outside import Call, Came, Outcome, Outside, Raised
+from intersession_events.fact import Fact
+
+logger = logging.getLogger(__name__)
+
+CUT: Final = "…"
+MOST_RECEIPT_BYTES: Final = 1 << 16
+
+
+class Delivered(Fact, frozen=True, kw_only=True):
+    """The channel took it.
+
+    `receipt` is the source text of the JSON it gave, if any; `cut_at` how many characters of the text it got, where
+    that was not all of them.
+    """
+
+    receipt: str | None = None
+    cut_at: int | None = None
+
+
+class NotDelivered(Fact, frozen=True, kw_only=True):
+    """The channel did not take it. `retry`: it may be tried again under the same key."""
+
+    error: str
+    retry: bool
+
+
+DeliveryResult = Delivered | NotDelivered
+
+
+class ThreadOpened(Fact, frozen=True, kw_only=True):
+    """The channel opened a thread."""
+
+    thread: str
+
+
+class ChannelCaller:
+    """Keeps the channels and calls them: sync ones on `pool_size` threads, async ones on an event loop."""
+
+    def __init__(self, *, pool_size: int = 4) -> None:
+        self._outside = Outside(pool_size=pool_size, name="channels")
+        self._changed = threading.Condition()
+        self._channels: dict[str, Channel] = {}
+        self._running: dict[Call, str] = {}
+        self._stopping = False
+
+    def register(self, name: str, channel: AnyChannel) -> None:
+        """Say what a channel name means, from the next delivery on.
+
+        Raises:
+            TypeError: this is no channel.
+        """
+        made = as_channel(channel)
+        with self._changed:
+            self._channels[name] = made
+
+    def has(self, name: str) -> bool:
+        """Whether there is a channel of this name."""
+        with self._changed:
+            return name in self._channels
+
+    def idempotent(self, name: str) -> bool:
+        """Whether the channel shows a text once, however often it gets its key; False for one that is not there."""
+        with self._changed:
+            return name in self._channels and self._channels[name].idempotent
+
+    def has_threads(self, name: str) -> bool:
+        """Whether the channel can open threads."""
+        with self._changed:
+            return name in self._channels and self._channels[name].threads is not None
+
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """The names of all channels, sorted."""
+        with self._changed:
+            return tuple(sorted(self._channels))
+
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run async channels on the host's loop, as long as that runs."""
+        self._outside.use_loop(loop)
+
+    def start(self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None]) -> None:
+        """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
+
+        While the caller stops, nothing is called and nothing comes back.
+        """
+        with self._changed:
+            channel = self._channels.get(name)
+        if channel is None:
+            _report(
+                done, NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True)
+            )
+            return
+        function = _as_function(channel.deliver)
+        cut_at: list[int | None] = [None]
+
+        def deliver(given: Outbound) -> Any:
+            text, cut_at[0] = fitted(given.text, channel)
+            return function(msgspec.structs.replace(given, text=text))
+
+        self._call(name, deliver, outbound, lambda outcome: _report(done, _delivery(outcome, cut_at[0])))
+
+    def open_thread(
+        self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
+    ) -> None:
+        """Have a channel open a thread; `done` gets its id, or why there is none. Never blocks, never raises."""
+        with self._changed:
+            channel = self._channels.get(name)
+        if channel is None or channel.threads is None:
+            _report(done, NotDelivered(error=f"channel {name!r} has no threads", retry=False))
+            return
+        self._call(name, channel.threads, wanted, lambda outcome: _report(done, _thread(outcome)))
+
+    def stop(self, grace: float) -> tuple[str, ...]:
+        """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.
+
+        What is cut off reports nothing: after the restart it is in doubt, and the outbox says so.
+        """
+        with self._changed:
+            self._stopping = True
+            self._changed.wait_for(lambda: not self._running, timeout=grace)
+            left, self._running = self._running, {}
+        for call in left:
+            call.cancel()
+        self._outside.stop(grace)
+        return tuple(left.values())
+
+    def _call(
+        self, name: str, function: Callable[[Any], Any], argument: Any, done: Callable[[Outcome], None]
+    ) -> None:
+        def came_back(outcome: Outcome) -> None:
+            done(outcome)
+            with self._changed:
+                self._running.pop(call, None)
+                self._changed.notify_all()
+
+        call = Call(came_back, _nothing)
+        with self._changed:
+            if self._stopping:
+                return
+            self._running[call] = name
+        self._outside.call(call, function, argument)
+
+
+def fitted(text: str, channel: Channel) -> tuple[str, int | None]:
+    """Return a text as the channel takes it, and how many of its characters that is, if not all.
+
+    It is cut before it is escaped: a cut through an escape sequence could undo it.
+    """
+    escape = channel.escape or _as_it_is
+    whole = escape(text)
+    if channel.max_chars is None or len(whole) <= channel.max_chars:
+        return whole, None
+    low, high = 0, min(len(text), channel.max_chars)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(escape(text[:middle] + CUT)) <= channel.max_chars:
+            low = middle
+        else:
+            high = middle - 1
+    return escape(text[:low] + CUT)[: channel.max_chars], low
+
+
+def _delivery(outcome: Outcome, cut_at: int | None) -> DeliveryResult:
+    match outcome:
+        case Raised(DeliveryRefused() as error):
+            return NotDelivered(error=described(error), retry=False)
+        case Raised(error):
+            return NotDelivered(error=described(error), retry=True)
+        case Came(value):
+            return Delivered(receipt=_receipt(value), cut_at=cut_at)
+
+
+def _receipt(value: Any) -> str | None:
+    """Return a receipt as JSON. One that is none does not undo the delivery: it is kept as Python prints it."""
+    if value is None:
+        return None
+    try:
+        if not isinstance(value, str | dict):
+            raise TypeError(type(value).__name__)  # noqa: TRY301 - one way for all that is no receipt
+        source = msgspec.json.encode(value).decode()
+        if len(source) > MOST_RECEIPT_BYTES:
+            raise ValueError(f"{len(source)} characters")  # noqa: TRY301 - one way for all that is no receipt
+    except BaseException as error:  # noqa: BLE001 - the text is delivered, whatever the receipt does
+        logger.warning("a channel gave a receipt that is no small JSON: %s", described(error))
+        return msgspec.json.encode({"unreadable": described(error)}).decode()
+    return source
+
+
+def _thread(outcome: Outcome) -> ThreadOpened | NotDelivered:
+    match outcome:
+        case Came(str() as thread) if thread.strip():
+            return ThreadOpened(thread=thread)
+        case Came(value):
+            return NotDelivered(
+                error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
+            )
+        case Raised(error):
+            return NotDelivered(error=described(error), retry=not isinstance(error, DeliveryRefused))
+
+
+def _as_function(deliver: Deliver | HostActor) -> Deliver:
+    actor = as_host_actor(deliver)
+    if actor is not None:
+        return asking(actor)
+    return cast("Deliver", deliver)
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def _report(done: Callable[[Any], None], result: Any) -> None:
+    try:
+        done(result)
+    except BaseException:
+        logger.exception("the outcome of a delivery could not be delivered")
+
+
+def _nothing(_: Outcome) -> None:
+    """Nobody asks any more."""

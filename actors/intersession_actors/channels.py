@@ -1,0 +1,142 @@
+"""Ways out of the system: what a channel is given, what it may say to it, and two for trying things out."""
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from intersession_actors.host_actor import HostActor, as_host_actor
+from intersession_events.errors import IntersessionError
+from intersession_events.fact import Fact
+
+Deliver = Callable[["Outbound"], Any]
+"""Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""
+
+
+class DeliveryRefused(IntersessionError):
+    """Raised by a channel: it will never take this text there, so do not try again."""
+
+
+class Outbound(Fact, frozen=True, kw_only=True):
+    """A text on its way out. `key` is the same on every attempt: a channel that knows it has shown the text."""
+
+    channel: str
+    to: str
+    text: str
+    key: str
+    thread: str | None = None
+    account: str | None = None
+
+
+class ThreadWanted(Fact, frozen=True, kw_only=True):
+    """A thread is to be opened on a channel, for a session of its own (SPAWN-12). `key` as in `Outbound`."""
+
+    channel: str
+    to: str
+    title: str
+    key: str
+    account: str | None = None
+
+
+@dataclass(kw_only=True)
+class Channel:
+    """A way out, as a host registers it. A bare callable means all defaults.
+
+    `deliver` takes an `Outbound`; a Pykka actor gets it as its message. `idempotent`: it shows a text once, however
+    often it gets its key, so that it may be called again when it is in doubt. `threads` opens a thread for a
+    `ThreadWanted` and returns its id. `escape` makes a text harmless in the channel's markup; `max_chars` is the
+    longest it takes, after that: longer ones are cut, and end in `…`.
+    """
+
+    deliver: Deliver | HostActor
+    idempotent: bool = False
+    threads: Callable[[ThreadWanted], Any] | None = None
+    escape: Callable[[str], str] | None = None
+    max_chars: int | None = None
+
+
+AnyChannel = Channel | Deliver | HostActor
+
+
+def as_channel(channel: AnyChannel) -> Channel:
+    """Return a channel, made with all defaults of what is none yet.
+
+    Raises:
+        TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor.
+    """
+    if isinstance(channel, Channel):
+        return channel
+    actor = as_host_actor(channel)
+    if actor is not None:
+        return Channel(deliver=actor)
+    if callable(channel) and not isinstance(channel, type):
+        return Channel(deliver=channel)
+    raise TypeError(
+        f"{channel!r} is no channel: give a Channel, a function `deliver(outbound)`, sync or async, or a Pykka actor's ref"
+    )
+
+
+def console_channel(stream: TextIO | None = None) -> Channel:
+    """Make a channel that prints, to standard output unless told otherwise. Control characters are shown, not obeyed."""
+
+    def deliver(outbound: Outbound) -> None:
+        out = stream or sys.stdout
+        address = outbound.to if outbound.thread is None else f"{outbound.to}#{outbound.thread}"
+        # What follows a line break is indented: no text can imitate a line of another delivery.
+        text = f"[{outbound.channel} {address}] {outbound.text}".replace("\n", "\n    ")
+        encoding = getattr(out, "encoding", None) or "utf-8"
+        out.write(printable(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        out.flush()
+
+    return Channel(deliver=deliver)
+
+
+def printable(text: str) -> str:
+    """Return a text with everything that is neither printable nor a line break or tab shown as its escape."""
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
+        for character in text
+    )
+
+
+class MemoryChannel(Channel):
+    """A channel that keeps what it is given: `delivered` is every call, `shown` what somebody would have seen."""
+
+    def __init__(self, *, idempotent: bool = False, max_chars: int | None = None) -> None:
+        super().__init__(deliver=self._take, idempotent=idempotent, max_chars=max_chars)
+        self._changed = threading.Condition()
+        self._delivered: list[Outbound] = []
+        self._calls: Counter[str] = Counter()
+
+    def count(self, key: str) -> int:
+        """Return how often a key was delivered."""
+        with self._changed:
+            return self._calls[key]
+
+    @property
+    def delivered(self) -> tuple[Outbound, ...]:
+        """Every call, in order."""
+        with self._changed:
+            return tuple(self._delivered)
+
+    @property
+    def shown(self) -> tuple[Outbound, ...]:
+        """What was shown: with `idempotent` each key once."""
+        if not self.idempotent:
+            return self.delivered
+        return tuple({outbound.key: outbound for outbound in reversed(self.delivered)}.values())[::-1]
+
+    def wait_for(self, number: int, *, timeout: float) -> tuple[Outbound, ...]:
+        """Wait until there were that many calls, for at most `timeout` seconds; return those there were."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._delivered) >= number, timeout)
+            return tuple(self._delivered)
+
+    def _take(self, outbound: Outbound) -> dict[str, Any]:
+        with self._changed:
+            self._delivered.append(outbound)
+            self._calls[outbound.key] += 1
+            self._changed.notify_all()
+            return {"number": len(self._delivered)}

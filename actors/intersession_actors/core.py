@@ -1,0 +1,181 @@
+"""What every door works with: the log, its views, the actors, the configuration in force. Wired by the system."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+import msgspec
+
+from intersession_actors.access_rules import Requester
+from intersession_actors.clock import Clock
+from intersession_actors.commands import Accepted, Command, Refused, StepTaken
+from intersession_actors.config import Config
+from intersession_actors.drafting import append_of
+from intersession_actors.errors import ToolRefused
+from intersession_actors.receipts import Receipts
+from intersession_actors.supervisor import Supervisor
+from intersession_actors.tools.reader import Reader
+from intersession_actors.waits import RunWaits, WaitGraph
+from intersession_actors.world import World
+from intersession_events import ids
+from intersession_events.delivery import DeliveryDecided, Purpose
+from intersession_events.keys import SessionKey
+from intersession_events.log import Log
+from intersession_events.session import Route, SessionOpened
+from intersession_projections.open_flows import Flows
+from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.session_list import Sessions
+from intersession_projections.session_row import SessionRow
+
+COMMIT_TIMEOUT_S = 30.0
+"""How long a door waits for the log to take a command."""
+
+
+class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that calls a tool: what the call inherits of its causal chain."""
+
+    run_id: str
+    attempt: int
+    chain: tuple[str, ...] = ()
+    hops: int = 0
+    root: str | None = None
+    cause: str | None = None
+
+
+class Core:
+    """The one place that all doors ask."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        clock: Clock,
+        new_id: Callable[[], str],
+        world: World,
+        supervisor: Supervisor,
+        reader: Reader,
+        receipts: Receipts,
+    ) -> None:
+        self.log = log
+        self.clock = clock
+        self.new_id = new_id
+        self.world = world
+        self.supervisor = supervisor
+        self.reader = reader
+        self.sessions: Sessions = reader.sessions
+        self.runs: Runs = reader.runs
+        self.flows: Flows = reader.flows
+        self.receipts = receipts
+        self.waits = RunWaits(log)
+        self.wait_graph = WaitGraph()
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self.reader.config
+
+    def main_key(self, agent_id: str) -> SessionKey:
+        """Return an agent's main session; with the global scope the one of the default agent (KEY-4)."""
+        session = self.config.session
+        owner = self.config.default_agent if session.scope == "global" else agent_id
+        return SessionKey.main(owner, session.main_key)
+
+    def requester(self, key: str | None) -> Requester:
+        """Return who asks: a session, or the operator (None)."""
+        return self.reader.requester(key)
+
+    def opening(self, key: SessionKey, *, by: str, **fields: Any) -> SessionOpened:
+        """Return the event that opens a session, with an id of its own and the sandbox as configured (SPAWN-5)."""
+        return SessionOpened(
+            key=str(key),
+            session_id=self.new_id(),
+            agent_id=key.agent_id,
+            opened_by=by,  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+            chat_type=fields.pop("chat_type", None) or key.chat_type,
+            channel=fields.pop("channel", None) or key.channel,
+            sandboxed=fields.pop("sandboxed", None) or self.config.sandboxed(key.agent_id, main=key.is_main),
+            **fields,
+        )
+
+    def run_id(
+        self, *, caller: str, method: str, key: str | None, calling: CallingRun | None, ordinal: int
+    ) -> str:
+        """Return the id of a run that is asked for: derived where that can be, else random (design, rule 4)."""
+        log_id = self.log.log_id
+        if key is not None:
+            return ids.derive(log_id, "run", caller, method, key)
+        if calling is not None:
+            return ids.derive(log_id, "run", calling.run_id, calling.attempt, ordinal)
+        return self.new_id()
+
+    def ask(
+        self, tell: Callable[[Command], None], command: Command, *, timeout: float = COMMIT_TIMEOUT_S
+    ) -> Accepted:
+        """Tell a command and wait until it is durable.
+
+        Raises:
+            ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
+        """
+        future: Future[Accepted | Refused] = Future()
+
+        def answer(outcome: Accepted | Refused) -> None:
+            if not future.done():
+                future.set_result(outcome)
+
+        tell(msgspec.structs.replace(command, answer=answer))
+        try:
+            outcome = future.result(timeout)
+        except FutureTimeout:
+            raise ToolRefused(
+                "unavailable", f"the log did not take it within {timeout:g} s, try again"
+            ) from None
+        if isinstance(outcome, Refused):
+            raise ToolRefused(outcome.code, outcome.error)
+        return outcome
+
+    def ask_session(self, key: str, command: Command) -> Accepted:
+        """Tell a session's actor and wait until it is durable."""
+        return self.ask(lambda told: self.supervisor.tell_session(key, told), command)
+
+    def outcome(self, run_id: str) -> RunOutcome | None:
+        """Return a run as far as it got."""
+        return self.runs.get(run_id)
+
+    def delivery(self, row: SessionRow | None, key: SessionKey) -> Route | None:
+        """Return where a session's words go outside: its route, else its group (ANN-2)."""
+        if row is not None and row.route is not None:
+            return row.route
+        if row is not None and row.last_channel is not None and row.last_to is not None:
+            return Route(channel=row.last_channel, to=row.last_to)
+        if key.family in {"group", "channel"} and key.channel is not None and key.peer is not None:
+            return Route(channel=key.channel, to=key.peer, thread=key.thread)
+        return None
+
+    def deliver(
+        self, *, key: SessionKey, route: Route, text: str, run_id: str | None, purpose: Purpose
+    ) -> str:
+        """Put a text of a session into the outbox and return the delivery's id, once it is durable.
+
+        Raises:
+            AppendConflict: another text was put there for the same run and purpose.
+            StoreUnavailable: the store could not take it.
+        """
+        log_id = self.log.log_id
+        delivery_id = ids.derive(log_id, "delivery", run_id or self.new_id(), purpose)
+        decided = DeliveryDecided(
+            delivery_id=delivery_id,
+            session_key=str(key),
+            route=route,
+            text=text,
+            key=delivery_id,
+            purpose=purpose,
+            run_id=run_id,
+        )
+        stream = ids.delivery_stream(delivery_id)
+        append = append_of(
+            log_id, stream, 0, (decided,), time=self.clock.now_ms(), causation=None, correlation=run_id
+        )
+        committed = self.log.append_now((append,), timeout=COMMIT_TIMEOUT_S)
+        self.supervisor.tell_flow(stream, StepTaken(stream=stream, recorded=committed.recorded))
+        return delivery_id

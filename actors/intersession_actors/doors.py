@@ -1,0 +1,126 @@
+"""What several doors do alike: a person's message, waiting for a run, stopping one. Answers are dicts, as a model sees them."""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from intersession_actors.commands import Abort
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.inbound import InboundMessage, receive
+from intersession_actors.tools.arguments import read_arguments
+from intersession_projections.run_outcomes import RunOutcome
+
+
+class RunDoor:
+    """Waiting for runs, and stopping them."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def wait(self, run_id: str, seconds: float) -> dict[str, Any]:
+        """Answer as `agent.wait` does (GATE-3): the outcome if the run ends in time, else `timeout`.
+
+        Raises:
+            ToolRefused: there is no such run (`unknown_run`).
+        """
+        core = self._core
+        known = self._known(run_id)
+        future = core.waits.expect(known)
+        try:
+            outcome = self._outcome(known)
+            if not outcome.ended and seconds > 0:
+                try:
+                    future.result(seconds)
+                except TimeoutError:
+                    pass
+                outcome = self._outcome(known)
+        finally:
+            core.waits.forget(known, future)
+        return wait_result(outcome)
+
+    async def await_run(self, run_id: str, seconds: float, doors: Executor) -> dict[str, Any]:
+        """Answer as `wait` does, without blocking the event loop."""
+        core, loop = self._core, asyncio.get_running_loop()
+        known = await loop.run_in_executor(doors, self._known, run_id)
+        future = core.waits.expect(known)
+        try:
+            outcome = await loop.run_in_executor(doors, self._outcome, known)
+            if not outcome.ended and seconds > 0:
+                await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+                outcome = await loop.run_in_executor(doors, self._outcome, known)
+        finally:
+            core.waits.forget(known, future)
+        return wait_result(outcome)
+
+    def abort(self, run_id: str, *, by: str) -> bool:
+        """Stop a run, queued or under way; True if there was something to stop.
+
+        Raises:
+            ToolRefused: there is no such run (`unknown_run`).
+        """
+        outcome = self._outcome(self._known(run_id))
+        if outcome.ended:
+            return False
+        accepted = self._core.ask_session(outcome.session_key, Abort(run_id=outcome.run_id, by=by))
+        return bool(accepted.recorded)
+
+    def _known(self, run_id: str) -> str:
+        """Return the run that an id means; a caller's own idempotency key is one too (GATE-1)."""
+        if self._core.runs.get(run_id) is not None:
+            return run_id
+        by_key = self._core.runs.by_any_key(run_id)
+        if by_key is None:
+            raise ToolRefused(
+                "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"
+            )
+        return by_key
+
+    def _outcome(self, run_id: str) -> RunOutcome:
+        outcome = self._core.runs.get(run_id)
+        if outcome is None:
+            raise ToolRefused(
+                "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"
+            )
+        return outcome
+
+
+class ChatDoor:
+    """A person speaks."""
+
+    def __init__(self, core: Core, runs: RunDoor) -> None:
+        self._core = core
+        self._runs = runs
+
+    def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> dict[str, Any]:
+        """Take a person's message (INB-1). A refusal is an answer."""
+        try:
+            accepted = receive(self._core, read_arguments(InboundMessage, given))
+            if wait is not None and accepted.runs:
+                return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
+        except ToolRefused as refused:
+            return dict(refused.as_result())
+        return accepted.as_result()
+
+
+def wait_result(outcome: RunOutcome) -> dict[str, Any]:
+    """Return what `agent.wait` answers: a pure function of the log (GATE-3, reliability 3.1 rule 6)."""
+    answer: dict[str, Any] = {"runId": outcome.run_id}
+    if not outcome.ended:
+        answer |= {
+            "status": "timeout",
+            "error": "no reply yet; the run goes on",
+            "runState": outcome.status,
+        }
+    else:
+        answer["status"] = outcome.status
+        if outcome.error is not None:
+            answer["error"] = outcome.error
+        if outcome.reply is not None:
+            answer["reply"] = outcome.reply
+    if outcome.started_ms is not None:
+        answer["startedAt"] = outcome.started_ms
+    if outcome.ended_ms is not None:
+        answer["endedAt"] = outcome.ended_ms
+    return answer

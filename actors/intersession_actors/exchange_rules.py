@@ -1,0 +1,289 @@
+"""The rules of an exchange: primary run, reply-back loop, announce. State and outcome in, facts out.
+
+No threads, no clock, no store: what is needed of them comes in as arguments, so that a recorded exchange, decided
+again, gives the same events (`replay`).
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.guards import ChainSoFar, Tripped, check_turn
+from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
+from intersession_events import ids
+from intersession_events.exchange import (
+    AnnounceDecided,
+    AnnounceRequested,
+    ExchangeAccepted,
+    ExchangeClosed,
+    ExchangeEvent,
+    LoopEnd,
+    LoopEnded,
+    PrimaryEnded,
+    TurnReplied,
+    TurnRequested,
+)
+from intersession_events.message import Usage
+from intersession_events.registry import Event
+
+Phase = Literal["primary", "turn", "announce", "delivery", "closed"]
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an exchange stands. `pending` is the run or delivery it waits for."""
+
+    accepted: ExchangeAccepted
+    phase: Phase = "primary"
+    pending: str = ""
+    turn: int = 0
+    round_one: str | None = None
+    latest: str | None = None
+    runs: int = 1
+    tokens: int = 0
+    cost_micros: int = 0
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision needs to know of the world, as it is now.
+
+    `refused` are steps that a session's actor would not take, by run id: they were never recorded.
+    """
+
+    log_id: str
+    now_ms: int
+    requester_has_agent: bool = True
+    has_route: bool = False
+    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict)
+
+
+def evolve(state: Exchange | None, event: Event) -> Exchange:
+    """Apply one recorded event of the exchange's stream."""
+    if isinstance(event, ExchangeAccepted):
+        return Exchange(accepted=event, pending=event.run_id)
+    if state is None:
+        raise ValueError(f"an exchange can't begin with {type(event).__name__}")
+    replace = msgspec.structs.replace
+    match event:
+        case PrimaryEnded():
+            return replace(_spent(state, event.usage), pending="", round_one=event.text, latest=event.text)
+        case TurnRequested():
+            return replace(state, phase="turn", turn=event.turn, pending=event.run_id, runs=state.runs + 1)
+        case TurnReplied():
+            spoken = event.text if event.text is not None and not is_reply_skip(event.text) else None
+            return replace(_spent(state, event.usage), pending="", latest=spoken or state.latest)
+        case LoopEnded():
+            return replace(state, pending="")
+        case AnnounceRequested():
+            return replace(state, phase="announce", pending=event.run_id, runs=state.runs + 1)
+        case AnnounceDecided():
+            return replace(_spent(state, event.usage), phase="delivery", pending=event.delivery_id or "")
+        case ExchangeClosed():
+            return replace(state, phase="closed", pending="")
+        case _:
+            return state
+
+
+def _spent(state: Exchange, usage: Usage | None) -> Exchange:
+    if usage is None:
+        return state
+    return msgspec.structs.replace(
+        state,
+        tokens=state.tokens + usage.total_tokens,
+        cost_micros=state.cost_micros + (usage.cost_micros or 0),
+    )
+
+
+def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, facts: Facts) -> list[ExchangeEvent]:
+    """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
+    match outcome:
+        case RunEnded():
+            if outcome.run_id != state.pending:
+                return []
+            match state.phase:
+                case "primary":
+                    return _primary_ended(state, outcome, facts)
+                case "turn":
+                    return _turn_ended(state, outcome, facts)
+                case "announce":
+                    return _announce_ended(state, outcome, facts)
+                case "delivery" | "closed":
+                    return []
+        case DeliveryEnded():
+            return _delivery_ended(state, outcome)
+
+
+def _primary_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[ExchangeEvent]:
+    text = spoken(outcome.text)
+    ended = PrimaryEnded(
+        run_id=outcome.run_id, status=outcome.status, text=text, error=outcome.error, usage=outcome.usage
+    )
+    if outcome.status != "ok":
+        reason: Literal["aborted", "run_failed"] = "aborted" if outcome.status == "aborted" else "run_failed"
+        return [ended, ExchangeClosed(reason=reason, note=outcome.error)]
+    if text is None:
+        return [ended, ExchangeClosed(reason="no_reply")]
+    after = evolve(state, ended)
+    return [ended, *_next(after, facts)]
+
+
+def _turn_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[ExchangeEvent]:
+    accepted = state.accepted
+    said = visible_text(outcome.text) if outcome.status == "ok" else None
+    replied = TurnReplied(
+        turn=state.turn,
+        speaker=speaker_of(accepted, state.turn),
+        run_id=outcome.run_id,
+        status=outcome.status,
+        text=said,
+        error=outcome.error,
+        usage=outcome.usage,
+    )
+    after = evolve(state, replied)
+    if outcome.status == "timeout":
+        return [replied, *_end_loop(after, facts, "turn_timeout", note=outcome.error)]
+    if outcome.status == "aborted":
+        return [replied, *_end_loop(after, facts, "aborted")]
+    if outcome.status != "ok":
+        return [replied, *_end_loop(after, facts, "turn_failed", note=outcome.error)]
+    if said is None:
+        return [replied, *_end_loop(after, facts, "no_text")]
+    if is_reply_skip(said):
+        return [replied, *_end_loop(after, facts, "reply_skip")]
+    return [replied, *_next(after, facts)]
+
+
+def _next(state: Exchange, facts: Facts) -> list[ExchangeEvent]:
+    """Return the next turn, or why there is none (LOOP-2, LOOP-4, LOOP-5)."""
+    accepted = state.accepted
+    settings = accepted.settings
+    if not accepted.loop or accepted.requester is None:
+        reason: LoopEnd = accepted.loop_reason or "no_requester"
+        return _end_loop(state, facts, reason)
+    if state.turn >= settings.max_turns:
+        return _end_loop(state, facts, "turn_limit", limit="session.agentToAgent.maxPingPongTurns")
+    if not facts.requester_has_agent:
+        return _end_loop(state, facts, "no_agent", note=accepted.requester)
+    tripped = _guard(state, facts.now_ms)
+    if tripped is not None:
+        note = f"{tripped.value} of {tripped.allowed}"
+        return _end_loop(state, facts, tripped.limit, limit=tripped.setting, note=note)
+    turn = state.turn + 1
+    run_id = ids.derive(facts.log_id, "run", accepted.exchange_id, "turn", turn)
+    refusal = facts.refused.get(run_id)
+    if refusal is not None:
+        reason = _why_refused(accepted, turn, refusal)
+        return _end_loop(state, facts, reason, note=refusal.error)
+    return [
+        TurnRequested(
+            turn=turn,
+            speaker=speaker_of(accepted, turn),
+            run_id=run_id,
+            message_id=ids.derive(facts.log_id, "message", run_id),
+        )
+    ]
+
+
+def _guard(state: Exchange, now_ms: int) -> Tripped | None:
+    """Return the guard over the whole chain that this exchange's next run would trip, if any (LOOP-5)."""
+    accepted = state.accepted
+    so_far = ChainSoFar(
+        runs=accepted.chain_runs + state.runs,
+        tokens=accepted.chain_tokens + state.tokens,
+        cost_micros=accepted.chain_cost_micros + state.cost_micros,
+        started_ms=accepted.chain_started_ms or None,
+    )
+    return check_turn(accepted.settings.limits, so_far, now_ms)
+
+
+def _end_loop(
+    state: Exchange, facts: Facts, reason: LoopEnd, *, limit: str | None = None, note: str | None = None
+) -> list[ExchangeEvent]:
+    """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn."""
+    ended = LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
+    accepted = state.accepted
+    if accepted.settings.announce == "routed" and not facts.has_route:
+        return [ended, AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
+    run_id = ids.derive(facts.log_id, "run", accepted.exchange_id, "announce")
+    refusal = facts.refused.get(run_id)
+    if refusal is not None:
+        return [
+            ended,
+            AnnounceDecided(why="run_failed"),
+            ExchangeClosed(reason="announce_failed", note=refusal.error),
+        ]
+    return [
+        ended,
+        AnnounceRequested(
+            speaker=accepted.target,
+            run_id=run_id,
+            message_id=ids.derive(facts.log_id, "message", run_id),
+        ),
+    ]
+
+
+def _why_refused(accepted: ExchangeAccepted, turn: int, refusal: StepRefused) -> LoopEnd:
+    if refusal.code == "policy_denied":
+        return "policy_denied"
+    return "requester_gone" if speaker_of(accepted, turn) == accepted.requester else "target_gone"
+
+
+def _announce_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[ExchangeEvent]:
+    if outcome.status != "ok":
+        return [
+            AnnounceDecided(why="run_failed", run_id=outcome.run_id, usage=outcome.usage),
+            ExchangeClosed(reason="announce_failed", note=outcome.error),
+        ]
+    text = visible_text(outcome.text)
+    if text is None or is_announce_skip(text):
+        why: Literal["no_text", "announce_skip"] = "no_text" if text is None else "announce_skip"
+        return [
+            AnnounceDecided(why=why, run_id=outcome.run_id, usage=outcome.usage),
+            ExchangeClosed(reason="silent"),
+        ]
+    if not facts.has_route:
+        return [
+            AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage),
+            ExchangeClosed(reason="no_route"),
+        ]
+    return [
+        AnnounceDecided(
+            text=text,
+            delivery_id=announce_delivery(facts.log_id, state.accepted.exchange_id),
+            run_id=outcome.run_id,
+            usage=outcome.usage,
+        )
+    ]
+
+
+def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[ExchangeEvent]:
+    if state.phase != "delivery" or outcome.delivery_id != state.pending:
+        return []
+    match outcome.outcome:
+        case "done":
+            return [ExchangeClosed(reason="announced")]
+        case "failed":
+            return [ExchangeClosed(reason="announce_failed", note=outcome.note)]
+        case "denied":
+            return [ExchangeClosed(reason="announce_denied", note=outcome.note)]
+        case "unknown":
+            return [ExchangeClosed(reason="delivery_unknown", note=outcome.note)]
+
+
+def speaker_of(accepted: ExchangeAccepted, turn: int) -> str:
+    """Return whose turn it is: the requester in odd turns, the target in even ones (LOOP-1)."""
+    if turn % 2 == 1 and accepted.requester is not None:
+        return accepted.requester
+    return accepted.target
+
+
+def spoken(text: str | None) -> str | None:
+    """Return a primary reply, or None where it is no text: empty, NO_REPLY or REPLY_SKIP (SEND-5)."""
+    said = visible_text(text)
+    return None if said is None or is_reply_skip(said) else said
+
+
+def announce_delivery(log_id: str, flow_id: str) -> str:
+    """Return the id of the delivery of a flow's announce: one for ever, whatever the attempt."""
+    return ids.derive(log_id, "delivery", flow_id, "announce")

@@ -1,0 +1,166 @@
+"""The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
+
+from intersession_actors.commands import Enqueue, OpenExchange
+from intersession_actors.exchange_rules import Exchange
+from intersession_actors.system_context import (
+    ANNOUNCE_PROMPT,
+    Parties,
+    announce_context,
+    primary_context,
+    turn_context,
+)
+from intersession_events import ids
+from intersession_events.exchange import AnnounceRequested, ExchangeAccepted, TurnRequested
+from intersession_events.message import Message, Provenance
+from intersession_events.recorded import StreamAppend
+from intersession_events.run import RunQueued
+
+Appends = tuple[StreamAppend, ...]
+
+
+def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
+    """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
+    accepted = command.accepted
+    message = Message(
+        id=accepted.message_id,
+        role="user",
+        content=accepted.message,
+        timestamp=now_ms,
+        provenance=Provenance(
+            kind="inter_session",
+            source_session_key=accepted.requester,
+            source_channel=accepted.requester_channel,
+            source_tool="sessions_send",
+            exchange_id=accepted.exchange_id,
+            turn=0,
+            hops=accepted.hops,
+        ),
+    )
+    queued = RunQueued(
+        run_id=accepted.run_id,
+        session_id=accepted.target_session_id,
+        step="message",
+        message_id=accepted.message_id,
+        system_context=primary_context(_parties(accepted)),
+        timeout_ms=command.run_timeout_ms,
+        caller=accepted.caller,
+        idempotency_key=accepted.idempotency_key,
+        request_digest=accepted.request_digest,
+        exchange_id=accepted.exchange_id,
+        turn=0,
+        chain=accepted.chain,
+        hops=accepted.hops,
+    )
+    return accepted.target, Enqueue(
+        message=message,
+        queue=queued,
+        opening=command.opening,
+        session_id=accepted.target_session_id,
+        flow=ids.exchange_stream(accepted.exchange_id),
+        carried=appends,
+        check_policy=True,
+        at_most=command.at_most,
+        causation=command.causation,
+        correlation=command.correlation,
+    )
+
+
+def turn_step(
+    state: Exchange, turn: TurnRequested, appends: Appends, now_ms: int, cause: str | None
+) -> tuple[str, Enqueue]:
+    """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
+    accepted = state.accepted
+    speaks_for_target = turn.speaker == accepted.target
+    other = accepted.requester if speaks_for_target else accepted.target
+    message = Message(
+        id=turn.message_id,
+        role="user",
+        content=state.latest or "",
+        timestamp=now_ms,
+        provenance=Provenance(
+            kind="inter_session",
+            source_session_key=other,
+            source_channel=accepted.requester_channel if speaks_for_target else accepted.target_channel,
+            source_tool="sessions_send",
+            exchange_id=accepted.exchange_id,
+            turn=turn.turn,
+            hops=accepted.hops,
+        ),
+    )
+    queued = RunQueued(
+        run_id=turn.run_id,
+        session_id="",
+        step="reply",
+        message_id=turn.message_id,
+        system_context=turn_context(
+            _parties(accepted), speaker=turn.speaker, turn=turn.turn, turns=accepted.settings.max_turns
+        ),
+        timeout_ms=accepted.settings.turn_timeout_ms,
+        exchange_id=accepted.exchange_id,
+        turn=turn.turn,
+        chain=accepted.chain,
+        hops=accepted.hops,
+    )
+    return turn.speaker, Enqueue(
+        message=message,
+        queue=queued,
+        flow=ids.exchange_stream(accepted.exchange_id),
+        carried=appends,
+        check_policy=True,
+        causation=cause,
+        correlation=accepted.root,
+    )
+
+
+def announce_step(
+    state: Exchange, asked: AnnounceRequested, appends: Appends, now_ms: int, cause: str | None
+) -> tuple[str, Enqueue]:
+    """Return the announce turn, for the target (ANN-1)."""
+    accepted = state.accepted
+    message = Message(
+        id=asked.message_id,
+        role="user",
+        content=ANNOUNCE_PROMPT,
+        timestamp=now_ms,
+        provenance=Provenance(
+            kind="internal_system",
+            source_session_key=accepted.requester,
+            source_tool="sessions_send",
+            exchange_id=accepted.exchange_id,
+            hops=accepted.hops,
+        ),
+    )
+    queued = RunQueued(
+        run_id=asked.run_id,
+        session_id="",
+        step="announce",
+        message_id=asked.message_id,
+        system_context=announce_context(
+            _parties(accepted),
+            run_id=asked.run_id,
+            request=accepted.message,
+            round_one=state.round_one,
+            latest=state.latest,
+        ),
+        timeout_ms=accepted.settings.turn_timeout_ms,
+        exchange_id=accepted.exchange_id,
+        chain=accepted.chain,
+        hops=accepted.hops,
+    )
+    return accepted.target, Enqueue(
+        message=message,
+        queue=queued,
+        flow=ids.exchange_stream(accepted.exchange_id),
+        carried=appends,
+        causation=cause,
+        correlation=accepted.root,
+    )
+
+
+def _parties(accepted: ExchangeAccepted) -> Parties:
+    return Parties(
+        requester=accepted.requester,
+        requester_channel=accepted.requester_channel,
+        target=accepted.target,
+        target_channel=accepted.target_channel,
+    )

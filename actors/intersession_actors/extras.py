@@ -1,0 +1,26 @@
+"""Libraries that only some hosts have: a missing one is an error that names its extra."""
+
+from importlib import import_module
+from types import ModuleType
+
+from intersession_events.errors import IntersessionError
+
+
+class MissingExtra(IntersessionError, ImportError):
+    """Something was used that belongs to an extra which is not installed. `extra` is its name."""
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} needs {library}: pip install 'intersession[{extra}]'")
+        self.extra = extra
+
+
+def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:
+    """Import a module of ours that needs an extra.
+
+    Raises:
+        MissingExtra: the library is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(what, library, extra) from error

@@ -1,0 +1,42 @@
+"""Asking an actor of the host's without waiting for it: a message with a future, whose answer calls back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pykka
+from pykka._envelope import Envelope
+
+from intersession_actors.reply_future import ReplyFuture
+from intersession_actors.runtime import LocalRef
+
+HostActor = pykka.ActorRef[Any] | LocalRef
+"""An address of an actor: Pykka's own, or one of our runtimes'."""
+
+
+def asking(actor: HostActor) -> Callable[[Any], ReplyFuture]:
+    """Return a function that gives an actor a message and returns the answer to come.
+
+    Pykka's own `ask` would do, but its future can only be waited for.
+    """
+    if isinstance(actor, LocalRef):
+        return actor.ask
+
+    def ask(message: Any) -> ReplyFuture:
+        answer = ReplyFuture()
+        if actor.is_alive():
+            actor.actor_inbox.put(Envelope(message, answer))
+        # Pykka looks before it puts; one that stopped in between never answers what came after its last look. What
+        # it did handle was answered before it counted as stopped.
+        if not actor.is_alive() and not answer.answered:
+            raise pykka.ActorDeadError(f"{actor} has stopped and does not answer")
+        return answer
+
+    return ask
+
+
+def as_host_actor(candidate: Any) -> HostActor | None:
+    """Return a thing if it is the address of an actor, else None."""
+    if not isinstance(candidate, pykka.ActorRef | LocalRef):
+        return None
+    found: HostActor = candidate
+    return found

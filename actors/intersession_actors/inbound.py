@@ -1,0 +1,178 @@
+"""A person speaks: its message goes to the session of the chat, and one run answers it (INB)."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from intersession_actors.commands import Enqueue, Patch
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.send_policy import parse_send_command
+from intersession_actors.tools.arguments import invalid
+from intersession_events import ids
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import SessionKey, parse_agent_id
+from intersession_events.message import Message, Provenance
+from intersession_events.run import RunQueued
+from intersession_events.session import ChatType, Route, RouteChanged
+
+
+class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a channel knows of a person's message (INB-1)."""
+
+    channel: str
+    chat_id: str
+    text: str
+    sender: str
+    chat_type: ChatType = "direct"
+    chat_name: str | None = None
+    account: str | None = None
+    thread: str | None = None
+    agent_id: str | None = None
+    owner: bool = False
+    message_id: str | None = None
+    deliver: bool = True
+
+
+class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
+    """The message is durable. `runs` False: no run was started (`/send`, or `deliver: false`)."""
+
+    run_id: str
+    session_key: str
+    runs: bool = True
+
+    def as_result(self) -> dict[str, Any]:
+        """Return the answer a door gives."""
+        return {"runId": self.run_id, "sessionKey": self.session_key, "status": "accepted"}
+
+
+def receive(core: Core, message: InboundMessage) -> InboundAccepted:
+    """Record a person's message and queue its run.
+
+    Raises:
+        ToolRefused: it is no message for anybody here (`invalid_request`, `unknown_agent`), or not durable (`busy`,
+            `unavailable`).
+    """
+    key = session_key_of(core, message)
+    log_id, now = core.log.log_id, core.clock.now_ms()
+    run_id = core.new_id()
+    if message.message_id is not None:
+        run_id = ids.derive(
+            log_id,
+            "run",
+            "inbound",
+            message.channel,
+            message.account or "",
+            message.chat_id,
+            message.message_id,
+        )
+        if core.outcome(run_id) is not None or core.runs.by_idempotency_key("inbound", run_id) is not None:
+            return InboundAccepted(run_id=run_id, session_key=str(key))
+    command = parse_send_command(message.text) if message.owner else None
+    recorded = Message(
+        id=ids.derive(log_id, "message", run_id),
+        role="user",
+        content=message.text,
+        timestamp=now,
+        provenance=Provenance(kind="external_user", source_channel=message.channel),
+    )
+    route = Route(channel=message.channel, to=message.chat_id, account=message.account, thread=message.thread)
+    queued = RunQueued(
+        run_id=run_id,
+        session_id="",
+        step="message",
+        message_id=recorded.id,
+        timeout_ms=core.config.run_timeout_ms(),
+        route=route,
+        caller="inbound",
+        idempotency_key=run_id if message.message_id is not None else None,
+        chain=(str(key),),
+    )
+    runs = message.deliver and command is None
+    core.ask_session(
+        str(key),
+        Enqueue(
+            message=recorded,
+            queue=queued if runs else None,
+            opening=core.opening(key, by="person", chat_type=message.chat_type, channel=message.channel),
+            route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type),
+            at_most=core.config.runs.inbox_max,
+            correlation=run_id,
+        ),
+    )
+    if command is not None:
+        obey(core, key, command, by=f"{message.channel}:{message.sender}", route=route, run_id=run_id)
+    return InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
+
+
+def session_key_of(core: Core, message: InboundMessage) -> SessionKey:
+    """Return the session that a chat belongs to, by `session.dmScope` for direct ones (INB-1).
+
+    Raises:
+        ToolRefused: a part of the address can't be in a key, or the agent is not known.
+    """
+    for field in ("channel", "chat_id", "text", "sender"):
+        if not getattr(message, field).strip():
+            raise invalid(field, "blank, give it")
+    try:
+        agent_id = core.config.default_agent if message.agent_id is None else parse_agent_id(message.agent_id)
+        if agent_id not in core.config.agent_ids:
+            raise ToolRefused(
+                "unknown_agent",
+                f"agent_id: {agent_id!r} is not configured, use one of {', '.join(core.config.agent_ids)}",
+            )
+        channel, thread = message.channel, message.thread
+        match message.chat_type:
+            case "group":
+                return SessionKey.group(agent_id, channel, message.chat_id, thread)
+            case "channel":
+                return SessionKey.channel_room(agent_id, channel, message.chat_id, thread)
+            case "direct":
+                return _direct(core, agent_id, message)
+    except InvalidKey as error:
+        raise invalid("chat_id", str(error)) from None
+
+
+def _direct(core: Core, agent_id: str, message: InboundMessage) -> SessionKey:
+    peer = _linked(core, message)
+    match core.config.session.dm_scope:
+        case "main":
+            return core.main_key(agent_id)
+        case "per-peer":
+            return SessionKey.direct(agent_id, None, None, peer)
+        case "per-channel-peer":
+            return SessionKey.direct(agent_id, message.channel, None, peer)
+        case "per-account-channel-peer":
+            return SessionKey.direct(agent_id, message.channel, message.account or "default", peer)
+
+
+def _linked(core: Core, message: InboundMessage) -> str:
+    """Return the one name of a person who is known under several (`session.identityLinks`)."""
+    for name, peers in core.config.session.identity_links.items():
+        if f"{message.channel}:{message.sender}" in peers or message.sender in peers:
+            return name
+    return message.sender
+
+
+def obey(
+    core: Core,
+    key: SessionKey,
+    command: Literal["allow", "deny", "inherit"],
+    *,
+    by: str,
+    route: Route | None,
+    run_id: str,
+) -> None:
+    """Carry out an owner's `/send on|off|inherit`, and say so to the person (POL-2, INB-3)."""
+    values = {} if command == "inherit" else {"sendPolicy": command}
+    cleared = ("sendPolicy",) if command == "inherit" else ()
+    core.ask_session(str(key), Patch(values=values, cleared=cleared, by=by))
+    if route is not None:
+        word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
+        core.deliver(
+            key=key,
+            route=route,
+            text=f"Sending from this session is {word}.",
+            run_id=run_id,
+            purpose="command_reply",
+        )

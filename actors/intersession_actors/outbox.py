@@ -1,0 +1,151 @@
+"""The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
+
+from intersession_actors import outbox_rules
+from intersession_actors.channel_caller import Delivered, NotDelivered
+from intersession_actors.channels import Outbound
+from intersession_actors.commands import (
+    CheckSend,
+    Command,
+    DeliveryEnded,
+    DeliveryReturned,
+    Refused,
+    Resume,
+    RetryDue,
+    SendChecked,
+)
+from intersession_actors.outbox_rules import Delivery
+from intersession_actors.process import Flow, Plan, ProcessManager
+from intersession_events.crash_points import crash_point
+from intersession_events.delivery import (
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryEvent,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+)
+from intersession_events.recorded import Recorded
+
+
+class Outbox(ProcessManager[Delivery]):
+    """One actor for all deliveries."""
+
+    def begins(self, command: Command) -> bool:
+        """Never: a delivery begins in the append of the step that decided it."""
+        return False
+
+    def evolve(self, state: Delivery | None, recorded: Recorded) -> Delivery:
+        """Apply one recorded event."""
+        return outbox_rules.evolve(state, recorded.event)
+
+    def is_over(self, state: Delivery) -> bool:
+        """Whether nothing more will be tried."""
+        return state.phase == "final"
+
+    def plan(self, flow: Flow[Delivery], command: Command) -> Plan | Refused | None:
+        """Decide the next step of a delivery."""
+        state = flow.state
+        if state is None:
+            return None
+        events: list[DeliveryEvent] = []
+        match command:
+            case SendChecked():
+                events = outbox_rules.decide_checked(state, command.rule)
+            case DeliveryReturned(result=Delivered(receipt=receipt)):
+                events = outbox_rules.decide_done(state, command.attempt, receipt)
+            case DeliveryReturned(result=NotDelivered(error=error, retry=retry)):
+                events = outbox_rules.decide_not_done(
+                    state, command.attempt, error=error, retry=retry, now_ms=self.world.clock.now_ms()
+                )
+            case RetryDue() if command.attempt == state.attempt:
+                self._check(flow.stream, state)
+            case Resume():
+                events = self._resume(flow.stream, state)
+            case _:
+                pass
+        return Plan(events=tuple(events), correlation=flow.correlation, cause=flow.cause) if events else None
+
+    def _resume(self, stream: str, state: Delivery) -> list[DeliveryEvent]:
+        match state.phase:
+            case "decided":
+                self._check(stream, state)
+            case "failed":
+                self._retry_later(stream, state)
+            case "final":
+                self._tell_owner(state, None)
+            case "started":
+                return outbox_rules.decide_resume(
+                    state, idempotent=self.world.channels.idempotent(state.decided.route.channel)
+                )
+        return []
+
+    def act(self, stream: str, state: Delivery, recorded: Recorded) -> None:
+        """Do what a durable event asks for."""
+        match recorded.event:
+            case DeliveryDecided():
+                crash_point("A3")
+                self._check(stream, state)
+            case DeliveryStarted(attempt=attempt):
+                crash_point("A5")
+                self._call(stream, state, attempt)
+            case DeliveryFailed(retry_at_ms=int()):
+                self._retry_later(stream, state)
+            case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
+                crash_point("A7")
+                self._tell_owner(state, recorded.id)
+            case _:
+                pass
+
+    def _check(self, stream: str, state: Delivery) -> None:
+        """Ask the session whether its words may go out now (ANN-4)."""
+        self.world.tell_session(
+            state.decided.session_key,
+            CheckSend(
+                channel=state.decided.route.channel,
+                answer=lambda rule: self.tell_self(SendChecked(stream=stream, rule=rule)),
+            ),
+        )
+
+    def _call(self, stream: str, state: Delivery, attempt: int) -> None:
+        decided, route = state.decided, state.decided.route
+
+        def returned(result: Delivered | NotDelivered) -> None:
+            crash_point("A6")
+            self.tell_self(DeliveryReturned(stream=stream, attempt=attempt, result=result))
+
+        self.world.channels.start(
+            route.channel,
+            Outbound(
+                channel=route.channel,
+                to=route.to,
+                thread=route.thread,
+                account=route.account,
+                text=decided.text,
+                key=decided.key,
+            ),
+            returned,
+        )
+
+    def _retry_later(self, stream: str, state: Delivery) -> None:
+        if state.retry_at_ms is not None:
+            attempt = state.attempt
+            self.world.timers.at(
+                state.retry_at_ms,
+                ("retry", stream),
+                lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
+            )
+
+    def _tell_owner(self, state: Delivery, cause: str | None) -> None:
+        owner = state.decided.owner
+        if owner is not None and state.outcome is not None:
+            self.world.tell_flow(
+                owner,
+                DeliveryEnded(
+                    stream=owner,
+                    delivery_id=state.decided.delivery_id,
+                    outcome=state.outcome,
+                    note=state.note if state.outcome != "done" else None,
+                    cause=cause,
+                ),
+            )

@@ -1,0 +1,101 @@
+"""The rules of a delivery: decided, started, done with a receipt, or failed and tried again (ANN-3).
+
+No threads, no clock, no store. One idempotency key serves all attempts; a channel that does not take it is never called
+again once it is in doubt whether it has shown the text.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_events.delivery import (
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryEvent,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+)
+from intersession_events.registry import Event
+
+MAX_ATTEMPTS: Final = 5
+FIRST_RETRY_MS: Final = 1_000
+RETRY_FACTOR: Final = 4
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again."""
+
+    decided: DeliveryDecided
+    phase: Literal["decided", "started", "failed", "final"] = "decided"
+    outcome: Literal["done", "failed", "unknown", "denied"] | None = None
+    attempt: int = 0
+    retry_at_ms: int | None = None
+    note: str | None = None
+
+
+def evolve(state: Delivery | None, event: Event) -> Delivery:
+    """Apply one recorded event of the delivery's stream."""
+    if isinstance(event, DeliveryDecided):
+        return Delivery(decided=event)
+    if state is None:
+        raise ValueError(f"a delivery can't begin with {type(event).__name__}")
+    replace = msgspec.structs.replace
+    match event:
+        case DeliveryStarted():
+            return replace(state, phase="started", attempt=event.attempt, retry_at_ms=None)
+        case DeliveryDone():
+            return replace(state, phase="final", outcome="done", note=event.receipt)
+        case DeliveryFailed(retry_at_ms=int() as retry_at_ms):
+            return replace(state, phase="failed", retry_at_ms=retry_at_ms, note=event.error)
+        case DeliveryFailed():
+            return replace(state, phase="final", outcome="failed", note=event.error)
+        case DeliveryUnknown():
+            return replace(state, phase="final", outcome="unknown", note="delivery_unknown")
+        case DeliveryDenied():
+            return replace(state, phase="final", outcome="denied", note=event.rule)
+        case _:
+            return state
+
+
+def decide_checked(state: Delivery, rule: str | None) -> list[DeliveryEvent]:
+    """Return what the send policy's word leads to (POL-3): a denial, or the next attempt."""
+    if state.phase not in {"decided", "failed"}:
+        return []
+    if rule is not None:
+        return [DeliveryDenied(delivery_id=state.decided.delivery_id, rule=rule)]
+    return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
+
+
+def decide_done(state: Delivery, attempt: int, receipt: str | None) -> list[DeliveryEvent]:
+    """Return the end of a delivery that the channel took."""
+    if state.phase != "started" or state.attempt != attempt:
+        return []
+    return [DeliveryDone(delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt)]
+
+
+def decide_not_done(
+    state: Delivery, attempt: int, *, error: str, retry: bool, now_ms: int
+) -> list[DeliveryEvent]:
+    """Return what a failed attempt leads to: another one later, or the end."""
+    if state.phase != "started" or state.attempt != attempt:
+        return []
+    again = retry and attempt < MAX_ATTEMPTS
+    return [
+        DeliveryFailed(
+            delivery_id=state.decided.delivery_id,
+            attempt=attempt,
+            error=error,
+            retry_at_ms=now_ms + FIRST_RETRY_MS * RETRY_FACTOR ** (attempt - 1) if again else None,
+        )
+    ]
+
+
+def decide_resume(state: Delivery, *, idempotent: bool) -> list[DeliveryEvent]:
+    """Return what becomes of an attempt that was cut off between call and receipt (crash points A5, A6)."""
+    if state.phase != "started":
+        return []
+    if idempotent:
+        return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
+    return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]

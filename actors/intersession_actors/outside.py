@@ -1,0 +1,207 @@
+"""Calls of a host's code: sync on threads, async on a loop, Pykka by message. Whatever it does, it comes back here.
+
+The host's code may raise anything, SystemExit included, answer twice, late or never. None of that reaches a thread of
+ours: each call has one outcome, the first.
+"""
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import pykka
+
+from intersession_actors.own_loop import OwnLoop
+from intersession_actors.reply_future import ReplyFuture
+from intersession_actors.workers import Job, Workers
+
+logger = logging.getLogger(__name__)
+
+
+class Came(NamedTuple):
+    """The call returned, with whatever it returned."""
+
+    value: Any
+
+
+class Raised(NamedTuple):
+    """The call raised; any kind of exception."""
+
+    error: BaseException
+
+
+Outcome = Came | Raised
+OnOutcome = Callable[[Outcome], None]
+
+
+class Call:
+    """One call under way. `done` gets its outcome, unless it was cancelled first: then `late` does, if it comes."""
+
+    def __init__(self, done: OnOutcome, late: OnOutcome) -> None:
+        self._done = done
+        self._late = late
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._settled = threading.Event()
+        self._undo: Callable[[], bool] | None = None
+
+    def settle(self, outcome: Outcome) -> None:
+        """Take the outcome in. A second one is none."""
+        with self._lock:
+            if self._settled.is_set():
+                return
+            self._settled.set()
+            listener = self._late if self._cancelled else self._done
+            if (
+                self._cancelled
+                and isinstance(outcome, Raised)
+                and isinstance(outcome.error, asyncio.CancelledError)
+            ):
+                return  # that is our own cancellation, come back
+        try:
+            listener(outcome)
+        except BaseException:
+            logger.exception("the outcome of a call could not be delivered")
+
+    def cancel(self) -> None:
+        """Stop the call as far as that can be done: a task is cancelled, a thread given up."""
+        with self._lock:
+            if self._cancelled or self._settled.is_set():
+                return
+            self._cancelled = True
+            undo = self._undo
+        if undo is not None:
+            self._stop(undo)
+
+    def undo_with(self, undo: Callable[[], bool]) -> None:
+        """Say how the call is stopped from now on; `undo` says whether it may still come back."""
+        with self._lock:
+            self._undo = undo
+            cancelled = self._cancelled
+        if cancelled:
+            self._stop(undo)
+
+    def _stop(self, undo: Callable[[], bool]) -> None:
+        if not undo():
+            self._settled.set()
+
+    @property
+    def is_zombie(self) -> bool:
+        """Whether it was cancelled and has not come back."""
+        return self._cancelled and not self._settled.is_set()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the call has come back; say whether it has."""
+        return self._settled.wait(timeout)
+
+
+class Outside:
+    """Makes the calls."""
+
+    def __init__(self, *, pool_size: int, name: str) -> None:
+        self._workers = Workers(pool_size, name=name)
+        self._own_loop = OwnLoop(name=f"{name}-loop")
+        self._hosts_loop: asyncio.AbstractEventLoop | None = None
+
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run async code on the host's loop, as long as that runs; otherwise on one of our own."""
+        self._hosts_loop = loop
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Not count the calling thread while it waits, so that another one starts in its place."""
+        return self._workers.waiting()
+
+    def call(self, call: Call, function: Callable[[Any], Any], argument: Any) -> None:
+        """Call a function with an argument; never blocks, never raises."""
+        try:
+            if _is_async(function):
+                self._on_loop(call, lambda: function(argument))
+            else:
+                self._on_thread(call, lambda: function(argument))
+        except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
+            call.settle(Raised(error))
+
+    def stop(self, timeout: float) -> None:
+        """End the threads and the loop, those of them that come back."""
+        self._workers.stop()
+        self._own_loop.stop(timeout)
+
+    def _on_thread(self, call: Call, run: Callable[[], Any]) -> None:
+        def job() -> None:
+            try:
+                value = run()
+            except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
+                call.settle(Raised(error))
+            else:
+                self._resolve(call, value)
+
+        work = Job(job)
+        call.undo_with(lambda: self._workers.give_up(work))
+        self._workers.submit(work)
+
+    def _on_loop(self, call: Call, run: Callable[[], Awaitable[Any]]) -> None:
+        async def task() -> None:
+            try:
+                value = await run()
+            except BaseException as error:  # noqa: BLE001 - SystemExit in a task would end the host's loop
+                call.settle(Raised(error))
+            else:
+                self._resolve(call, value)
+
+        loop = self._hosts_loop
+        if loop is None or not loop.is_running():
+            loop = self._own_loop.get()
+        coroutine = task()
+        try:
+            begun = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        except BaseException:
+            coroutine.close()
+            raise
+
+        def undo() -> bool:
+            begun.cancel()
+            return True
+
+        call.undo_with(undo)
+
+    def _resolve(self, call: Call, value: Any) -> None:
+        """Settle with a value, or wait for it without a thread where that is possible."""
+        try:
+            match value:
+                case ReplyFuture():
+                    call.undo_with(_cannot)
+                    value.when_answered(lambda answered: call.settle(_outcome_of(answered)))
+                case pykka.Future():
+                    future: pykka.Future[Any] = value
+                    self._on_thread(call, lambda: self._get(future))
+                case _ if inspect.isawaitable(value):
+                    self._on_loop(call, lambda: value)
+                case _:
+                    call.settle(Came(value))
+        except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
+            call.settle(Raised(error))
+
+    def _get(self, future: pykka.Future[Any]) -> Any:
+        with self._workers.waiting():
+            return future.get()
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - whether calling it gives a coroutine
+    )
+
+
+def _outcome_of(future: ReplyFuture) -> Outcome:
+    try:
+        return Came(future.answer())
+    except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
+        return Raised(error)
+
+
+def _cannot() -> bool:
+    """Say that it may still come back: an actor of the host's can't be stopped from outside."""
+    return True

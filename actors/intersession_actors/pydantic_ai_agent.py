@@ -1,0 +1,154 @@
+"""A pydantic-ai agent as an agent of ours. Needs the extra `models`.
+
+It gets the session's transcript, fenced (PROV-3), as its history, and the system's tools beside its own. What it does
+with its own tools is recorded while it does it; the system's tools record themselves.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pydantic_core
+from pydantic_ai import Agent, RunContext, Tool
+from pydantic_ai.capabilities import AbstractCapability, ReinjectSystemPrompt
+from pydantic_ai.messages import (
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturn,
+)
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import RunUsage
+
+from intersession_actors.agent_result import described
+from intersession_actors.turn import Reply, ToolBox, Turn
+from intersession_events.message import Block, Message, TextBlock, ThinkingBlock, Usage
+
+
+def pydantic_ai_agent(
+    agent: Agent[Any, Any], *, deps: Callable[[Turn], Any] | None = None
+) -> Callable[[Turn], Awaitable[Reply]]:
+    """Make an agent of ours of a pydantic-ai agent; `deps` makes its dependencies for a turn."""
+
+    async def answer(turn: Turn) -> Reply:
+        tools = toolset_of(turn.tools)
+        result = await agent.run(
+            message_history=turn.messages("pydantic-ai"),
+            instructions=turn.context or None,
+            deps=None if deps is None else deps(turn),
+            toolsets=[tools],
+            # With a history, pydantic-ai takes the system prompt for said; ours never has it.
+            capabilities=[ReinjectSystemPrompt(), _Recording(turn, frozenset(tools.tools))],
+            infer_name=False,
+        )
+        return _reply(result.output, result.response, result.usage)
+
+    return answer
+
+
+def toolset_of(tools: ToolBox) -> FunctionToolset[Any]:
+    """Return the system's tools as a pydantic-ai toolset."""
+    return FunctionToolset([_tool(tools, schema["function"]) for schema in tools.schemas("openai")])
+
+
+def _tool(tools: ToolBox, schema: dict[str, Any]) -> Tool[Any]:
+    name: str = schema["name"]
+
+    async def call(**arguments: Any) -> dict[str, Any]:
+        return await tools.acall(name, arguments)
+
+    return Tool.from_schema(
+        call, name=name, description=schema.get("description"), json_schema=schema["parameters"]
+    )
+
+
+@dataclass
+class _Recording(AbstractCapability[Any]):
+    """Records what the agent does with its own tools, each step durable before the next."""
+
+    turn: Turn
+    of_the_system: frozenset[str]
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Record what the model said beside a tool call; what it says at the end is the reply."""
+        del ctx, request_context
+        blocks = _blocks(response)
+        if blocks and any(isinstance(part, ToolCallPart) for part in response.parts):
+            await asyncio.to_thread(self.turn.recorder.said, blocks)
+        return response
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        """Record a call before it is made and its result when it is there."""
+        del ctx, tool_def
+        if call.tool_name in self.of_the_system:
+            return await handler(args)
+        recorder, identity, name = self.turn.recorder, call.tool_call_id, call.tool_name
+        await asyncio.to_thread(recorder.tool_call, identity, name, call.args_as_json_str())
+        try:
+            result = await handler(args)
+        except Exception as error:
+            await asyncio.to_thread(recorder.tool_result, identity, name, described(error), is_error=True)
+            raise
+        await asyncio.to_thread(recorder.tool_result, identity, name, _text(result), is_error=False)
+        return result
+
+
+def _reply(output: Any, response: ModelResponse, usage: RunUsage) -> Reply:
+    text = None if output is None else _text(output)
+    spent = Usage(
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        cache_read=usage.cache_read_tokens,
+        cache_write=usage.cache_write_tokens,
+        total_tokens=usage.input_tokens + usage.output_tokens,
+        cost_micros=None if usage.cost is None else round(usage.cost * 1_000_000),
+    )
+    reason = "toolUse" if response.finish_reason == "tool_call" else response.finish_reason
+    model = response.model_name
+    thinking = [block for block in _blocks(response) if isinstance(block, ThinkingBlock)]
+    messages: tuple[Message, ...] | None = None
+    if thinking and text is not None:
+        content: tuple[Block, ...] = (*thinking, TextBlock(text=text))
+        messages = (
+            Message(
+                id="",
+                role="assistant",
+                content=content,
+                timestamp=0,
+                model=model,
+                usage=spent,
+                stop_reason=reason,
+            ),
+        )
+    return Reply(text, usage=spent, model=model, messages=messages, stop_reason=reason)
+
+
+def _blocks(response: ModelResponse) -> list[Block]:
+    blocks: list[Block] = []
+    for part in response.parts:
+        if isinstance(part, ThinkingPart) and (part.content or part.signature):
+            blocks.append(ThinkingBlock(thinking=part.content, thinking_signature=part.signature))
+        elif isinstance(part, TextPart) and part.content:
+            blocks.append(TextBlock(text=part.content))
+    return blocks
+
+
+def _text(value: Any) -> str:
+    """Return an output or a tool's result as text: a string as it is, anything else as JSON."""
+    if isinstance(value, ToolReturn):
+        value = value.return_value
+    return value if isinstance(value, str) else pydantic_core.to_json(value, fallback=repr).decode()

@@ -1,0 +1,128 @@
+"""What becomes of an agent's answer: transcript messages, the reply, a delivery, and the word to the flow it is of."""
+
+import msgspec
+
+from intersession_actors.agent_executor import Answered
+from intersession_actors.commands import RunEnded
+from intersession_actors.drafting import append_of
+from intersession_actors.session_rules import Running, Session
+from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
+from intersession_events import ids
+from intersession_events.delivery import DeliveryDecided
+from intersession_events.exchange import RunStatus
+from intersession_events.message import Message, TextBlock
+from intersession_events.recorded import Recorded, StreamAppend
+from intersession_events.run import RunAborted, RunCompleted, RunFailed
+
+
+def reply_messages(
+    answered: Answered, *, log_id: str, run_id: str, attempt: int, now_ms: int
+) -> tuple[str | None, tuple[Message, ...]]:
+    """Return the run's reply (None is no text) and the messages to record for it.
+
+    The transcript keeps what the agent said, `NO_REPLY` and skip words included; the reply is what is visible of it.
+    """
+    messages = tuple(
+        msgspec.structs.replace(
+            message,
+            id=message.id or ids.derive(log_id, "message", run_id, "out", attempt, number),
+            timestamp=message.timestamp or now_ms,
+            run_id=run_id,
+        )
+        for number, message in enumerate(answered.messages or ())
+    )
+    if answered.text and not any(message.role == "assistant" for message in messages):
+        messages = (
+            *messages,
+            Message(
+                id=ids.derive(log_id, "message", run_id, "reply", attempt),
+                role="assistant",
+                content=(TextBlock(text=answered.text),),
+                timestamp=now_ms,
+                run_id=run_id,
+                model=answered.model,
+                usage=answered.usage,
+                stop_reason=answered.stop_reason,
+            ),
+        )
+    return visible_text(answered.text), messages
+
+
+def auto_reply(
+    running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    """Return the delivery of a run's text to its route (INB-2); nothing without a route or a text."""
+    queued = running.waiting.queued
+    if queued.route is None or reply is None or is_reply_skip(reply) or is_announce_skip(reply):
+        return ()
+    delivery_id = ids.derive(log_id, "delivery", queued.run_id, "reply")
+    decided = DeliveryDecided(
+        delivery_id=delivery_id,
+        session_key=key,
+        route=queued.route,
+        text=reply,
+        key=delivery_id,
+        purpose="auto_reply",
+        run_id=queued.run_id,
+    )
+    return (
+        append_of(
+            log_id,
+            ids.delivery_stream(delivery_id),
+            0,
+            (decided,),
+            time=now_ms,
+            causation=running.cause,
+            correlation=running.waiting.correlation,
+        ),
+    )
+
+
+def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
+    """Return the word to the flow whose run has ended; None for a run of no flow."""
+    event = recorded.event
+    if not isinstance(event, RunCompleted | RunFailed | RunAborted):
+        return None
+    running = before.running
+    if running is not None and running.waiting.queued.run_id == event.run_id:
+        queued, started, tool_result = running.waiting.queued, running.started_ms, running.last_tool_result
+    else:
+        waiting = next((item for item in before.queue if item.queued.run_id == event.run_id), None)
+        if waiting is None:
+            return None
+        queued, started, tool_result = waiting.queued, None, None
+    if queued.exchange_id is not None:
+        stream = ids.exchange_stream(queued.exchange_id)
+    elif queued.spawn_id is not None:
+        stream = ids.spawn_stream(queued.spawn_id)
+    else:
+        return None
+    completed = event if isinstance(event, RunCompleted) else None
+    return RunEnded(
+        stream=stream,
+        run_id=event.run_id,
+        status=status_of(event),
+        text=completed.reply if completed is not None else getattr(event, "partial", None),
+        error=event.error if isinstance(event, RunFailed) else None,
+        usage=completed.usage if completed is not None else None,
+        model=completed.model if completed is not None else None,
+        last_tool_result=tool_result,
+        started_ms=started,
+        ended_ms=recorded.time,
+        cause=recorded.id,
+    )
+
+
+def status_of(event: RunCompleted | RunFailed | RunAborted) -> RunStatus:
+    """Return a run's end in the words of its flow."""
+    match event:
+        case RunCompleted():
+            return "ok"
+        case RunAborted():
+            return "aborted"
+        case RunFailed(code="timeout"):
+            return "timeout"
+        case RunFailed(code="interrupted"):
+            return "interrupted"
+        case RunFailed():
+            return "error"

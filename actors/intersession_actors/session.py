@@ -1,0 +1,487 @@
+"""The session actor: the lane of one session. It takes messages in order and runs the agent on them one at a time.
+
+The thin shell round `session_rules.py`: decide, append, and only when the log has it act. It is woken from the log by its
+first message and put to sleep when it has nothing to do.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pykka
+
+from intersession_actors import run_context, session_rules
+from intersession_actors.agent_executor import Answered, Broke
+from intersession_actors.commands import (
+    Abort,
+    Accepted,
+    AddMessage,
+    Appended,
+    Archive,
+    CheckSend,
+    Command,
+    ContextBuilt,
+    DeadlinePassed,
+    Enqueue,
+    IdleFor,
+    Patch,
+    RecordMessages,
+    Refused,
+    Reset,
+    RunReturned,
+    StepRefused,
+    StepTaken,
+    StreamLoaded,
+    Wake,
+)
+from intersession_actors.drafting import append_of
+from intersession_actors.handler import Handler
+from intersession_actors.run_context import RunContext
+from intersession_actors.run_outcome import auto_reply, ended_of, reply_messages
+from intersession_actors.session_rules import Session
+from intersession_actors.world import World
+from intersession_events import ids
+from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
+from intersession_events.registry import Event
+from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunStarted
+
+logger = logging.getLogger(__name__)
+STORE_RETRY_MS = 500
+_OF_A_RUN = (RunReturned, RecordMessages, DeadlinePassed, Abort, Wake)
+
+
+class SessionActor(Handler):
+    """The single writer of one session's stream."""
+
+    def __init__(self, world: World, key: str) -> None:
+        super().__init__()
+        self.world = world
+        self.key = key
+        self.stream = ids.session_stream(key)
+        self.state = Session()
+        self.version = 0
+        self._loading = True
+        self._command: Command | None = None
+        """What the append under way decides; None if none is."""
+        self._building: str | None = None
+        """The run whose context is being read."""
+        self._contexts: dict[str, RunContext] = {}
+        self._waiting: deque[Command] = deque()
+        self._asleep_after = -1
+
+    def on_start(self) -> None:
+        """Read the stream."""
+        self._load()
+
+    def on_receive(self, message: Any) -> None:
+        """Take a command, or what comes back from the log, the agent or the clock."""
+        match message:
+            case StreamLoaded():
+                self._loaded(message)
+            case Appended():
+                self._appended(message)
+            case ContextBuilt():
+                self._built(message)
+            case IdleFor():
+                self._sleep(message)
+            case Command():
+                self._waiting.append(message)
+                self._go_on()
+            case _:
+                logger.warning("%s can't take %r", self.key, message)
+
+    # --- reading the log
+
+    def _load(self) -> None:
+        self._loading = True
+        self.world.log.load(
+            self.stream, lambda recorded: self._tell_self(StreamLoaded(stream=self.stream, recorded=recorded))
+        )
+
+    def _loaded(self, message: StreamLoaded) -> None:
+        if isinstance(message.recorded, Exception):
+            raise message.recorded
+        self.state, self.version = Session(), 0
+        for recorded in message.recorded:
+            self._evolve(recorded)
+        self._loading = False
+        running = self.state.running
+        if running is not None and self._command is None:
+            # Begun by this process before this actor was started again, it will come back; begun by an earlier
+            # one, it never will.
+            if not self.world.agents.is_running(running.waiting.queued.run_id, running.attempt):
+                self._waiting.appendleft(Wake())
+            else:
+                self._watch(running.waiting.queued.run_id, running.attempt, running.deadline_ms)
+        self._go_on()
+
+    def _evolve(self, recorded: Recorded) -> None:
+        self.state = session_rules.evolve(self.state, recorded)
+        self.version = recorded.version
+
+    # --- one command at a time
+
+    def _go_on(self) -> None:
+        while self._waiting and not self._loading and self._command is None:
+            self._decide(self._waiting.popleft())
+        if self._loading or self._command is not None or self._waiting:
+            return
+        self._start_next()
+        if self._command is None and self._building is None and self.state.idle:
+            self._rest()
+
+    def _decide(self, command: Command) -> None:
+        match command:
+            case Enqueue():
+                self._enqueue(command)
+            case RunReturned():
+                self._returned(command)
+            case RecordMessages():
+                self._record(command, session_rules.decide_messages(self.state, command))
+            case AddMessage():
+                rule = self._policy(None) if command.check_policy else None
+                self._record(
+                    command,
+                    Refused(code="policy_denied", error=f"sessionKey: {rule}")
+                    if rule is not None
+                    else session_rules.decide_add(self.state, command),
+                )
+            case Patch():
+                self._record(command, session_rules.decide_patch(self.state, command))
+            case Reset():
+                self._record(command, session_rules.decide_reset(self.state, command))
+            case Archive():
+                self._record(
+                    command, session_rules.decide_archive(self.state, command), carried=command.carried
+                )
+            case Abort():
+                self._record(command, session_rules.decide_abort(self.state, command))
+            case DeadlinePassed():
+                self._timed_out(command)
+            case CheckSend():
+                command.answer(self._policy(command.channel))
+            case Wake():
+                self._record(
+                    command,
+                    session_rules.decide_wake(self.state, retry_interrupted=self.world.retry_interrupted),
+                )
+            case _:
+                logger.warning("%s can't take %r", self.key, command)
+
+    def _enqueue(self, command: Enqueue) -> None:
+        run = command.queue
+        if run is not None and self.state.knows(run.run_id):
+            # Told twice, after a restart of whoever tells it: the log has it.
+            self._step_taken(command, ())
+            return
+        if command.check_policy:
+            rule = self._policy(None)
+            if rule is not None:
+                self._refuse(command, Refused(code="policy_denied", error=f"sessionKey: {rule}"))
+                return
+        decided = session_rules.decide_enqueue(self.state, command)
+        self._record(
+            command,
+            decided,
+            carried=command.carried,
+            causation=command.causation,
+            correlation=command.correlation,
+        )
+
+    def _policy(self, channel: str | None) -> str | None:
+        """The send policy's rule against this session's words, or None (POL-3)."""
+        return self.world.judge_send(
+            key=self.key,
+            channel=channel or self.state.channel,
+            chat_type=self.state.chat_type,
+            override=self.state.send_override,
+        )
+
+    def _timed_out(self, command: DeadlinePassed) -> None:
+        running = self.state.running
+        seconds = 0.0
+        if running is not None:
+            seconds = running.waiting.queued.timeout_ms / 1000
+        self.world.agents.cancel(command.run_id)
+        self._record(
+            command,
+            session_rules.decide_failure(
+                self.state,
+                run_id=command.run_id,
+                attempt=command.attempt,
+                code="timeout",
+                error=f"timeout: the run had {seconds:g} s",
+            ),
+        )
+
+    def _returned(self, command: RunReturned) -> None:
+        self.world.timers.cancel(_timer(command.run_id))
+        result = command.result
+        match result:
+            case Broke():
+                events = session_rules.decide_failure(
+                    self.state,
+                    run_id=command.run_id,
+                    attempt=command.attempt,
+                    code=result.code,
+                    error=result.error,
+                )
+                self._record(command, events)
+            case Answered():
+                now = self.world.clock.now_ms()
+                reply, messages = reply_messages(
+                    result,
+                    log_id=self.world.log.log_id,
+                    run_id=command.run_id,
+                    attempt=command.attempt,
+                    now_ms=now,
+                )
+                events = session_rules.decide_answer(
+                    self.state,
+                    run_id=command.run_id,
+                    attempt=command.attempt,
+                    reply=reply,
+                    messages=messages,
+                    usage=result.usage,
+                    model=result.model,
+                    stop_reason=result.stop_reason,
+                )
+                running = self.state.running
+                carried: tuple[StreamAppend, ...] = ()
+                if running is not None and session_rules.is_current(
+                    self.state, command.run_id, command.attempt
+                ):
+                    carried = auto_reply(
+                        running, key=self.key, reply=reply, log_id=self.world.log.log_id, now_ms=now
+                    )
+                self._record(command, events, carried=carried)
+            case _:
+                raise TypeError(f"an agent's result can't be {type(result).__name__}")
+
+    # --- starting runs
+
+    def _start_next(self) -> None:
+        if self.state.running is not None or not self.state.queue or not self.state.exists:
+            return
+        run_id = self.state.queue[0].queued.run_id
+        if self._building is not None or not self.world.agents.has(self.world.agent_of(self.key)):
+            return  # parked until the agent is registered (KEY-9)
+        context = self._contexts.get(run_id)
+        if context is None:
+            self._build(run_id)
+            return
+        now = self.world.clock.now_ms()
+        self._record(Wake(), session_rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
+
+    def _build(self, run_id: str) -> None:
+        """Have the run's context read off this thread."""
+        self._building = run_id
+        attempt = self.state.interrupted + 1
+        tell = self._tell_self
+
+        def loaded(recorded: Sequence[Recorded] | Exception) -> None:
+            context: RunContext | Exception
+            try:
+                if isinstance(recorded, Exception):
+                    raise recorded
+                context = run_context.build(recorded, run_id)
+            except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
+                context = error
+            tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context))
+
+        self.world.log.load(self.stream, loaded)
+
+    def _built(self, message: ContextBuilt) -> None:
+        if self._building == message.run_id:
+            self._building = None
+            if isinstance(message.context, Exception):
+                raise message.context
+            self._contexts = {message.run_id: message.context}
+        self._go_on()
+
+    def _run(self, started: RunStarted) -> None:
+        """Call the agent: its start is durable."""
+        running = self.state.running
+        context = self._contexts.pop(started.run_id, None)
+        if running is None or context is None:
+            return
+        self._watch(started.run_id, started.attempt, started.deadline_ms)
+        turn = self.world.make_turn(
+            agent_id=self.world.agent_of(self.key),
+            key=self.key,
+            running=running,
+            context=context,
+        )
+        tell, key = self.world.tell_session, self.key
+        run_id, attempt = started.run_id, started.attempt
+        self.world.agents.start(
+            turn, lambda result: tell(key, RunReturned(run_id=run_id, attempt=attempt, result=result))
+        )
+
+    def _watch(self, run_id: str, attempt: int, deadline_ms: int) -> None:
+        if deadline_ms:
+            tell, key = self.world.tell_session, self.key
+            self.world.timers.at(
+                deadline_ms,
+                _timer(run_id),
+                lambda: tell(key, DeadlinePassed(run_id=run_id, attempt=attempt)),
+            )
+
+    # --- appending
+
+    def _record(
+        self,
+        command: Command,
+        decided: Sequence[Event] | Refused,
+        *,
+        carried: tuple[StreamAppend, ...] = (),
+        causation: str | None = None,
+        correlation: str | None = None,
+    ) -> None:
+        if isinstance(decided, Refused):
+            self._refuse(command, decided)
+            return
+        if not decided and not carried:
+            self._accepted(command, ())
+            return
+        if causation is None and isinstance(command, _OF_A_RUN):
+            causation, correlation = session_rules.causes(self.state)
+        own = append_of(
+            self.world.log.log_id,
+            self.stream,
+            self.version,
+            decided,
+            time=self.world.clock.now_ms(),
+            causation=causation,
+            correlation=correlation,
+        )
+        self._command = command
+        self.world.log.append(
+            (own, *carried), lambda outcome: self._tell_self(Appended(stream=self.stream, outcome=outcome))
+        )
+
+    def _appended(self, message: Appended) -> None:
+        command, self._command = self._command, None
+        match message.outcome:
+            case Committed(recorded=recorded):
+                self._committed(command, recorded)
+            case Conflict(stream=stream) if stream != self.stream:
+                # The flow's step was taken by somebody else; whoever leads it reads its stream again.
+                if isinstance(command, RunReturned):
+                    raise RuntimeError(f"{stream} is taken, though its id is this run's own")
+                self._step_taken(command, ())
+            case Conflict():
+                # Never happens with one writer, save after a doubtful commit: read what is there, decide again.
+                if command is not None:
+                    self._waiting.appendleft(command)
+                self._load()
+                return
+            case Unavailable(error=error):
+                self._store_failed(command, error)
+                return
+        self._go_on()
+
+    def _committed(self, command: Command | None, recorded: Sequence[Recorded]) -> None:
+        fresh = [item for item in recorded if item.stream == self.stream and item.version > self.version]
+        before = self.state
+        for item in fresh:
+            self._evolve(item)
+        if command is not None:
+            self._accepted(command, tuple(recorded))
+        for stream in dict.fromkeys(item.stream for item in recorded if item.stream != self.stream):
+            taken = tuple(item for item in recorded if item.stream == stream)
+            self.world.tell_flow(stream, StepTaken(stream=stream, recorded=taken))
+        for item in fresh:
+            self._act(before, item)
+
+    def _act(self, before: Session, recorded: Recorded) -> None:
+        event = recorded.event
+        match event:
+            case RunStarted():
+                self._run(event)
+            case RunCompleted() | RunFailed() | RunAborted():
+                self.world.timers.cancel(_timer(event.run_id))
+                if isinstance(event, RunAborted):
+                    self.world.agents.cancel(event.run_id)
+                ended = ended_of(before, recorded)
+                if ended is not None:
+                    self.world.tell_flow(ended.stream, ended)
+            case _:
+                pass
+
+    def _store_failed(self, command: Command | None, error: Exception) -> None:
+        logger.warning("%s: the store is unavailable: %s", self.key, error)
+        if command is None:
+            return
+        if isinstance(command, RunReturned | DeadlinePassed | Wake):
+            # What an agent gave is not given up while the process lives.
+            key = self.key
+            self.world.timers.at(
+                self.world.clock.now_ms() + STORE_RETRY_MS,
+                ("store", self.key),
+                lambda: self.world.tell_session(key, command),
+            )
+            return
+        self._refuse(command, Refused(code="unavailable", error=f"the store is unavailable: {error}"))
+        self._go_on()
+
+    # --- answering
+
+    def _accepted(self, command: Command, recorded: tuple[Recorded, ...]) -> None:
+        answer = getattr(command, "answer", None)
+        if answer is not None:
+            answer(Accepted(recorded=recorded))
+
+    def _step_taken(self, command: Command | None, recorded: tuple[Recorded, ...]) -> None:
+        flow = getattr(command, "flow", None)
+        if flow is not None:
+            self.world.tell_flow(flow, StepTaken(stream=flow, recorded=recorded))
+        elif command is not None:
+            self._accepted(command, recorded)
+
+    def _refuse(self, command: Command, refused: Refused) -> None:
+        flow = getattr(command, "flow", None)
+        if flow is not None:
+            run = getattr(command, "queue", None)
+            self.world.tell_flow(
+                flow,
+                StepRefused(
+                    stream=flow,
+                    run_id=run.run_id if run is not None else "",
+                    code=refused.code,
+                    error=refused.error,
+                ),
+            )
+        answer: Callable[[Any], None] | None = getattr(command, "answer", None)
+        if answer is not None:
+            answer(refused)
+
+    # --- falling asleep
+
+    def _rest(self) -> None:
+        if self._asleep_after == self.version:
+            return
+        self._asleep_after = version = self.version
+        self.world.timers.at(
+            self.world.clock.now_ms() + self.world.idle_ms,
+            ("idle", self.key),
+            lambda: self._tell_self(IdleFor(version=version)),
+        )
+
+    def _sleep(self, message: IdleFor) -> None:
+        if message.version != self.version or self._command is not None or not self.state.idle:
+            self._asleep_after = -1
+            self._go_on()
+            return
+        if not self._waiting and self.me.close_if_idle():
+            self.world.passivated(self.key)
+
+    def _tell_self(self, command: Command) -> None:
+        with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
+            self.me.tell(command, urgent=True)
+
+
+def _timer(run_id: str) -> tuple[str, ...]:
+    return ("deadline", run_id)

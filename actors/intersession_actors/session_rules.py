@@ -1,0 +1,429 @@
+"""The rules of one session: what its state is, and what a command leads to. No threads, no clock, no store.
+
+`evolve` folds recorded events into a bounded state: settings, the queue, the run under way, never the transcript.
+The `decide_…` functions take the state and a command and return events, or a refusal.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_actors.commands import (
+    Abort,
+    AddMessage,
+    Archive,
+    Enqueue,
+    Patch,
+    RecordMessages,
+    Refused,
+    Reset,
+)
+from intersession_events.message import Message, Usage, text_of
+from intersession_events.recorded import Recorded
+from intersession_events.registry import Event
+from intersession_events.run import (
+    FailureCode,
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+)
+from intersession_events.session import (
+    MessageRecorded,
+    Route,
+    RouteChanged,
+    SessionArchived,
+    SessionImported,
+    SessionOpened,
+    SessionPatched,
+    SessionReset,
+)
+
+REMEMBERED_RUNS: Final = 128
+"""How many ended runs a session remembers, to recognise a step that is told to it twice."""
+
+SETTINGS: Final = frozenset({"sendPolicy", "label", "model", "thinkingLevel", "verboseLevel", "displayName"})
+"""What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in the queue, with the event that queued it as the cause of its start."""
+
+    queued: RunQueued
+    cause: str
+    correlation: str | None
+    time: int
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """The run under way: its attempt, and what it produced so far."""
+
+    waiting: Waiting
+    attempt: int
+    started_ms: int
+    deadline_ms: int
+    cause: str
+    last_tool_result: str | None = None
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session stands."""
+
+    opened: SessionOpened | None = None
+    session_id: str = ""
+    archived: bool = False
+    settings: Mapping[str, str] = msgspec.field(default_factory=dict)
+    route: Route | None = None
+    chat_type: str | None = None
+    channel: str | None = None
+    queue: tuple[Waiting, ...] = ()
+    running: Running | None = None
+    interrupted: int = 0
+    """Attempts of the run at the head of the queue that were cut off."""
+    ended: tuple[str, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs and nothing waits."""
+        return self.running is None and not self.queue
+
+    @property
+    def exists(self) -> bool:
+        """The session was opened and has not been archived."""
+        return self.opened is not None and not self.archived
+
+    @property
+    def send_override(self) -> Literal["allow", "deny"] | None:
+        """The session's own send policy (POL-2)."""
+        match self.settings.get("sendPolicy"):
+            case "allow":
+                return "allow"
+            case "deny":
+                return "deny"
+            case _:
+                return None
+
+    def knows(self, run_id: str) -> bool:
+        """Whether a run was queued here before, as far as is remembered."""
+        return (
+            run_id in self.ended
+            or any(waiting.queued.run_id == run_id for waiting in self.queue)
+            or (self.running is not None and self.running.waiting.queued.run_id == run_id)
+        )
+
+
+def evolve(state: Session, recorded: Recorded) -> Session:
+    """Apply one recorded event of the session's stream."""
+    event = recorded.event
+    replace = msgspec.structs.replace
+    match event:
+        case SessionOpened():
+            settings = {
+                name: value
+                for name, value in (
+                    ("label", event.label),
+                    ("displayName", event.display_name),
+                    ("model", event.model),
+                    ("thinkingLevel", event.thinking_level),
+                    ("verboseLevel", event.verbose_level),
+                )
+                if value is not None
+            }
+            return replace(
+                state,
+                opened=event,
+                session_id=event.session_id,
+                archived=False,
+                settings=settings,
+                route=None,
+                chat_type=event.chat_type,
+                channel=event.channel,
+            )
+        case SessionPatched():
+            changed = {name: value for name, value in state.settings.items() if name not in event.cleared}
+            return replace(state, settings=changed | event.values)
+        case RouteChanged():
+            return replace(
+                state,
+                route=event.route,
+                chat_type=event.chat_type or state.chat_type,
+                channel=event.route.channel,
+            )
+        case SessionReset():
+            return replace(state, session_id=event.session_id)
+        case SessionArchived():
+            return replace(state, archived=True)
+        case SessionImported():
+            return _imported(state, event)
+        case RunQueued():
+            waiting = Waiting(
+                queued=event, cause=recorded.id, correlation=recorded.correlation, time=recorded.time
+            )
+            return replace(state, queue=(*state.queue, waiting))
+        case RunStarted():
+            head, *rest = state.queue
+            running = Running(
+                waiting=head,
+                attempt=event.attempt,
+                started_ms=recorded.time,
+                deadline_ms=event.deadline_ms,
+                cause=recorded.id,
+            )
+            return replace(state, queue=tuple(rest), running=running)
+        case RunInterrupted():
+            return _put_back(state, event)
+        case RunCompleted() | RunFailed() | RunAborted():
+            return _ended(state, event.run_id)
+        case MessageRecorded():
+            return _noted(state, event.message)
+        case _:
+            # Lines of imports, late replies, and whatever a newer version knows more: no state here.
+            return state
+
+
+def _imported(state: Session, event: SessionImported) -> Session:
+    settings = dict(state.settings)
+    for name, value in (
+        ("sendPolicy", event.send_policy),
+        ("label", event.label),
+        ("model", event.model),
+        ("thinkingLevel", event.thinking_level),
+        ("verboseLevel", event.verbose_level),
+        ("displayName", event.display_name),
+    ):
+        if value is not None:
+            settings[name] = value
+    return msgspec.structs.replace(
+        state,
+        session_id=event.session_id,
+        settings=settings,
+        route=event.route or state.route,
+        channel=event.channel or state.channel,
+    )
+
+
+def _put_back(state: Session, event: RunInterrupted) -> Session:
+    if state.running is None:
+        return state
+    return msgspec.structs.replace(
+        state, running=None, queue=(state.running.waiting, *state.queue), interrupted=event.attempt
+    )
+
+
+def _ended(state: Session, run_id: str) -> Session:
+    running = state.running
+    if running is not None and running.waiting.queued.run_id == run_id:
+        running = None
+    return msgspec.structs.replace(
+        state,
+        running=running,
+        queue=tuple(waiting for waiting in state.queue if waiting.queued.run_id != run_id),
+        interrupted=0 if running is None else state.interrupted,
+        ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
+    )
+
+
+def _noted(state: Session, message: Message) -> Session:
+    running = state.running
+    if running is None or message.role != "toolResult" or message.run_id != running.waiting.queued.run_id:
+        return state
+    result = text_of(message)
+    return msgspec.structs.replace(
+        state, running=msgspec.structs.replace(running, last_tool_result=result or running.last_tool_result)
+    )
+
+
+def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
+    """Return what accepting a message leads to: perhaps an opening, the message, perhaps its run."""
+    events: list[Event] = []
+    session_id = state.session_id
+    if not state.exists:
+        if command.opening is None or (state.archived and command.session_id is not None):
+            return Refused(code="not_visible", error="sessionKey: the session is gone")
+        events.append(command.opening)
+        session_id = command.opening.session_id
+    if command.session_id is not None and command.session_id != session_id:
+        return Refused(code="not_visible", error="sessionKey: the session was replaced meanwhile, list again")
+    waiting = len(state.queue) + (state.running is not None)
+    if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
+        return Refused(code="busy", error=f"sessionKey: {waiting} runs are waiting already, try again later")
+    if command.route is not None and _route_differs(state, command.route):
+        events.append(command.route)
+    events.append(MessageRecorded(session_id=session_id, message=command.message))
+    if command.queue is not None:
+        events.append(msgspec.structs.replace(command.queue, session_id=session_id))
+    return events
+
+
+def _route_differs(state: Session, change: RouteChanged) -> bool:
+    return change.route != state.route or (
+        change.display_name is not None and change.display_name != state.settings.get("displayName")
+    )
+
+
+def decide_messages(state: Session, command: RecordMessages) -> list[Event] | Refused:
+    """Return the records of a run's own messages, unless the attempt is over."""
+    if not is_current(state, command.run_id, command.attempt):
+        return Refused(code="invalid_request", error="run: this attempt is over, stop working on it")
+    return [MessageRecorded(session_id=state.session_id, message=message) for message in command.messages]
+
+
+def decide_add(state: Session, command: AddMessage) -> list[Event] | Refused:
+    """Return the record of a message that no run answers."""
+    if not state.exists:
+        return Refused(code="not_visible", error="sessionKey: the session is gone")
+    if command.session_id is not None and command.session_id != state.session_id:
+        return Refused(code="not_visible", error="sessionKey: the session was replaced meanwhile, list again")
+    return [MessageRecorded(session_id=state.session_id, message=command.message)]
+
+
+def decide_patch(state: Session, command: Patch) -> list[Event] | Refused:
+    """Return the change of settings; none if nothing changes (GATE-2)."""
+    unknown = sorted((set(command.values) | set(command.cleared)) - SETTINGS)
+    if unknown:
+        return Refused(
+            code="invalid_request", error=f"{unknown[0]}: can't be patched, use {sorted(SETTINGS)}"
+        )
+    events: list[Event] = []
+    if not state.exists:
+        if command.opening is None:
+            return Refused(code="not_visible", error="key: the session is gone")
+        events.append(command.opening)
+    values = {name: value for name, value in command.values.items() if state.settings.get(name) != value}
+    cleared = tuple(name for name in command.cleared if name in state.settings)
+    if values or cleared:
+        events.append(SessionPatched(values=values, cleared=cleared, by=command.by))
+    return events
+
+
+def decide_reset(state: Session, command: Reset) -> list[Event] | Refused:
+    """Return the beginning of a new generation; a run under way keeps it from happening."""
+    if not state.exists:
+        return Refused(code="not_visible", error="key: the session is gone")
+    if not state.idle:
+        return Refused(code="busy", error="key: a run is under way, abort it or wait for it")
+    return [
+        SessionReset(
+            session_id=command.session_id, previous_session_id=state.session_id, reason=command.reason
+        )
+    ]
+
+
+def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
+    """Return the archiving; what is archived already stays as it is."""
+    if not state.exists:
+        return Refused(code="not_visible", error="key: the session is gone")
+    if command.only_idle and not state.idle:
+        return Refused(code="busy", error="key: the session has work to do, wait for it")
+    events: list[Event] = [
+        RunFailed(
+            run_id=waiting.queued.run_id, attempt=0, code="target_gone", error="the session was archived"
+        )
+        for waiting in state.queue
+    ]
+    if state.running is not None:
+        events.append(
+            RunAborted(
+                run_id=state.running.waiting.queued.run_id, attempt=state.running.attempt, by="archive"
+            )
+        )
+    events.append(SessionArchived(session_id=state.session_id, reason=command.reason))
+    return events
+
+
+def decide_abort(state: Session, command: Abort) -> list[Event]:
+    """Return the abort of the run under way, or of one in the queue; nothing if there is no such run."""
+    running = state.running
+    if running is not None and command.run_id in {None, running.waiting.queued.run_id}:
+        return [RunAborted(run_id=running.waiting.queued.run_id, attempt=running.attempt, by=command.by)]
+    return [
+        RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by)
+        for waiting in state.queue
+        if waiting.queued.run_id == command.run_id
+    ]
+
+
+def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Event]:
+    """Return the start of the run at the head of the queue, if the session is free."""
+    if state.running is not None or not state.queue or not state.exists:
+        return []
+    queued = state.queue[0].queued
+    return [
+        RunStarted(
+            run_id=queued.run_id,
+            attempt=state.interrupted + 1,
+            context_hash=context_hash,
+            deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
+        )
+    ]
+
+
+def decide_wake(state: Session, *, retry_interrupted: int) -> list[Event]:
+    """Return what becomes of an attempt that the last process left behind (reliability 3.1, rule 4)."""
+    running = state.running
+    if running is None:
+        return []
+    run_id = running.waiting.queued.run_id
+    if running.attempt <= retry_interrupted:
+        return [RunInterrupted(run_id=run_id, attempt=running.attempt)]
+    return [
+        RunFailed(
+            run_id=run_id,
+            attempt=running.attempt,
+            code="interrupted",
+            error=f"interrupted: the process ended during attempt {running.attempt}",
+        )
+    ]
+
+
+def decide_answer(
+    state: Session,
+    *,
+    run_id: str,
+    attempt: int,
+    reply: str | None,
+    messages: tuple[Message, ...],
+    usage: Usage | None,
+    model: str | None,
+    stop_reason: str | None,
+) -> list[Event]:
+    """Return the end of a run that answered. An attempt that is over already only leaves a note."""
+    if not is_current(state, run_id, attempt):
+        return [LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
+    recorded: list[Event] = [
+        MessageRecorded(session_id=state.session_id, message=message) for message in messages
+    ]
+    return [
+        *recorded,
+        RunCompleted(
+            run_id=run_id, attempt=attempt, reply=reply, usage=usage, model=model, stop_reason=stop_reason
+        ),
+    ]
+
+
+def decide_failure(
+    state: Session, *, run_id: str, attempt: int, code: FailureCode, error: str
+) -> list[Event]:
+    """Return the end of a run that broke; nothing if the attempt is over already."""
+    if not is_current(state, run_id, attempt):
+        return []
+    return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=error)]
+
+
+def is_current(state: Session, run_id: str, attempt: int) -> bool:
+    """Whether this attempt is the one under way."""
+    running = state.running
+    return running is not None and running.waiting.queued.run_id == run_id and running.attempt == attempt
+
+
+def causes(state: Session) -> tuple[str | None, str | None]:
+    """Return cause and correlation of what the run under way, or the next one, leads to."""
+    if state.running is not None:
+        return state.running.cause, state.running.waiting.correlation
+    if state.queue:
+        return state.queue[0].cause, state.queue[0].correlation
+    return None, None

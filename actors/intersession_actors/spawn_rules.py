@@ -1,0 +1,202 @@
+"""The rules of a spawn: task run, announce turn, normalised announce, hand-over, archive (SPAWN-8 to SPAWN-11).
+
+State and outcome in, facts out. No threads, no clock, no store.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.exchange_rules import announce_delivery
+from intersession_actors.spawn_announce import SpawnOutcome, announce_text
+from intersession_actors.tokens import is_announce_skip, visible_text
+from intersession_events import ids
+from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
+from intersession_events.message import Usage
+from intersession_events.registry import Event
+from intersession_events.spawn import (
+    ChildArchived,
+    ChildEnded,
+    ResultHanded,
+    SpawnAccepted,
+    SpawnClosed,
+    SpawnEvent,
+)
+
+Phase = Literal["task", "announce", "delivery", "closed"]
+
+
+class Spawn(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a spawn stands. `pending` is the run or delivery it waits for."""
+
+    accepted: SpawnAccepted
+    phase: Phase = "task"
+    pending: str = ""
+    ended: ChildEnded | None = None
+    archived: bool = False
+
+    @property
+    def archive_at_ms(self) -> int | None:
+        """When the child is to be archived (SPAWN-11); 0 is at once, None never."""
+        accepted = self.accepted
+        if self.phase != "closed" or self.archived or accepted.mode == "session":
+            return None
+        if accepted.cleanup == "delete":
+            return 0
+        if not accepted.archive_after_ms or self.ended is None or self.ended.ended_ms is None:
+            return None
+        return self.ended.ended_ms + accepted.archive_after_ms
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept."""
+
+    log_id: str
+    has_route: bool
+    transcript_path: str | None = None
+    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict)
+
+
+def evolve(state: Spawn | None, event: Event) -> Spawn:
+    """Apply one recorded event of the spawn's stream."""
+    if isinstance(event, SpawnAccepted):
+        return Spawn(accepted=event, pending=event.run_id)
+    if state is None:
+        raise ValueError(f"a spawn can't begin with {type(event).__name__}")
+    replace = msgspec.structs.replace
+    match event:
+        case ChildEnded():
+            return replace(state, ended=event, pending="")
+        case AnnounceRequested():
+            return replace(state, phase="announce", pending=event.run_id)
+        case AnnounceDecided():
+            return replace(state, phase="delivery", pending=event.delivery_id or "")
+        case SpawnClosed():
+            return replace(state, phase="closed", pending="")
+        case ChildArchived():
+            return replace(state, archived=True)
+        case _:
+            return state
+
+
+def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, facts: Facts) -> list[SpawnEvent]:
+    """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
+    match outcome:
+        case RunEnded() if outcome.run_id == state.pending and state.phase == "task":
+            return _task_ended(state, outcome, facts)
+        case RunEnded() if outcome.run_id == state.pending and state.phase == "announce":
+            return _announce_ended(state, outcome, facts)
+        case DeliveryEnded() if outcome.delivery_id == state.pending and state.phase == "delivery":
+            return [SpawnClosed(reason=_CLOSED[outcome.outcome], note=outcome.note)]
+        case RunEnded() | DeliveryEnded():
+            return []
+
+
+_CLOSED: Mapping[str, Literal["announced", "announce_failed", "announce_denied", "delivery_unknown"]] = {
+    "done": "announced",
+    "failed": "announce_failed",
+    "denied": "announce_denied",
+    "unknown": "delivery_unknown",
+}
+
+
+def _task_ended(state: Spawn, outcome: RunEnded, facts: Facts) -> list[SpawnEvent]:
+    ended = ChildEnded(
+        run_id=outcome.run_id,
+        status=outcome.status,
+        text=visible_text(outcome.text),
+        error=outcome.error,
+        last_tool_result=outcome.last_tool_result,
+        usage=outcome.usage,
+        model=outcome.model,
+        started_ms=outcome.started_ms,
+        ended_ms=outcome.ended_ms,
+    )
+    after = evolve(state, ended)
+    run_id = ids.derive(facts.log_id, "run", state.accepted.spawn_id, "announce")
+    if outcome.status != "ok" or run_id in facts.refused:
+        # A child that broke is not asked again; what it leaves behind is announced for it.
+        return [ended, *_announce(after, None, facts, why="child_failed")]
+    return [
+        ended,
+        AnnounceRequested(
+            speaker=state.accepted.child,
+            run_id=run_id,
+            message_id=ids.derive(facts.log_id, "message", run_id),
+        ),
+    ]
+
+
+def _announce_ended(state: Spawn, outcome: RunEnded, facts: Facts) -> list[SpawnEvent]:
+    text = visible_text(outcome.text) if outcome.status == "ok" else None
+    if text is not None and is_announce_skip(text):
+        return [
+            AnnounceDecided(why="announce_skip", run_id=outcome.run_id, usage=outcome.usage),
+            SpawnClosed(reason="silent"),
+        ]
+    return _announce(state, text, facts, why="text", usage=outcome.usage)
+
+
+def _announce(
+    state: Spawn,
+    text: str | None,
+    facts: Facts,
+    *,
+    why: Literal["text", "child_failed"],
+    usage: Usage | None = None,
+) -> list[SpawnEvent]:
+    """Announce the normalised outcome to the requester's route, or hand it to its session (SPAWN-9)."""
+    accepted = state.accepted
+    words = normalised(state, text, facts.transcript_path)
+    if facts.has_route:
+        delivery_id = announce_delivery(facts.log_id, accepted.spawn_id)
+        return [AnnounceDecided(text=words, why=why, delivery_id=delivery_id, usage=usage)]
+    decided = AnnounceDecided(text=words, why=why, usage=usage)
+    if accepted.requester is None:
+        return [decided, SpawnClosed(reason="no_route")]
+    run_id = ids.derive(facts.log_id, "run", accepted.spawn_id, "result")
+    refusal = facts.refused.get(run_id)
+    if refusal is not None:
+        return [decided, SpawnClosed(reason="requester_gone", note=refusal.error)]
+    return [
+        decided,
+        ResultHanded(
+            requester=accepted.requester,
+            run_id=run_id,
+            message_id=ids.derive(facts.log_id, "message", run_id),
+        ),
+        SpawnClosed(reason="handed_over"),
+    ]
+
+
+def normalised(state: Spawn, text: str | None, transcript_path: str | None) -> str:
+    """Return the announce in its one form (SPAWN-10): the status is the runtime's word, never the model's."""
+    ended = state.ended
+    if ended is None:
+        raise ValueError("a child that has not ended has nothing to announce")
+    runtime = None
+    if ended.started_ms is not None and ended.ended_ms is not None:
+        runtime = max(0, ended.ended_ms - ended.started_ms)
+    return announce_text(
+        SpawnOutcome(
+            status=_STATUS[ended.status],
+            result=text or ended.text or ended.last_tool_result,
+            notes=ended.error,
+            runtime_ms=runtime,
+            usage=ended.usage,
+            session_key=state.accepted.child,
+            session_id=state.accepted.child_session_id,
+            transcript_path=transcript_path,
+        )
+    )
+
+
+_STATUS: Mapping[RunStatus, Literal["success", "error", "timeout", "interrupted"]] = {
+    "ok": "success",
+    "error": "error",
+    "timeout": "timeout",
+    "interrupted": "interrupted",
+    "aborted": "interrupted",
+}

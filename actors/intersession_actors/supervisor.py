@@ -1,0 +1,211 @@
+"""The supervisor: wakes session actors on their first message, starts failed actors again from the log, stops all in order.
+
+Sessions asleep cost nothing: an address exists while the actor does. An actor that fails is started again from the log, three
+times in five seconds; then its session is `degraded`: reading goes on, what is told to it is refused and says so.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import pykka
+
+from intersession_actors.codes import RefusalCode
+from intersession_actors.commands import (
+    Appended,
+    Command,
+    ContextBuilt,
+    IdleFor,
+    Refused,
+    StreamLoaded,
+)
+from intersession_actors.handler import Failure, Handler, Ref
+from intersession_actors.inbox import InboxFull
+from intersession_actors.runtime import Runtime, RuntimeStopped
+from intersession_actors.session import SessionActor
+from intersession_actors.world import World
+
+logger = logging.getLogger(__name__)
+
+RESTARTS: Final = 3
+WITHIN_MS: Final = 5_000
+
+_OF_ONE_LIFE = (Appended, ContextBuilt, IdleFor, StreamLoaded)
+"""What only the actor that asked for it can use: a new one reads the log instead."""
+
+
+class Supervisor:
+    """Keeps the addresses of all actors. Its methods may be called from any thread."""
+
+    def __init__(self, runtime: Runtime, world: World, *, inbox_limit: int = 1_000) -> None:
+        self._runtime = runtime
+        self._world = world
+        self._inbox_limit = inbox_limit
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Ref] = {}
+        self._managers: dict[str, tuple[Ref, Callable[[], Ref]]] = {}
+        self._failures: dict[str, deque[int]] = {}
+        self._degraded: dict[str, str] = {}
+        self._stopping = False
+        self.on_manager_restart: Callable[[str], None] = _nothing
+
+    @property
+    def degraded(self) -> dict[str, str]:
+        """Who was given up on, by session key or manager prefix, and the last error."""
+        with self._lock:
+            return dict(self._degraded)
+
+    @property
+    def live_sessions(self) -> int:
+        """How many session actors are awake."""
+        with self._lock:
+            return len(self._sessions)
+
+    def start_manager(self, prefix: str, manager: type[Handler]) -> None:
+        """Start the process manager of all streams that begin with `prefix`."""
+
+        def start() -> Ref:
+            return self._runtime.start(
+                manager, self._world, name=prefix, on_failure=lambda failure: self._failed(prefix, failure)
+            )
+
+        with self._lock:
+            self._managers[prefix] = (start(), start)
+
+    def tell_flow(self, stream: str, command: Command) -> None:
+        """Tell the manager of a stream."""
+        prefix = stream.partition(":")[0]
+        while True:
+            with self._lock:
+                entry = self._managers.get(prefix)
+                reason = self._degraded.get(prefix)
+            if reason is not None:
+                _refuse(command, f"the {prefix} manager is degraded: {reason}")
+                return
+            if entry is None:
+                return  # an append may carry streams that nobody manages
+            try:
+                entry[0].tell(command, urgent=True)
+            except pykka.ActorDeadError:
+                if self._stopping or not self._replaced(prefix, entry[0]):
+                    _refuse(command, "the system is stopping")
+                    return
+                continue
+            return
+
+    def _replaced(self, prefix: str, dead: Ref) -> bool:
+        """Make sure that a dead manager has a successor; False if it was given up on."""
+        with self._lock:
+            entry = self._managers[prefix]
+            if prefix in self._degraded:
+                return True
+            if entry[0] is dead:
+                self._managers[prefix] = (entry[1](), entry[1])
+        return True
+
+    def tell_session(self, key: str, command: Command) -> None:
+        """Tell a session's actor, waking it from the log if it sleeps."""
+        while True:
+            with self._lock:
+                reason = self._degraded.get(key)
+                ref = None if reason is not None else self._awake(key)
+            if ref is None:
+                _refuse(command, f"the session is degraded: {reason}" if reason else "the system is stopping")
+                return
+            try:
+                ref.tell(command, urgent=not _is_from_a_door(command))
+            except InboxFull:
+                _refuse(command, "the session has too many messages waiting, try again later", code="busy")
+                return
+            except pykka.ActorDeadError:
+                self._forget(key, ref)
+                continue
+            return
+
+    def passivated(self, key: str) -> None:
+        """Note that a session's actor went to sleep."""
+        with self._lock:
+            ref = self._sessions.get(key)
+            if ref is not None and not ref.is_alive():
+                del self._sessions[key]
+
+    def stop(self, timeout: float) -> tuple[str, ...]:
+        """Stop all actors in order; return the names of those that did not in time."""
+        self._stopping = True
+        return self._runtime.stop(timeout)
+
+    def _awake(self, key: str) -> Ref | None:
+        """Return the session's actor, starting it if need be. Under the lock."""
+        ref = self._sessions.get(key)
+        if ref is None:
+            if self._stopping:
+                return None
+            try:
+                ref = self._runtime.start(
+                    SessionActor,
+                    self._world,
+                    key,
+                    name=key,
+                    inbox_limit=self._inbox_limit,
+                    on_failure=lambda failure: self._failed(key, failure),
+                )
+            except RuntimeStopped:
+                return None
+            self._sessions[key] = ref
+        return ref
+
+    def _forget(self, key: str, ref: Ref) -> None:
+        with self._lock:
+            if self._sessions.get(key) is ref:
+                del self._sessions[key]
+
+    def _failed(self, name: str, failure: Failure) -> None:
+        """Start an actor again from the log, or give it up."""
+        logger.error("%s failed: %r", name, failure.error, exc_info=failure.error)
+        now = self._world.clock.now_ms()
+        with self._lock:
+            times = self._failures.setdefault(name, deque(maxlen=RESTARTS + 1))
+            times.append(now)
+            given_up = len(times) > RESTARTS and now - times[0] <= WITHIN_MS
+            if given_up:
+                self._degraded[name] = f"{type(failure.error).__name__}: {failure.error}"
+            if self._sessions.get(name) is failure.ref:
+                del self._sessions[name]
+            is_manager = name in self._managers
+        message = failure.message
+        if isinstance(message, Command):
+            _refuse(message, f"it failed: {failure.error}", code="internal")
+        if is_manager and not given_up and not self._stopping:
+            self._replaced(name, failure.ref)
+            self.on_manager_restart(name)
+        elif not given_up and not self._stopping:
+            self._again(name)
+        for mail in failure.left:
+            if isinstance(mail.message, Command) and not isinstance(mail.message, _OF_ONE_LIFE):
+                if is_manager:
+                    self.tell_flow(f"{name}:", mail.message)
+                else:
+                    self.tell_session(name, mail.message)
+
+    def _again(self, key: str) -> None:
+        """Wake a session at once: it may have been in the middle of a run."""
+        with self._lock:
+            if key not in self._degraded:
+                self._awake(key)
+
+
+def _is_from_a_door(command: Command) -> bool:
+    """Whether somebody outside asked for it, so that the inbox's bound holds for it."""
+    return getattr(command, "answer", None) is not None
+
+
+def _refuse(command: Command, error: str, *, code: RefusalCode = "unavailable") -> None:
+    answer = getattr(command, "answer", None)
+    if answer is not None:
+        answer(Refused(code=code, error=error))
+
+
+def _nothing(_prefix: str) -> None:
+    return

@@ -1,0 +1,369 @@
+"""The session system: wires log, views and actors together, starts them, carries on what was open, stops them in order."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from intersession_actors import send_policy
+from intersession_actors.agent_executor import AgentExecutor, AgentResult
+from intersession_actors.agents import Agent
+from intersession_actors.channel_caller import ChannelCaller
+from intersession_actors.channels import Channel
+from intersession_actors.clock import Clock, SystemClock
+from intersession_actors.commands import RunReturned
+from intersession_actors.config import Config, load_config
+from intersession_actors.coordinator import Coordinator
+from intersession_actors.core import CallingRun, Core
+from intersession_actors.doors import ChatDoor, RunDoor
+from intersession_actors.follow import Follower
+from intersession_actors.gateway import Gateway
+from intersession_actors.outbox import Outbox
+from intersession_actors.pool import PooledRuntime
+from intersession_actors.receipts import Receipts
+from intersession_actors.recovery import recover, recover_flows, wake_agent
+from intersession_actors.run_context import RunContext
+from intersession_actors.runtime import Runtime
+from intersession_actors.session_rules import Running
+from intersession_actors.spawner import Spawner
+from intersession_actors.supervisor import Supervisor
+from intersession_actors.timers import TimerWheel
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.toolbox import RunRecorder, Tools
+from intersession_actors.turn import Turn
+from intersession_actors.world import World
+from intersession_events.exchange import ExchangeAccepted
+from intersession_events.keys import SessionKey
+from intersession_events.log import Log
+from intersession_events.session import Route
+from intersession_events.stores import open_log
+from intersession_events.stores.ambient import random_log_id
+from intersession_projections.inline import inline_views
+
+logger = logging.getLogger(__name__)
+DOOR_THREADS = 16
+
+
+class SessionSystem:
+    """A running session system over one log.
+
+    `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
+    `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
+    `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
+    simulations. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+
+    Raises:
+        ConfigError: the configuration was refused, with the path of every problem.
+        StoreLocked: another process is the writer of this log.
+        StoreUnavailable: the log can't be opened.
+    """
+
+    def __init__(
+        self,
+        store: str | Path | Log | None = None,
+        *,
+        agents: Mapping[str, Agent] | None = None,
+        channels: Mapping[str, Any] | None = None,
+        config: Config | Mapping[str, Any] | Path | str | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] = random_log_id,
+        runtime: Runtime | None = None,
+    ) -> None:
+        loaded = load_config(config)
+        self.config: Config = loaded.config.with_agents(agents or ())
+        self.notices = loaded.notices
+        for notice in self.notices:
+            logger.warning("configuration: %s", notice)
+        self._clock = clock or SystemClock()
+        self._new_id = new_id
+        self._runtime = runtime
+        self._agents = dict(agents or {})
+        self._channels = dict(channels or {})
+        self._store = store if store is not None else self.config.store
+        self._started = False
+        self._core: Core | None = None
+        self.start()
+
+    # --- life
+
+    def start(self) -> None:
+        """Open the log, start the actors, carry on what was open. Done by the constructor."""
+        if self._started:
+            return
+        config = self.config
+        log = (
+            open_log(_url(self._store), inline=inline_views(), clock=self._clock.now_ms)
+            if self._store is None or isinstance(self._store, str | Path)
+            else self._store
+        )
+        self._owns_log = self._store is None or isinstance(self._store, str | Path)
+        try:
+            self._wire(log, config)
+        except BaseException:
+            if self._owns_log:
+                log.close()
+            raise
+        self._started = True
+
+    def _wire(self, log: Log, config: Config) -> None:
+        self._executor = AgentExecutor(
+            pool_size=config.runs.pool_size,
+            reply_max_bytes=config.runs.reply_max_bytes,
+            late=self._late,
+        )
+        for agent_id, agent in self._agents.items():
+            self._executor.register(agent_id, agent)
+        self._caller = ChannelCaller(pool_size=config.runs.pool_size)
+        for name, channel in self._channels.items():
+            self._caller.register(name, channel)
+        self._timers = TimerWheel(self._clock)
+        self._doors = ThreadPoolExecutor(DOOR_THREADS, thread_name_prefix="doors")
+        world = World(
+            log=log,
+            clock=self._clock,
+            timers=self._timers,
+            agents=self._executor,
+            channels=self._caller,
+            judge_send=self._judge_send,
+            make_turn=self._make_turn,
+            retry_interrupted=config.runs.retry_interrupted,
+            idle_ms=round(config.runs.idle_seconds * 1000),
+        )
+        runtime = self._runtime or PooledRuntime()
+        supervisor = Supervisor(runtime, world, inbox_limit=config.runs.inbox_max)
+        world.tell_session = supervisor.tell_session
+        world.tell_flow = supervisor.tell_flow
+        world.passivated = supervisor.passivated
+        world.announce_route = self._announce_route
+        receipts = Receipts(
+            log, now_ms=self._clock.now_ms, new_id=self._new_id, level=lambda: self.config.audit.access
+        )
+        reader = Reader(log, config=lambda: self.config, clock=self._clock, record=receipts.record)
+        core = Core(
+            log=log,
+            clock=self._clock,
+            new_id=self._new_id,
+            world=world,
+            supervisor=supervisor,
+            reader=reader,
+            receipts=receipts,
+        )
+        self._core = core
+        self._supervisor = supervisor
+        supervisor.start_manager("delivery", Outbox)
+        supervisor.start_manager("exchange", Coordinator)
+        supervisor.start_manager("spawn", Spawner)
+        supervisor.on_manager_restart = lambda prefix: recover_flows(core, prefix)
+        self._runs = RunDoor(core)
+        self._chat = ChatDoor(core, self._runs)
+        self.gateway = Gateway(core, self._runs, self._chat, self._doors)
+        recover(core)
+
+    def close(self, grace: float | None = None) -> None:
+        """Stop in order: no new work, runs under way get `grace` seconds, then actors, then the log.
+
+        A run that is cut off is tried again by the next start.
+        """
+        if not self._started:
+            return
+        self._started = False
+        seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
+        core = self.core
+        self._executor.stop(seconds)
+        self._caller.stop(seconds)
+        self._timers.stop()
+        left = self._supervisor.stop(max(seconds, 1.0))
+        if left:
+            logger.warning("did not stop in time: %s", ", ".join(left))
+        core.waits.close()
+        self._doors.shutdown(wait=False)
+        if self._owns_log:
+            core.log.close()
+
+    async def aclose(self, grace: float | None = None) -> None:
+        """Stop in order, without blocking the event loop."""
+        await asyncio.to_thread(self.close, grace)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        self._use_this_loop()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # --- doors
+
+    @property
+    def core(self) -> Core:
+        """What doors work with. For those who build another door."""
+        if self._core is None:
+            raise RuntimeError("the system is not started")
+        return self._core
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self.core.log
+
+    def tools(self, session_key: str | None = None, *, name: str | None = None) -> Tools:
+        """Return the tools as a session has them; without a key, as the operator has them.
+
+        `name` is what idempotency keys are kept under, instead of the key.
+
+        Raises:
+            InvalidKey: this is no session key.
+        """
+        key = None
+        if session_key is not None:
+            parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
+            key = str(self.core.main_key(parsed.agent_id) if parsed.is_main else parsed)
+        return Tools(self.core, key, doors=self._doors, name=name)
+
+    def inbound(
+        self,
+        *,
+        channel: str,
+        chat_id: str,
+        text: str,
+        sender: str,
+        wait: float | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """A person speaks (INB-1): returns `{runId, sessionKey, status}` once it is durable.
+
+        `fields` are `chat_type, chat_name, account, thread, agent_id, owner, message_id, deliver`. With `wait` seconds, what
+        `agent.wait` answers. A refusal is an answer; nothing is raised for it.
+        """
+        return self._chat.inbound(
+            dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields), wait=wait
+        )
+
+    async def ainbound(
+        self,
+        *,
+        channel: str,
+        chat_id: str,
+        text: str,
+        sender: str,
+        wait: float | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Take a person's message as `inbound` does, without blocking the event loop, whose async agents then run on it."""
+        self._use_this_loop()
+        given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
+        accepted = await asyncio.get_running_loop().run_in_executor(self._doors, self._chat.inbound, given)
+        if wait is None or accepted["status"] != "accepted":
+            return accepted
+        return await self._runs.await_run(accepted["runId"], wait, self._doors)
+
+    def abort(self, run_id: str, *, by: str = "operator") -> bool:
+        """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
+        return self._runs.abort(run_id, by=by)
+
+    def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Any]:
+        """Iterate over committed events from behind a position (None: from now on), as they come.
+
+        Ends when the system closes, or when nothing came for `timeout` seconds.
+        """
+        return Follower(self.core.log).events(position, timeout=timeout)
+
+    def register_agent(self, agent_id: str, agent: Agent) -> None:
+        """Say who answers for an agent id; its parked runs start (KEY-9)."""
+        self._executor.register(agent_id, agent)
+        self.config = self.config.with_agents([agent_id])
+        wake_agent(self.core, agent_id)
+
+    def register_channel(self, name: str, channel: Channel | Any) -> None:
+        """Say who delivers for a channel."""
+        self._caller.register(name, channel)
+
+    def status(self) -> dict[str, Any]:
+        """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
+        log = self.core.log
+        return {
+            "logId": log.log_id,
+            "epoch": log.epoch,
+            "position": log.head(),
+            "agents": list(self._executor.registered),
+            "channels": list(self._caller.registered),
+            "liveSessions": self._supervisor.live_sessions,
+            "degraded": self._supervisor.degraded,
+            "zombies": self._executor.zombies,
+            "notices": list(self.notices),
+        }
+
+    # --- what actors are handed
+
+    def _use_this_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._executor.use_loop(loop)
+        self._caller.use_loop(loop)
+
+    def _judge_send(self, *, key: str, channel: str | None, chat_type: Any, override: Any) -> str | None:
+        verdict = send_policy.judge_send(
+            self.config.session.send_policy,
+            send_policy.Speaker(
+                key=SessionKey.parse(key, main_key=self.config.session.main_key),
+                channel=channel,
+                chat_type=chat_type,
+                override=override,
+            ),
+        )
+        return None if verdict.allowed else verdict.rule
+
+    def _make_turn(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
+        core, run = self.core, running.waiting.queued
+        calling = CallingRun(
+            run_id=run.run_id,
+            attempt=running.attempt,
+            chain=run.chain or (key,),
+            hops=run.hops,
+            root=running.waiting.correlation or run.run_id,
+            cause=running.cause,
+        )
+        tools = Tools(core, key, doors=self._doors, run=calling, waiting=self._executor.waiting)
+        return Turn(
+            agent_id=agent_id,
+            session_key=key,
+            step=run.step,
+            asked=context.message,
+            run_id=run.run_id,
+            transcript=context.transcript,
+            context=context.system_context,
+            tools=tools,
+            attempt=running.attempt,
+            deadline=running.deadline_ms or None,
+            partial=context.partial,
+            recorder=RunRecorder(core, key, calling),
+        )
+
+    def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
+        """Return the route an announce goes to; a host with a `webchat` channel hears what has none (ANN-2)."""
+        if accepted.route is not None or not self._caller.has("webchat"):
+            return accepted.route
+        return Route(channel="webchat", to=accepted.target)
+
+    def _late(self, turn: Turn, result: AgentResult) -> None:
+        """Put a late answer on record; nobody uses it."""
+        self._supervisor.tell_session(
+            turn.session_key, RunReturned(run_id=turn.run_id, attempt=turn.attempt, result=result)
+        )
+
+
+def _url(store: str | Path | Log | None) -> str | None:
+    if isinstance(store, Path):
+        return f"sqlite:///{store}"
+    return store if isinstance(store, str) else None

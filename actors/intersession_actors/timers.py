@@ -1,0 +1,124 @@
+"""One thread that wakes everybody: deadlines are in the log, here is only the alarm."""
+
+import logging
+import threading
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Final, NamedTuple
+
+from intersession_actors.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+Key = tuple[str, ...]
+Fire = Callable[[], None]
+
+LONGEST_SLEEP: Final = 3600.0
+"""In seconds. A thread can't be told to sleep for a thousand years, but it can sleep often."""
+
+CANCELLED_BEFORE_SWEEP: Final = 64
+
+
+class _Alarm(NamedTuple):
+    due: float
+    number: int
+    key: Key
+
+
+class TimerWheel:
+    """Calls back at a time, from its own thread. A key has one timer.
+
+    The deadline is wall-clock time, as the log has it; how long that is from now is reckoned once, when the timer
+    is set. A step of the wall clock afterwards moves nothing (`docs/reliability.md`, L8).
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._alarms: list[_Alarm] = []
+        self._set: dict[Key, tuple[int, Fire]] = {}
+        self._numbers = count()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def at(self, deadline_ms: int, key: Key, fire: Fire) -> None:
+        """Call `fire` once the deadline is reached, at once if it has passed; it must not block.
+
+        Setting a key again moves its timer. After `stop` nothing is set any more.
+        """
+        with self._changed:
+            if self._stopped:
+                return
+            due = self._clock.monotonic() + (deadline_ms - self._clock.now_ms()) / 1000
+            number = next(self._numbers)
+            self._set[key] = (number, fire)
+            heappush(self._alarms, _Alarm(due, number, key))
+            self._sweep()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def cancel(self, key: Key) -> None:
+        """Forget a timer; nothing happens if there is none."""
+        with self._changed:
+            self._set.pop(key, None)
+            self._sweep()
+
+    def look(self) -> None:
+        """Look at the clock now: for a clock that was moved by hand."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Forget all timers and end the thread."""
+        with self._changed:
+            self._stopped = True
+            self._set.clear()
+            self._alarms.clear()
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    @property
+    def waiting(self) -> int:
+        """How many timers are set."""
+        with self._changed:
+            return len(self._set)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._stopped:
+                    return
+                fire = self._next_due()
+                if fire is None:
+                    self._changed.wait(self._until_next())
+                    continue
+            try:
+                fire()
+            except BaseException:
+                logger.exception("a timer could not be delivered")
+
+    def _next_due(self) -> Fire | None:
+        now = self._clock.monotonic()
+        while self._alarms and self._alarms[0].due <= now:
+            alarm = heappop(self._alarms)
+            number, fire = self._set.get(alarm.key, (-1, None))
+            if number == alarm.number and fire is not None:
+                del self._set[alarm.key]
+                return fire
+        return None
+
+    def _until_next(self) -> float | None:
+        if not self._alarms:
+            return None
+        return min(max(self._alarms[0].due - self._clock.monotonic(), 0.0), LONGEST_SLEEP)
+
+    def _sweep(self) -> None:
+        """Drop alarms nobody waits for any more, once they are the majority."""
+        if len(self._alarms) > 2 * len(self._set) + CANCELLED_BEFORE_SWEEP:
+            self._alarms = [a for a in self._alarms if self._set.get(a.key, (-1, None))[0] == a.number]
+            heapify(self._alarms)

@@ -1,0 +1,22 @@
+"""`agents_list`: the agents a requester may start sub-agents of (SPAWN-2)."""
+
+from typing import Any
+
+import msgspec
+
+from intersession_actors.core import Core
+from intersession_actors.spawn_access import agents_list as listed
+from intersession_actors.tools.arguments import read_arguments
+from intersession_actors.tools.tool_call import Answer, Caller
+
+
+class AgentsListArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Nothing is asked for."""
+
+
+def agents_list(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
+    """List the agents that may be started, the requester's own first."""
+    read_arguments(AgentsListArguments, arguments)
+    key = caller.requester.key
+    result = listed(core.config, None if key is None else key.agent_id)
+    return Answer(msgspec.to_builtins(result))

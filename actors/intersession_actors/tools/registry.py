@@ -1,0 +1,123 @@
+"""The five tools by name: what each is called with, what it does, how it is described to a model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.agents_list import AgentsListArguments, agents_list
+from intersession_actors.tools.sessions_history import HistoryArguments, sessions_history
+from intersession_actors.tools.sessions_list import ListArguments, sessions_list
+from intersession_actors.tools.sessions_send import SendArguments, sessions_send
+from intersession_actors.tools.sessions_spawn import SpawnArguments, sessions_spawn
+from intersession_actors.tools.tool_call import Answer, Caller, Pending
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`."""
+
+    name: str
+    description: str
+    arguments: type[msgspec.Struct]
+    call: Callable[[Core, Caller, dict[str, Any]], Answer | Pending]
+
+
+def _list(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
+    answer, caller.summary = sessions_list(core.reader, caller.requester, arguments)
+    return Answer(answer)
+
+
+def _history(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
+    answer, caller.summary = sessions_history(core.reader, caller.requester, arguments)
+    return Answer(answer)
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="sessions_list",
+            description=(
+                "List the sessions you can see, most recently active first, with filters. "
+                "messageLimit adds the last messages of each."
+            ),
+            arguments=ListArguments,
+            call=_list,
+        ),
+        Tool(
+            name="sessions_history",
+            description="Read the transcript of a session you can see, by sessionKey or sessionId, newest messages kept.",
+            arguments=HistoryArguments,
+            call=_history,
+        ),
+        Tool(
+            name="sessions_send",
+            description=(
+                "Send a message to another session, named by sessionKey, label or agentId, and wait up to "
+                "timeoutSeconds (30) for its reply; 0 does not wait."
+            ),
+            arguments=SendArguments,
+            call=sessions_send,
+        ),
+        Tool(
+            name="sessions_spawn",
+            description=(
+                "Start a sub-agent in a session of its own on a task. Answers at once; "
+                "the result is announced to you when it has ended, so do not poll for it."
+            ),
+            arguments=SpawnArguments,
+            call=sessions_spawn,
+        ),
+        Tool(
+            name="agents_list",
+            description="List the agents you may start sub-agents of.",
+            arguments=AgentsListArguments,
+            call=agents_list,
+        ),
+    )
+}
+
+
+def schemas(names: Sequence[str], dialect: str) -> list[dict[str, Any]]:
+    """Describe tools as an API takes them: `openai`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
+
+    Raises:
+        ToolRefused: there is no such dialect (`invalid_request`).
+    """
+    described: list[dict[str, Any]] = []
+    for tool in (TOOLS[name] for name in names):
+        schema = _schema(tool.arguments)
+        match dialect:
+            case "openai":
+                function = {"name": tool.name, "description": tool.description, "parameters": schema}
+                described.append({"type": "function", "function": function})
+            case "anthropic":
+                described.append({"name": tool.name, "description": tool.description, "input_schema": schema})
+            case "mcp":
+                described.append({"name": tool.name, "description": tool.description, "inputSchema": schema})
+            case "json-schema":
+                described.append({"title": tool.name, "description": tool.description, **schema})
+            case _:
+                raise ToolRefused(
+                    "invalid_request", f"dialect: no {dialect!r}, use openai, anthropic, mcp or json-schema"
+                )
+    return described
+
+
+def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return a self-contained JSON schema: what models' APIs take has no references in it."""
+    (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
+    resolved = _resolved(schema, parts)
+    return {name: value for name, value in resolved.items() if name != "title"}
+
+
+def _resolved(value: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        if "$ref" in value:
+            return _resolved(parts[value["$ref"]], parts)
+        return {name: _resolved(item, parts) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_resolved(item, parts) for item in value]
+    return value

@@ -1,0 +1,276 @@
+"""`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
+
+import hashlib
+import math
+from concurrent.futures import Future
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors import send_policy
+from intersession_actors.commands import Accepted, OpenExchange
+from intersession_actors.core import CallingRun, Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.exchange_rules import spoken
+from intersession_actors.guards import ChainSoFar, check_chain
+from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
+from intersession_actors.tools.tool_call import Answer, Caller, Pending
+from intersession_events import ids
+from intersession_events.access import SendRefused
+from intersession_events.exchange import ExchangeAccepted, LoopEnd
+from intersession_events.keys import SessionKey
+from intersession_events.session import SessionOpened
+from intersession_projections.run_outcomes import RunOutcome
+
+DEFAULT_TIMEOUT_S: Final = 30
+MAX_TIMEOUT_S: Final = 86_400
+
+
+class SendArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What a caller gives (SEND-1)."""
+
+    message: str
+    session_key: str | None = None
+    label: str | None = None
+    agent_id: str | None = None
+    timeout_seconds: float | None = None
+    idempotency_key: str | None = None
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom the message is for, as authorised; `opening` where the session does not exist yet (SEND-2)."""
+
+    key: SessionKey
+    shown: str
+    session_id: str
+    opening: SessionOpened | None = None
+    found: Resolved | None = None
+
+
+def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer | Pending:
+    """Send a message to another session and, unless `timeoutSeconds` is 0, wait for its reply.
+
+    A result of `timeout` means that the caller stopped waiting: the run goes on, and its loop and announce still happen.
+
+    Raises:
+        ToolRefused: nothing was accepted.
+    """
+    given = read_arguments(SendArguments, arguments)
+    timeout = _timeout(given)
+    if not given.message.strip():
+        raise invalid("message", "blank, write what the other session should read")
+    target = _target(core, caller, given)
+    digest = hashlib.sha256(msgspec.json.encode([str(target.key), given.message])).hexdigest()
+    run_id = core.run_id(
+        caller=caller.name,
+        method="sessions_send",
+        key=given.idempotency_key,
+        calling=caller.run,
+        ordinal=caller.ordinal,
+    )
+    known = core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
+    if known is not None and known.digest != digest:
+        raise ToolRefused(
+            "idempotency_conflict",
+            "idempotencyKey: it was used for another message, use a new key for a new message",
+        )
+    if caller.key is not None and timeout > 0:
+        _refuse_cycle(core, caller.key, target)
+    if known is None and core.outcome(run_id) is None:
+        _accept(core, caller, given, target, run_id, digest, timeout)
+    delivery = _delivery(core, target)
+    if timeout == 0:
+        return Answer(
+            {"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
+        )
+    return _wait(core, caller, target, run_id, timeout, delivery)
+
+
+def _timeout(given: SendArguments) -> float:
+    seconds = DEFAULT_TIMEOUT_S if given.timeout_seconds is None else given.timeout_seconds
+    if not math.isfinite(seconds) or seconds < 0 or seconds > MAX_TIMEOUT_S:
+        raise invalid("timeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_TIMEOUT_S}")
+    return seconds
+
+
+def _target(core: Core, caller: Caller, given: SendArguments) -> Target:
+    """Return the one target that was named, seen and allowed (SEND-1, SEND-2)."""
+    named = [name for name, value in (("sessionKey", given.session_key), ("label", given.label)) if value is not None]
+    if len(named) > 1 or (given.session_key is not None and given.agent_id is not None):
+        raise invalid("sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId")
+    if given.session_key is not None:
+        found = resolve_target(core.reader, caller.requester, given.session_key, "send")
+    elif given.label is not None:
+        found = resolve_label(core.reader, caller.requester, given.label, given.agent_id, "send")
+    elif given.agent_id is not None:
+        found = resolve_main(core.reader, caller.requester, given.agent_id, "send")
+    else:
+        raise invalid("sessionKey", "give one of sessionKey, label, agentId")
+    caller.summary = AccessSummary(keys=(str(found.key),))
+    key = found.key
+    if caller.key is not None and str(key) == caller.key:
+        raise ToolRefused("self_send", "sessionKey: a session can't send to itself, answer in your own reply")
+    if found.generation_only:
+        raise ToolRefused("old_generation", "sessionKey: that generation is over, send to its sessionKey")
+    if found.row is not None:
+        return Target(key=key, shown=found.shown, session_id=found.row.session_id, found=found)
+    opening = core.opening(key, by="send")
+    return Target(key=key, shown=found.shown, session_id=opening.session_id, opening=opening, found=found)
+
+
+def _refuse_cycle(core: Core, requester: str, target: Target) -> None:
+    path = core.wait_graph.cycle(requester, str(target.key))
+    if path is not None:
+        raise ToolRefused(
+            "cycle", f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0"
+        )
+
+
+def _accept(
+    core: Core, caller: Caller, given: SendArguments, target: Target, run_id: str, digest: str, timeout: float
+) -> Accepted:
+    config, now = core.config, core.clock.now_ms()
+    _check_policy(core, target)
+    settings = config.session.exchange
+    calling = caller.run or CallingRun(run_id=run_id, attempt=0)
+    root = calling.root or run_id
+    spent = core.runs.chain_totals(root)
+    first = core.outcome(root)
+    chain = ChainSoFar(
+        chain=calling.chain,
+        hops=calling.hops,
+        runs=spent.runs,
+        tokens=spent.tokens,
+        cost_micros=spent.cost_micros,
+        started_ms=first.queued_ms if first is not None else now,
+    )
+    tripped = check_chain(settings.limits, chain, str(target.key), now)
+    if tripped is not None:
+        core.receipts.record(
+            caller.key,
+            SendRefused(
+                requester=caller.key,
+                target=str(target.key),
+                code="limit",
+                limit=tripped.setting,
+                value=tripped.value,
+                chain=chain.chain,
+            ),
+        )
+        raise ToolRefused("limit", tripped.error)
+    loop, loop_reason = _loop(core, caller, target)
+    requester_row = core.sessions.get(caller.key) if caller.key is not None else None
+    row = target.found.row if target.found is not None else None
+    accepted = ExchangeAccepted(
+        exchange_id=ids.derive(core.log.log_id, "exchange", run_id),
+        run_id=run_id,
+        target=str(target.key),
+        target_session_id=target.session_id,
+        message_id=ids.derive(core.log.log_id, "message", run_id),
+        message=given.message,
+        settings=settings,
+        caller=caller.name,
+        requester=caller.key,
+        requester_session_id=requester_row.session_id if requester_row is not None else None,
+        requester_channel=core.reader.channel_of(requester_row) if requester_row is not None else None,
+        requester_run_id=caller.run.run_id if caller.run is not None else None,
+        target_channel=core.reader.channel_of(row) if row is not None else None,
+        route=core.delivery(row, target.key),
+        loop=loop,
+        loop_reason=loop_reason,
+        idempotency_key=given.idempotency_key,
+        request_digest=digest,
+        timeout_ms=round(timeout * 1000),
+        chain=(*(calling.chain or ((caller.key,) if caller.key else ())), str(target.key)),
+        hops=chain.hops + 1,
+        root=root,
+        chain_started_ms=chain.started_ms or now,
+        chain_runs=spent.runs,
+        chain_tokens=spent.tokens,
+        chain_cost_micros=spent.cost_micros,
+    )
+    command = OpenExchange(
+        accepted=accepted,
+        opening=target.opening,
+        run_timeout_ms=config.run_timeout_ms(),
+        at_most=config.runs.inbox_max,
+        causation=calling.cause,
+        correlation=root,
+    )
+    return core.ask(
+        lambda told: core.supervisor.tell_flow(ids.exchange_stream(accepted.exchange_id), told), command
+    )
+
+
+def _check_policy(core: Core, target: Target) -> None:
+    """Refuse what the send policy forbids, naming the rule (SEND-12)."""
+    row = target.found.row if target.found is not None else None
+    verdict = send_policy.judge_send(
+        core.config.session.send_policy,
+        send_policy.Speaker(
+            key=target.key,
+            channel=(row.channel or row.last_channel) if row is not None else None,
+            chat_type=row.chat_type if row is not None else None,
+            override=row.send_policy if row is not None else None,
+        ),
+    )
+    if not verdict.allowed:
+        raise ToolRefused("policy_denied", f"sessionKey: send policy forbids it ({verdict.rule})")
+
+
+def _loop(core: Core, caller: Caller, target: Target) -> tuple[bool, LoopEnd | None]:
+    """Say whether a reply-back loop follows, else why not (LOOP-4)."""
+    if caller.key is None:
+        return False, "no_requester"
+    one_way = core.config.session.agent_to_agent.one_way
+    for key in (SessionKey.parse(caller.key, main_key=core.config.session.main_key), target.key):
+        if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
+            return False, "one_way"
+    return True, None
+
+
+def _delivery(core: Core, target: Target) -> dict[str, str]:
+    """Say whether there is anywhere for an announce to go; never that it will get there (SEND-8)."""
+    row = target.found.row if target.found is not None else None
+    if core.delivery(row, target.key) is None:
+        return {"status": "none"}
+    return {"status": "pending", "mode": "announce"}
+
+
+def _wait(
+    core: Core, caller: Caller, target: Target, run_id: str, timeout: float, delivery: dict[str, str]
+) -> Pending:
+    future: Future[None] = core.waits.expect(run_id)
+    outcome = core.outcome(run_id)
+    if outcome is not None and outcome.ended:
+        future.set_result(None)
+
+    def finish() -> dict[str, Any]:
+        core.waits.forget(run_id, future)
+        return send_result(core.outcome(run_id), run_id, target.shown, timeout, delivery)
+
+    return Pending(
+        future=future, timeout=timeout, finish=finish, waits_for=str(target.key) if caller.key is not None else None
+    )
+
+
+def send_result(
+    outcome: RunOutcome | None, run_id: str, shown: str, timeout: float, delivery: dict[str, str]
+) -> dict[str, Any]:
+    """Return the answer to a send whose wait is over: a pure function of the run's outcome (SEND-5 to SEND-7)."""
+    answer: dict[str, Any] = {"runId": run_id, "sessionKey": shown}
+    if outcome is None or not outcome.ended:
+        return answer | {
+            "status": "timeout",
+            "error": f"no reply within {timeout:g} s; the run goes on, agent.wait knows it",
+            "delivered": True,
+            "delivery": delivery,
+        }
+    if outcome.status != "ok":
+        return answer | {"status": "error", "error": outcome.error or outcome.status}
+    text = spoken(outcome.reply)
+    if text is None:
+        return answer | {"status": "ok", "reply": "", "noReply": True, "delivery": {"status": "none"}}
+    return answer | {"status": "ok", "reply": text, "delivery": delivery}

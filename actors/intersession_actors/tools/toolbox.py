@@ -1,0 +1,226 @@
+"""The tools as one session has them: call, await, describe. What a run calls is recorded as it happens."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import msgspec
+
+from intersession_actors.commands import RecordMessages
+from intersession_actors.core import CallingRun, Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tool_policy import tools_for
+from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.tools.registry import TOOLS, schemas
+from intersession_actors.tools.resolve import TargetRefused
+from intersession_actors.tools.tool_call import Answer, Caller, Pending, ordinals
+from intersession_actors.turn import Dialect
+from intersession_events import ids
+from intersession_events.keys import SessionKey
+from intersession_events.message import Block, Message, TextBlock, ToolCallBlock
+
+Result = dict[str, Any]
+MOST_GIVEN = 512
+"""Characters of a refused target that its receipt keeps."""
+
+
+class Tools:
+    """The tools bound to a requester: a session (by key), or the operator (None). Made by `SessionSystem.tools`."""
+
+    def __init__(
+        self,
+        core: Core,
+        key: str | None,
+        *,
+        doors: Executor,
+        name: str | None = None,
+        run: CallingRun | None = None,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._core = core
+        self._key = key
+        self._name = name or key or "operator"
+        self._run = run
+        self._doors = doors
+        self._waiting = waiting
+        self._next_ordinal = ordinals()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools this session has (SPAWN-7)."""
+        if self._key is None:
+            return tuple(TOOLS)
+        config = self._core.config
+        key = SessionKey.parse(self._key, main_key=config.session.main_key)
+        row = self._core.sessions.get(self._key)
+        depth = row.spawn_depth if row is not None else 0
+        return tools_for(
+            config,
+            key.agent_id,
+            TOOLS,
+            subagent=key.is_subagent,
+            sandboxed=self._core.requester(self._key).sandboxed,
+            may_spawn=not key.is_subagent or depth < config.agents.defaults.subagents.max_spawn_depth,
+        )
+
+    def schemas(self, dialect: Dialect | str = "openai") -> list[dict[str, Any]]:
+        """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
+        return schemas(self.names, dialect)
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Result:
+        """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
+
+        Blocks the calling thread, for `sessions_send` up to its timeout. Never call it from a coroutine.
+        """
+        given = dict(arguments or {})
+        ordinal = self._next_ordinal()
+        with self._waiting():
+            try:
+                call_id = self._record_call(name, given, ordinal)
+            except ToolRefused as refused:
+                return dict(refused.as_result())
+            result = self._finished(self._begin(name, given, ordinal))
+            self._record_result(call_id, name, result)
+        return result
+
+    async def acall(self, name: str, arguments: Mapping[str, Any] | None = None) -> Result:
+        """Call a tool and await its answer, without ever blocking the event loop."""
+        given = dict(arguments or {})
+        ordinal = self._next_ordinal()
+        loop = asyncio.get_running_loop()
+
+        def begin() -> tuple[str | None, Result | Pending]:
+            try:
+                call_id = self._record_call(name, given, ordinal)
+            except ToolRefused as refused:
+                return None, dict(refused.as_result())
+            return call_id, self._begin(name, given, ordinal)
+
+        call_id, begun = await loop.run_in_executor(self._doors, begin)
+        if isinstance(begun, Pending):
+            with self._counted(begun):
+                await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
+            result = await loop.run_in_executor(self._doors, begun.finish)
+        else:
+            result = begun
+        if call_id is not None:
+            await loop.run_in_executor(self._doors, self._record_result, call_id, name, result)
+        return result
+
+    # --- one call
+
+    def _begin(self, name: str, arguments: Result, ordinal: int) -> Result | Pending:
+        core = self._core
+        caller = Caller(
+            key=self._key,
+            name=self._name,
+            requester=core.requester(self._key),
+            run=self._run,
+            ordinal=ordinal,
+        )
+        refusal: ToolRefused | None = None
+        outcome: Answer | Pending
+        try:
+            if name not in self.names:
+                had = ", ".join(self.names) or "none"
+                raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
+            outcome = TOOLS[name].call(core, caller, arguments)
+        except ToolRefused as refused:
+            refusal, outcome = refused, Answer(dict(refused.as_result()))
+        self._keep_receipt(name, arguments, caller, refusal)
+        return outcome.result if isinstance(outcome, Answer) else outcome
+
+    def _keep_receipt(self, name: str, arguments: Result, caller: Caller, refusal: ToolRefused | None) -> None:
+        summary = caller.summary
+        if isinstance(refusal, TargetRefused):
+            summary = AccessSummary(denied_targets=((refusal.given[:MOST_GIVEN], refusal.code),))
+        if summary is not None:
+            correlation = self._run.root if self._run is not None else None
+            self._core.receipts.keep(self._key, name, arguments, summary, correlation=correlation)
+
+    def _finished(self, begun: Result | Pending) -> Result:
+        if not isinstance(begun, Pending):
+            return begun
+        with self._counted(begun):
+            try:
+                begun.future.result(begun.timeout)
+            except TimeoutError:
+                pass
+        return begun.finish()
+
+    def _counted(self, pending: Pending) -> AbstractContextManager[None]:
+        if self._key is None or pending.waits_for is None:
+            return nullcontext()
+        return self._core.wait_graph.waiting(self._key, pending.waits_for)
+
+    # --- its record in the transcript
+
+    def _record_call(self, name: str, arguments: Result, ordinal: int) -> str | None:
+        if self._run is None or self._key is None:
+            return None
+        call_id = f"call_{ids.derive(self._core.log.log_id, 'call', self._run.run_id, self._run.attempt, ordinal)}"
+        RunRecorder(self._core, self._key, self._run).tool_call(call_id, name, _source(arguments))
+        return call_id
+
+    def _record_result(self, call_id: str | None, name: str, result: Result) -> None:
+        if call_id is None or self._run is None or self._key is None:
+            return
+        try:
+            RunRecorder(self._core, self._key, self._run).tool_result(
+                call_id, name, _source(result), result.get("status") in {"error", "forbidden"}
+            )
+        except ToolRefused:
+            return  # the attempt is over; its agent is talking to nobody
+
+
+class RunRecorder:
+    """Puts what an agent does during a run into its session's transcript, durable before it goes on."""
+
+    def __init__(self, core: Core, key: str, run: CallingRun) -> None:
+        self._core = core
+        self._key = key
+        self._run = run
+
+    def said(self, blocks: Any) -> None:
+        """Record what the model said beside a tool call."""
+        self._record("assistant", tuple(blocks), core_id="said")
+
+    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
+        """Record that a tool is about to be called."""
+        block: Block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
+        self._record("assistant", (block,), core_id=f"call:{call_id}")
+
+    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
+        """Record what a tool gave."""
+        self._record(
+            "toolResult",
+            (TextBlock(text=content),),
+            core_id=f"result:{call_id}",
+            tool_call_id=call_id,
+            tool_name=name,
+            is_error=is_error,
+        )
+
+    def _record(self, role: Any, content: tuple[Block, ...], *, core_id: str, **fields: Any) -> None:
+        core, run = self._core, self._run
+        message = Message(
+            id=core.new_id() if core_id == "said" else ids.derive(core.log.log_id, "message", run.run_id, run.attempt, core_id),
+            role=role,
+            content=content,
+            timestamp=core.clock.now_ms(),
+            run_id=run.run_id,
+            **fields,
+        )
+        core.ask_session(
+            self._key, RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,))
+        )
+
+
+def _source(value: Any) -> str:
+    """Return JSON source text for the record; what can't be JSON is refused elsewhere."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return msgspec.json.encode(ascii(value)).decode()

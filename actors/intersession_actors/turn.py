@@ -1,0 +1,213 @@
+"""What an agent is given: one message to answer, what came before it, and the tools it may use meanwhile."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Literal, Protocol, Self
+
+import msgspec
+
+from intersession_actors import dialects, rendering
+from intersession_actors.extras import imported
+from intersession_actors.fencing import fence, fence_id
+from intersession_actors.tokens import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_events.message import Block, Message, Provenance, Usage, text_of
+from intersession_events.run import Step
+
+Dialect = Literal["openai", "anthropic", "pydantic-ai"]
+"""Whose message format a rendering is in."""
+
+
+class ToolBox(Protocol):
+    """The system's tools, bound to the session whose turn it is. It records its own calls and their results."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and wait for its result; refusals are results. Not from a coroutine: use `acall` there."""
+        ...
+
+    async def acall(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and await its result."""
+        ...
+
+    def schemas(self, dialect: Dialect = "openai") -> list[dict[str, Any]]:
+        """Describe the tools this session has, as that dialect's API takes them."""
+        ...
+
+
+class NoTools:
+    """The toolbox of a session that has no tools."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Refuse: there is no such tool."""
+        del arguments
+        return {"status": "error", "error": f"there is no tool {name!r} here"}
+
+    async def acall(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Refuse: there is no such tool."""
+        return self.call(name, arguments)
+
+    def schemas(self, dialect: Dialect = "openai") -> list[dict[str, Any]]:
+        """Describe nothing."""
+        del dialect
+        return []
+
+
+class Recorder(Protocol):
+    """Puts what an agent does into its session's transcript while it does it, so that a crash does not lose it.
+
+    Each returns once it is durable, so they block: an async agent calls them on a thread.
+    """
+
+    def said(self, blocks: Sequence[Block]) -> None:
+        """Record what the model said beside a tool call: text, thinking."""
+        ...
+
+    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
+        """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
+        ...
+
+    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
+        """Record what a tool gave."""
+        ...
+
+
+class NoRecorder:
+    """Records nothing."""
+
+    def said(self, blocks: Sequence[Block]) -> None:
+        """Forget it."""
+
+    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
+        """Forget it."""
+
+    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
+        """Forget it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message for an agent to answer.
+
+    `asked` is the message with its provenance; `message` is its raw text. `transcript` is what was said before it in
+    this session, `context` what the system tells the agent beside it (PROV-1, LOOP-3, ANN-1). `attempt` counts from
+    1; from the second on, `partial` is what the interrupted attempt before had recorded. `deadline` is in
+    milliseconds since 1970, None is no limit.
+    """
+
+    agent_id: str
+    session_key: str
+    step: Step
+    asked: Message
+    run_id: str
+    transcript: Sequence[Message] = ()
+    context: str = ""
+    tools: ToolBox = field(default_factory=NoTools, repr=False)
+    attempt: int = 1
+    deadline: int | None = None
+    partial: Sequence[Message] = ()
+    recorder: Recorder = field(default_factory=NoRecorder, repr=False)
+    _call_numbers: "count[int]" = field(default_factory=lambda: count(1), repr=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """The text to answer, as its sender typed it: raw, and so only for an agent that shows it to no model."""
+        return text_of(self.asked)
+
+    @property
+    def skip_word(self) -> str:
+        """The word that keeps this turn silent: what `Reply.skip()` answers."""
+        return {"message": NO_REPLY, "reply": REPLY_SKIP, "announce": ANNOUNCE_SKIP}[self.step]
+
+    @property
+    def shown(self) -> tuple[Message, ...]:
+        """All that a model is to see, in order: what came before, the message, and what an interrupted attempt did.
+
+        Then the last message says so, so that the agent knows what it has done already.
+        """
+        if self.attempt == 1:
+            return (*self.transcript, self.asked)
+        note = Message(
+            id=f"{self.run_id}:{self.attempt}",
+            role="user",
+            content=(
+                f"The attempt before this one was interrupted; this is attempt {self.attempt}. Above is what it had "
+                "done, if anything: that has happened, do not do it again. Go on from there and answer."
+            ),
+            timestamp=self.asked.timestamp,
+            provenance=Provenance(kind="internal_system"),
+        )
+        return (*self.transcript, self.asked, *self.partial, note)
+
+    def prompt(self) -> str:
+        """Return all of it as one text, context first, for a model that takes a prompt (PROV-3).
+
+        Whatever no person typed is fenced, so that no text can pass for another's or for the system's.
+        """
+        said = rendering.render(self.shown, run_id=self.run_id)
+        if not self.context:
+            return said
+        return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
+
+    def messages(self, dialect: Dialect = "openai") -> list[Any]:
+        """Return `shown` as a list of messages in a dialect, fenced where no person typed them (PROV-3).
+
+        `context` is not among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
+        `ModelMessage` objects.
+
+        Raises:
+            MissingExtra: `pydantic-ai` needs the extra `models`.
+        """
+        match dialect:
+            case "openai":
+                return list(dialects.openai(self.shown, run_id=self.run_id))
+            case "anthropic":
+                return list(dialects.anthropic(self.shown, run_id=self.run_id))
+            case "pydantic-ai":
+                adapter = imported(
+                    "intersession_actors.pydantic_ai_messages",
+                    what="a rendering for pydantic-ai",
+                    library="pydantic-ai",
+                    extra="models",
+                )
+                rendered: list[Any] = adapter.model_messages(self.messages("openai"), self.asked.timestamp)
+                return rendered
+
+    def record_call(self, name: str, arguments: Mapping[str, Any], *, call_id: str | None = None) -> str:
+        """Record that the agent is about to call a tool of its own; returns the call's id. Blocks until durable."""
+        identity = call_id or f"call_{self.run_id}_{self.attempt}_{next(self._call_numbers)}"
+        self.recorder.tool_call(identity, name, json_text(arguments))
+        return identity
+
+    def record_result(self, call_id: str, name: str, content: Any, *, is_error: bool = False) -> None:
+        """Record what a tool of the agent's own gave; what is no string is recorded as JSON. Blocks until durable."""
+        text = content if isinstance(content, str) else json_text(content)
+        self.recorder.tool_result(call_id, name, text, is_error)
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An agent's answer, for an agent that has more to say than its text.
+
+    `messages` are what it adds to the transcript, where that is more than one message with the text; ids and times
+    may be left empty. `text` None is no answer.
+    """
+
+    text: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    messages: tuple[Message, ...] | None = None
+    stop_reason: str | None = None
+    skipped: bool = False
+
+    @classmethod
+    def skip(cls) -> Self:
+        """Stay silent, in the word that this step has for it (`Turn.skip_word`)."""
+        return cls(skipped=True)
+
+
+AgentFunction = Callable[[Turn], Any]
+"""A plain agent: `def` or `async def`, gets a `Turn`, returns `str | None | Reply`."""
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON; what JSON has no form for is shown as Python prints it."""
+    return msgspec.json.encode(value, enc_hook=repr, order="sorted").decode()

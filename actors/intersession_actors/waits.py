@@ -1,0 +1,89 @@
+"""Waiting for a run, on the log: the answer is the same before, after and across restarts (SEND-9, GATE-3).
+
+A waiter is a future that the commit listener completes; what it is completed with is read from the view, never from memory.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+from intersession_actors.guards import find_wait_cycle
+from intersession_events.log import Log
+from intersession_events.recorded import Recorded
+from intersession_events.run import RunAborted, RunCompleted, RunFailed
+
+
+class RunWaits:
+    """Futures that are done when a run has ended."""
+
+    def __init__(self, log: Log) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[Future[None]]] = defaultdict(list)
+        self._stop: Callable[[], None] = log.on_committed(self._committed)
+
+    def expect(self, run_id: str) -> "Future[None]":
+        """Return a future of the end of a run. Look whether it has ended already only after this call."""
+        future: Future[None] = Future()
+        with self._lock:
+            self._waiting[run_id].append(future)
+        return future
+
+    def forget(self, run_id: str, future: "Future[None]") -> None:
+        """Give a future up."""
+        with self._lock:
+            futures = self._waiting.get(run_id, [])
+            if future in futures:
+                futures.remove(future)
+            if not futures:
+                self._waiting.pop(run_id, None)
+
+    def close(self) -> None:
+        """Stop listening, and let everybody who waits look once more."""
+        self._stop()
+        with self._lock:
+            futures = [future for waiting in self._waiting.values() for future in waiting]
+            self._waiting.clear()
+        for future in futures:
+            _finish(future)
+
+    def _committed(self, batch: Sequence[Recorded]) -> None:
+        for recorded in batch:
+            event = recorded.event
+            if isinstance(event, RunCompleted | RunFailed | RunAborted):
+                with self._lock:
+                    futures = self._waiting.pop(event.run_id, [])
+                for future in futures:
+                    _finish(future)
+
+
+def _finish(future: "Future[None]") -> None:
+    if future.set_running_or_notify_cancel():
+        future.set_result(None)
+
+
+class WaitGraph:
+    """Which session waits for which, in this process and now, so that a cycle is refused at once (SEND-10)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waits: dict[str, list[str]] = defaultdict(list)
+
+    def cycle(self, requester: str, target: str) -> tuple[str, ...] | None:
+        """Return the path that a wait of `requester` for `target` would close, if any."""
+        with self._lock:
+            return find_wait_cycle(self._waits, requester, target)
+
+    @contextmanager
+    def waiting(self, requester: str, target: str) -> Iterator[None]:
+        """Count a wait while it lasts."""
+        with self._lock:
+            self._waits[requester].append(target)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waits[requester].remove(target)
+                if not self._waits[requester]:
+                    del self._waits[requester]

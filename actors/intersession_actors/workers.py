@@ -1,0 +1,152 @@
+"""Threads for code that may block: a fixed number of them, not counting those that wait or are lost.
+
+A thread that waits for another run must not keep that run from starting, and one that never comes back can't be
+killed: in both cases another thread takes its place.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+logger = logging.getLogger(__name__)
+
+_here = threading.local()
+
+
+class Job:
+    """One piece of work for a thread."""
+
+    __slots__ = ("run", "stage", "waits")
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+        self.stage: Literal["queued", "running", "ended", "given up"] = "queued"
+        self.waits = 0
+
+
+class Workers:
+    """Runs jobs in order of arrival, at most `size` at a time."""
+
+    def __init__(self, size: int, *, name: str) -> None:
+        if size < 1:
+            raise ValueError(f"a pool needs at least one thread, not {size}")
+        self._size = size
+        self._name = name
+        self._changed = threading.Condition()
+        self._queue: deque[Job] = deque()
+        self._busy = 0
+        self._idle = 0
+        self._lost = 0
+        self._stopped = False
+
+    def submit(self, job: Job) -> None:
+        """Queue a job; a thread runs it as soon as one is free. One that was given up already is not run.
+
+        Raises:
+            RuntimeError: the pool has stopped, or the machine has no thread left.
+        """
+        with self._changed:
+            if self._stopped:
+                raise RuntimeError(f"{self._name}: stopped, takes no more work")
+            if job.stage == "queued":
+                self._queue.append(job)
+                self._staff()
+
+    def give_up(self, job: Job) -> bool:
+        """Stop counting on a job: forget it if it has not begun, else replace its thread.
+
+        Returns whether it may still come back.
+        """
+        with self._changed:
+            match job.stage:
+                case "queued":
+                    job.stage = "given up"
+                    with suppress(ValueError):
+                        self._queue.remove(job)
+                    return False
+                case "running":
+                    job.stage = "given up"
+                    self._lost += 1
+                    if job.waits == 0:
+                        self._busy -= 1
+                    self._staff()
+                    return True
+                case "ended" | "given up":
+                    return True
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Not count the calling thread while it waits for something; does nothing on any other thread."""
+        job: Job | None = getattr(_here, "job", None)
+        if job is None or getattr(_here, "workers", None) is not self:
+            yield
+            return
+        with self._changed:
+            if job.waits == 0 and job.stage == "running":
+                self._busy -= 1
+                self._staff()
+            job.waits += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                job.waits -= 1
+                if job.waits == 0 and job.stage == "running":
+                    # More than `size` for a moment: to wait for a seat here could wait for ever.
+                    self._busy += 1
+
+    def stop(self) -> None:
+        """Forget what has not begun and let threads end as they come back."""
+        with self._changed:
+            self._stopped = True
+            self._queue.clear()
+            self._changed.notify_all()
+
+    @property
+    def lost(self) -> int:
+        """How many threads were given up and have not come back."""
+        with self._changed:
+            return self._lost
+
+    def _staff(self) -> None:
+        """See to it that whatever may start has a thread. Holds the lock."""
+        startable = min(len(self._queue), self._size - self._busy)
+        while self._idle < startable:
+            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+            self._idle += 1
+        if startable > 0:
+            self._changed.notify(startable)
+
+    def _work(self) -> None:
+        _here.workers = self
+        while (job := self._next()) is not None:
+            _here.job = job
+            try:
+                job.run()
+            except BaseException:
+                logger.exception("%s: a job failed", self._name)
+            _here.job = None
+            with self._changed:
+                if job.stage == "given up":
+                    self._lost -= 1
+                    return
+                job.stage = "ended"
+                self._busy -= 1
+                self._idle += 1
+
+    def _next(self) -> Job | None:
+        with self._changed:
+            while True:
+                if self._queue and self._busy < self._size:
+                    job = self._queue.popleft()
+                    job.stage = "running"
+                    self._idle -= 1
+                    self._busy += 1
+                    return job
+                if self._stopped or self._idle > self._size:
+                    self._idle -= 1
+                    return None
+                self._changed.wait()

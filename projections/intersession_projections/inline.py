@@ -1,0 +1,12 @@
+"""The views that every call needs at once: written in the transaction of the append itself."""
+
+from intersession_events.log import InlineView
+from intersession_projections.open_flows import OpenFlowsView
+from intersession_projections.positions import PositionsView
+from intersession_projections.run_outcomes import RunOutcomesView
+from intersession_projections.session_list import SessionListView
+
+
+def inline_views() -> tuple[InlineView, ...]:
+    """Return them all, new, for the log to keep."""
+    return (SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView())
