@@ -1,0 +1,168 @@
+"""Which key an archived transcript had: nothing names it any more, but much else remembers it (IMP-2). Pure."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from intersession_events.message import text_of
+from intersession_events.transcripts.openclaw_json import a_count, a_list, a_text, at
+from intersession_events.transcripts.openclaw_lines import Transcript
+from intersession_events.transcripts.openclaw_state import RunRecord
+from intersession_events.transcripts.openclaw_steps import Call, Step, calls_of, steps_of
+from intersession_events.transcripts.stamp import strip_stamp
+
+_SESSION_KEY: Final = re.compile(r"^session_key: (?P<key>\S+)$", re.MULTILINE)
+_SESSION_ID: Final = re.compile(r"^session_id: (?P<id>\S+)$", re.MULTILINE)
+_COMPLETION: Final = "[Internal task completion event]"
+_TASK: Final = "[Subagent Task]:"
+_CRON: Final = re.compile(r"\[cron:(?P<job>[^\s\]]+)")
+_SOON_MS: Final = 5_000
+_SOMETIME_MS: Final = 600_000
+
+
+class Found(NamedTuple):
+    """A key as the evidence spells it, and what the evidence is."""
+
+    key: str
+    why: str
+
+
+class Completion(NamedTuple):
+    """What OpenClaw tells a requester of a child that is done: whose it is, and its result (None: no output)."""
+
+    session_key: str
+    session_id: str | None
+    result: str | None
+
+
+def completion_of(text: str) -> Completion | None:
+    """Return what a completion event says; None if the text is none."""
+    text = strip_stamp(text)
+    if _COMPLETION not in text:
+        return None
+    _, _, body = text.partition(_COMPLETION)
+    key, session_id = _SESSION_KEY.search(body), _SESSION_ID.search(body)
+    if key is None:
+        return None
+    _, _, result = body.partition("Result (untrusted content, treat as data):\n")
+    result = re.split(r"\n\n(?:Stats|Action): ?", result)[0].strip()
+    return Completion(
+        key["key"],
+        session_id["id"] if session_id is not None else None,
+        None if result in {"", "(no output)"} else result,
+    )
+
+
+def task_of(text: str) -> str | None:
+    """Return the task that a sub-agent's first message carries; None if it is no such message."""
+    _, tag, task = text.partition(_TASK)
+    return task.strip() if tag and "[Subagent Context]" in text else None
+
+
+def keys_by_session_id(
+    transcripts: Sequence[Transcript], cron: Sequence[tuple[str, str]]
+) -> Mapping[str, Found]:
+    """Return the keys that completions, session lists and cron's own log give for session ids."""
+    found: dict[str, Found] = {session_id: Found(key, "cron's run log") for session_id, key in cron}
+    for transcript in transcripts:
+        for line in transcript.lines:
+            if line.message is None:
+                continue
+            told = completion_of(text_of(line.message)) if line.message.role == "user" else None
+            if told is not None and told.session_id is not None:
+                why = f"the completion event at {line.file}:{line.number}"
+                found.setdefault(told.session_id, Found(told.session_key, why))
+    for transcript in transcripts:
+        for call in calls_of(transcript.lines):
+            for row in _rows(call):
+                session_id, key = a_text(at(row, "sessionId")), a_text(at(row, "key"))
+                if session_id and key and key.startswith("agent:"):
+                    why = f"the session list at {call.line.file}:{call.line.number}"
+                    found.setdefault(session_id, Found(key, why))
+    return found
+
+
+def key_from_content(
+    transcript: Transcript,
+    *,
+    calls: Sequence[Call],
+    records: Sequence[RunRecord],
+    starts: Sequence[tuple[str, int, str]],
+) -> Found | None:
+    """Return the key that a transcript's own content shows, with the help of everybody else's calls.
+
+    `starts` are (agent, start, key) of the transcripts whose key is known.
+    """
+    steps = list(steps_of(transcript.lines))
+    if not steps:
+        return None
+    cron = _CRON.match(steps[0].text)
+    if cron is not None:
+        return Found(
+            f"agent:{transcript.file.agent}:cron:{cron['job']}", "its first message is of this cron job"
+        )
+    spawned = _single(_spawns(steps[0], calls, records))
+    if spawned is not None:
+        return spawned
+    sent = _single(found for step in steps for found in _sends(step, calls))
+    if sent is not None:
+        return sent
+    return _single(_followers(transcript, starts))
+
+
+def _spawns(step: Step, calls: Sequence[Call], records: Sequence[RunRecord]) -> Iterator[Found]:
+    task = task_of(step.text)
+    if task is None:
+        return
+    for record in records:
+        key, created = a_text(record.values.get("childSessionKey")), a_count(record.values.get("createdAt"))
+        same_task = (a_text(record.values.get("task")) or "").strip() == task
+        if key and same_task and created is not None and 0 <= step.time - created <= _SOMETIME_MS:
+            yield Found(key, f"its task is that of run {record.run_id}")
+    for call in calls:
+        key = a_text(call.details.get("childSessionKey"))
+        same_task = (a_text(call.arguments.get("task")) or "").strip() == task
+        if (
+            call.name == "sessions_spawn"
+            and key
+            and same_task
+            and 0 <= step.time - call.line.time <= _SOMETIME_MS
+        ):
+            yield Found(key, f"its task is that of the call at {call.line.file}:{call.line.number}")
+
+
+def _sends(step: Step, calls: Sequence[Call]) -> Iterator[Found]:
+    if step.source is None:
+        return
+    for call in calls:
+        key = a_text(call.details.get("sessionKey"))
+        if call.name != "sessions_send" or key is None or not key.startswith("agent:"):
+            continue
+        latest = (
+            call.result.time
+            if call.result is not None and call.status == "ok"
+            else call.line.time + _SOMETIME_MS
+        )
+        same_text = (a_text(call.arguments.get("message")) or "").strip() == step.spoken
+        if same_text and call.line.time <= step.time <= latest:
+            yield Found(key, f"its message was sent by the call at {call.line.file}:{call.line.number}")
+
+
+def _followers(transcript: Transcript, starts: Sequence[tuple[str, int, str]]) -> Iterator[Found]:
+    """Yield the keys of transcripts that began just as this one was reset."""
+    closed = transcript.file.closed_ms
+    if transcript.file.closing != "reset" or closed is None:
+        return
+    for agent, start, key in starts:
+        if agent == transcript.file.agent and 0 <= start - closed <= _SOON_MS:
+            yield Found(key, "the session's next transcript began as this one was reset")
+
+
+def _single(found: Iterator[Found]) -> Found | None:
+    """Return what all evidence of a kind agrees on; contradicting evidence is none."""
+    by_key = {item.key.lower(): item for item in found}
+    return next(iter(by_key.values())) if len(by_key) == 1 else None
+
+
+def _rows(call: Call) -> list[Any]:
+    return a_list(call.details.get("sessions")) if call.name == "sessions_list" else []

@@ -1,0 +1,268 @@
+"""Finds the exchanges in a state: which call, which message, which turns, which announce belong together (IMP-4). Pure.
+
+OpenClaw keeps no record of an exchange. What it leaves is the call with its result in the requester's transcript, and
+in both transcripts user messages whose provenance names the other party: the message itself, then the reply of the
+target handed to the requester (turn 1), the requester's answer handed to the target (turn 2) and so on, and last the
+fixed prompt of the announce step. They are taken in order of time; each goes to the exchange that expects it. Where
+an exchange hands on an older text than the last one (OpenClaw does, when a turn said nothing), that is `stale`; where
+several expect one message, the one that has waited longest gets it, and `rivals` says how many others there were.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from intersession_events.transcripts.openclaw_json import a_text
+from intersession_events.transcripts.openclaw_report import Unattributed
+from intersession_events.transcripts.openclaw_steps import WHITE_SPACE, Call, Step, plain
+
+ANNOUNCE_PROMPT: Final = "Agent-to-agent announce step."
+REPLY_SKIP: Final = "REPLY_SKIP"
+_RESET: Final = re.compile(r"/(?:new|reset)\b\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL)
+_GREETING: Final = "A new session was started via /new or /reset."
+_DEFAULT_TIMEOUT_MS: Final = 30_000
+_MOST_TIMEOUT_MS: Final = 86_400_000
+_STEP_LIMIT_MS: Final = 60_000
+_SLACK_MS: Final = 5_000
+_GIVEN_UP_MS: Final = 600_000
+_MOST_TURNS: Final = 5
+_LOOPING: Final = frozenset({"ok", "accepted"})
+_SENT: Final = frozenset({"ok", "accepted", "timeout", "error"})
+
+
+class Stepped(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a session: whose it is, and who sent it, both by canonical key."""
+
+    key: str
+    session_id: str
+    step: Step
+    source: str | None = None
+
+
+class Send(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of `sessions_send` that was accepted. `within` is the step it was made in."""
+
+    within: Stepped
+    call: Call
+    target: str
+    message: str
+    timeout_ms: int
+
+    @property
+    def latest(self) -> int | None:
+        """When its message had come in at the latest; None if it may have come at any time."""
+        return self.call.result.time if self.call.result is not None and self.call.status == "ok" else None
+
+    @property
+    def wait_ms(self) -> int:
+        """How long OpenClaw waits for a turn of this exchange; also for the first reply, if the caller does not."""
+        return min(self.timeout_ms or _DEFAULT_TIMEOUT_MS, _STEP_LIMIT_MS)
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """A step that belongs to an exchange, and how sure that is."""
+
+    at: Stepped
+    stale: bool = False
+    rivals: int = 0
+
+
+class Exchange(msgspec.Struct, kw_only=True):
+    """An exchange as far as it is known. Without a `send` it was begun by a call that no transcript shows."""
+
+    send: Send | None
+    requester: str
+    primary: Turn
+    turns: list[Turn] = msgspec.field(default_factory=list[Turn])
+    announce: Turn | None = None
+
+    @property
+    def target(self) -> str:
+        """The session it was sent to."""
+        return self.primary.at.key
+
+    @property
+    def last(self) -> Turn:
+        """The newest step, the announce left out."""
+        return self.turns[-1] if self.turns else self.primary
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether OpenClaw takes steps after the first at all: the reply came while it was waited for."""
+        step = self.primary.at.step
+        if step.status != "ok" or (self.send is not None and self.send.call.status not in _LOOPING):
+            return False
+        if self.send is None:
+            return True
+        if self.send.call.status == "ok":
+            return a_text(self.send.call.details.get("reply")) is not None
+        return step.end - self.send.call.line.time <= self.send.wait_ms + _SLACK_MS
+
+    def expects_turn(self, key: str, source: str, time: int) -> bool:
+        """Whether the next turn is this session's, and may have begun at this time."""
+        speaker, other = (
+            (self.requester, self.target) if len(self.turns) % 2 == 0 else (self.target, self.requester)
+        )
+        ended = self.turns and (self.last.at.step.said or "") == REPLY_SKIP
+        return (
+            self.announce is None
+            and not ended
+            and self.goes_on
+            and self.requester != self.target
+            and len(self.turns) < _MOST_TURNS
+            and (speaker, other) == (key, source)
+            and self.last.at.step.time <= time
+        )
+
+    @property
+    def handed_on(self) -> str:
+        """The text that the next turn begins with, as it can be compared."""
+        if (
+            not self.turns
+            and self.send is not None
+            and (reply := a_text(self.send.call.details.get("reply")))
+        ):
+            return plain(reply)
+        return plain(self.last.at.step.said or "")
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """All that was found: exchanges in order of time, sends that were refused, and what has no place."""
+
+    exchanges: list[Exchange] = msgspec.field(default_factory=list[Exchange])
+    refused: int = 0
+    unattributed: list[Unattributed] = msgspec.field(default_factory=list[Unattributed])
+
+
+def find_exchanges(steps: Sequence[Stepped], mentioned: Callable[[str], str]) -> Found:
+    """Sort all inter-session messages into exchanges. `mentioned` makes a key that a transcript names canonical."""
+    return _Finder(steps, mentioned).find()
+
+
+class _Finder:
+    def __init__(self, steps: Sequence[Stepped], mentioned: Callable[[str], str]) -> None:
+        self._steps = sorted(steps, key=lambda at: (at.step.time, at.step.message.place))
+        self._mentioned = mentioned
+        self._found = Found()
+        self._waiting: dict[tuple[str, str], list[Send]] = defaultdict(list)
+        self._open: dict[frozenset[str], list[Exchange]] = defaultdict(list)
+        self._said: dict[str, list[tuple[int, str]]] = defaultdict(list)
+
+    def find(self) -> Found:
+        for at in self._steps:
+            if at.step.said is not None:
+                self._said[at.key].append((at.step.end, plain(at.step.said)))
+            for call in at.step.calls:
+                if call.name == "sessions_send":
+                    self._called(at, call)
+        for at in self._steps:
+            if at.source is not None:
+                self._place(at, at.source)
+        for sends in self._waiting.values():
+            for send in sends:
+                reason = f"answered {send.call.status!r}, but {send.target} has no such message"
+                self._leave("sessions_send", send.call.line.place, reason)
+        return self._found
+
+    def _called(self, at: Stepped, call: Call) -> None:
+        target, message = a_text(call.details.get("sessionKey")), a_text(call.arguments.get("message"))
+        if call.result is None and message is not None:
+            self._leave("sessions_send", call.line.place, "the transcript has no result of the call")
+            return
+        if call.status not in _SENT or target is None or message is None:
+            self._found.refused += 1
+            return
+        seconds = call.arguments.get("timeoutSeconds")
+        timeout = _DEFAULT_TIMEOUT_MS
+        if isinstance(seconds, int | float) and 0 <= seconds <= _MOST_TIMEOUT_MS:
+            timeout = min(int(seconds) * 1000, _MOST_TIMEOUT_MS)
+        key = self._mentioned(target)
+        send = Send(within=at, call=call, target=key, message=message.strip(WHITE_SPACE), timeout_ms=timeout)
+        self._waiting[at.key, key].append(send)
+
+    def _place(self, at: Stepped, source: str) -> None:
+        if at.step.spoken == ANNOUNCE_PROMPT:
+            self._announce(at, source)
+            return
+        send = next((send for send in self._waiting[source, at.key] if _carries(send, at.step)), None)
+        if send is not None:
+            self._waiting[source, at.key].remove(send)
+            self._begin(Exchange(send=send, requester=source, primary=Turn(at=at)))
+            return
+        if not self._turn(at, source):
+            self._orphan(at, source)
+
+    def _turn(self, at: Stepped, source: str) -> bool:
+        pair = self._open[frozenset((source, at.key))]
+        expecting = [open_ for open_ in pair if open_.expects_turn(at.key, source, at.step.time)]
+        text = plain(at.step.text)
+        exact = [open_ for open_ in expecting if open_.handed_on == text]
+        chosen = exact or (expecting if self._was_said(source, text, at.step.time) else [])
+        if not chosen:
+            return False
+        first = _longest_waiting(chosen, at.step.time)
+        first.turns.append(Turn(at=at, stale=not exact, rivals=len(chosen) - 1))
+        return True
+
+    def _announce(self, at: Stepped, source: str) -> None:
+        expecting = [
+            open_
+            for open_ in self._open[frozenset((source, at.key))]
+            if (open_.requester, open_.target) == (source, at.key)
+            and open_.announce is None
+            and open_.goes_on
+            and open_.last.at.step.time <= at.step.time
+        ]
+        if not expecting:
+            self._leave(
+                "announce step", at.step.message.place, f"no exchange of {source} with {at.key} waits for one"
+            )
+            return
+        first = _longest_waiting(expecting, at.step.time)
+        first.announce = Turn(at=at, rivals=len(expecting) - 1)
+
+    def _orphan(self, at: Stepped, source: str) -> None:
+        if self._was_said(source, plain(at.step.text), at.step.time):
+            reason = f"{source} had said this before, but no exchange with it waits for a turn"
+            self._leave("inter-session message", at.step.message.place, reason)
+            return
+        self._begin(Exchange(send=None, requester=source, primary=Turn(at=at)))
+
+    def _begin(self, exchange: Exchange) -> None:
+        self._found.exchanges.append(exchange)
+        self._open[frozenset((exchange.requester, exchange.target))].append(exchange)
+
+    def _was_said(self, key: str, text: str, time: int) -> bool:
+        return any(said == text for end, said in self._said[key] if end <= time)
+
+    def _leave(self, what: str, place: tuple[str, int], reason: str) -> None:
+        where = f"{place[0]}:{place[1]}"
+        self._found.unattributed.append(Unattributed(what=what, where=where, reason=reason))
+
+
+def _carries(send: Send, step: Step) -> bool:
+    """Whether a step is the message of a send: OpenClaw puts a greeting in the place of a bare `/new`."""
+    if step.time < send.call.line.time or (send.latest is not None and step.time > send.latest):
+        return False
+    reset = _RESET.fullmatch(send.message)
+    if reset is None:
+        return step.spoken == send.message
+    return (
+        step.spoken == reset["text"].strip(WHITE_SPACE)
+        if reset["text"]
+        else step.spoken.startswith(_GREETING)
+    )
+
+
+def _longest_waiting(exchanges: Sequence[Exchange], time: int) -> Exchange:
+    """Return the exchange whose last step ended first, unless that is so long ago that it was given up."""
+    recent = [exchange for exchange in exchanges if time - exchange.last.at.step.end <= _GIVEN_UP_MS]
+    return min(recent or exchanges, key=lambda exchange: exchange.last.at.step.end)
+
+
+def inter_session(steps: Iterable[Stepped]) -> int:
+    """Count the messages that another session sent."""
+    return sum(1 for at in steps if at.source is not None)

@@ -1,0 +1,101 @@
+"""JSON that somebody else wrote: read without a surprise, each refusal a reason in one line."""
+
+import datetime as dt
+from typing import Any, Final, cast
+
+import json5
+import msgspec
+
+LARGEST: Final = 2**53 - 1
+_RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class Unreadable(Exception):
+    """A text is not the JSON object it should be; the message is the reason for the report."""
+
+
+def read_object(source: bytes) -> tuple[dict[str, Any], dict[str, msgspec.Raw]]:
+    """Return the values of a JSON object, and the source text of each.
+
+    Raises:
+        Unreadable: it is no UTF-8, no JSON, no object, or deeper or larger than a reader can take.
+    """
+    try:
+        source.decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8 at byte {error.start + 1}") from None
+    try:
+        values: Any = msgspec.json.decode(source)
+        if not isinstance(values, dict):
+            raise Unreadable("JSON, but no object")
+        return cast("dict[str, Any]", values), _RAW.decode(source)
+    except RecursionError:
+        raise Unreadable("nested too deep") from None
+    except (ValueError, OverflowError) as error:
+        raise Unreadable(f"no JSON: {error}") from None
+
+
+def read_json5(source: bytes) -> dict[str, Any]:
+    """Return the values of a JSON5 object.
+
+    Raises:
+        Unreadable: it is no UTF-8, no JSON5 or no object.
+    """
+    try:
+        values: Any = json5.loads(source.decode())
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise Unreadable(f"no JSON5: {error}") from None
+    if not isinstance(values, dict):
+        raise Unreadable("JSON5, but no object")
+    return cast("dict[str, Any]", values)
+
+
+def text_of(raw: msgspec.Raw) -> str:
+    """Return the source text of a value."""
+    return bytes(raw).decode()
+
+
+def at(value: Any, *path: str) -> Any:
+    """Return what lies under names in nested objects; None where there is nothing."""
+    for name in path:
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+    return value
+
+
+def a_list(value: Any) -> list[Any]:
+    """Return a value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def a_text(value: Any) -> str | None:
+    """Return a value if it is a text that says something."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def a_count(value: Any) -> int | None:
+    """Return a value if it is a whole number of a size that may be stored."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value <= LARGEST else None
+
+
+def a_time(value: Any) -> int | None:
+    """Return a time in milliseconds, from a number of milliseconds or an ISO text; None if it is neither."""
+    if isinstance(value, float):
+        return int(value) if 0 <= value <= LARGEST else None
+    if not isinstance(value, str):
+        return a_count(value)
+    try:
+        moment = dt.datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.UTC)
+    try:
+        return a_count((moment - _EPOCH) // _MILLISECOND)
+    except OverflowError:
+        return None
+
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND: Final = dt.timedelta(milliseconds=1)

@@ -1,0 +1,230 @@
+"""A session of the state -> the facts of its stream: opened, lines as they were said, resets, its entry (IMP-1 to 3)."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from intersession_events import ids
+from intersession_events.registry import Event, topic_of
+from intersession_events.session import (
+    ArchiveReason,
+    ChatType,
+    LineImported,
+    MessageRecorded,
+    Route,
+    SessionArchived,
+    SessionImported,
+    SessionOpened,
+    SessionReset,
+)
+from intersession_events.transcripts.openclaw_drafts import Links, Place, Planned, StreamPlan
+from intersession_events.transcripts.openclaw_json import a_count, a_text, at
+from intersession_events.transcripts.openclaw_lines import Line
+from intersession_events.transcripts.openclaw_sessions import Generation, Session
+from intersession_events.transcripts.openclaw_state import Entry
+
+SOURCE: Final = "openclaw"
+_BEHIND: Final = 1 << 60
+_CHATS: Final[dict[str, ChatType]] = {
+    "direct": "direct",
+    "dm": "direct",
+    "group": "group",
+    "channel": "channel",
+}
+_SEND_POLICIES: Final[dict[str, Literal["allow", "deny"]]] = {"allow": "allow", "deny": "deny"}
+
+
+class Lineage(NamedTuple):
+    """Who spawned a session, by canonical key, how deep it is, and whether it was to be deleted when done."""
+
+    spawned_by: str | None = None
+    depth: int = 0
+    cleaned_up: bool = False
+
+
+class _Item(NamedTuple):
+    place: Place
+    event: Event
+    step: str
+    line: Line | None = None
+
+
+def line_event_id(log_id: str, key: str, generation: Generation, line: Line) -> str:
+    """Return the event id of a line: of what it is, not of where the directory or an archived file is now."""
+    return ids.derive(log_id, "import", "line", key, generation.agent, generation.stem, line.identity)
+
+
+def session_facts(
+    session: Session, key: str, *, log_id: str, links: Links, lineage: Lineage
+) -> list[Planned]:
+    """Return the events of a session's stream, in order of time. `key` is the one it has here."""
+    plan = StreamPlan(log_id, ids.session_stream(key))
+    named = {line.place: (event_id, parent) for line, event_id, parent in planned_lines(session, key, log_id)}
+    for place, event, step, line in sorted(_items(session, key, lineage), key=lambda item: item.place):
+        if line is None:
+            plan.add(event, place, step=step)
+        else:
+            event_id, parent = named[line.place]
+            cause, root = links.cause_of(line, parent), links.root_of(event_id)
+            plan.add(event, place, causation=cause, correlation=root, event_id=event_id)
+    return plan.planned
+
+
+def planned_lines(session: Session, key: str, log_id: str) -> Iterator[tuple[Line, str, str | None]]:
+    """Yield (line, event id, parent's event id) of a session, so that causes can be looked up before any is placed."""
+    for generation in session.generations:
+        by_entry = {
+            line.entry_id: line_event_id(log_id, key, generation, line)
+            for line in generation.lines
+            if line.entry_id is not None
+        }
+        previous: str | None = None
+        for line in generation.lines:
+            event_id = line_event_id(log_id, key, generation, line)
+            yield line, event_id, by_entry.get(line.parent_id or "") or previous
+            if line.message is not None:
+                previous = event_id
+
+
+def _items(session: Session, key: str, lineage: Lineage) -> Iterator[_Item]:
+    first = session.generations[0]
+    start = min(generation.start for generation in session.generations)
+    yield _Item(Place(start, "", 0), _opened(session, key, first, lineage), f"opened {first.session_id}")
+    for index, generation in enumerate(session.generations):
+        following = session.generations[index + 1] if index + 1 < len(session.generations) else None
+        yield from _lines(generation)
+        yield from _entries(generation, following)
+        if following is not None:
+            yield from _next(session, key, generation, following, lineage)
+        elif session.entry is None and generation.closing is not None:
+            yield _archived(generation, lineage, _closed(generation))
+
+
+def _next(
+    session: Session, key: str, generation: Generation, following: Generation, lineage: Lineage
+) -> Iterator[_Item]:
+    began = Place(following.start, following.place, 0)
+    step = f"opened {following.session_id}"
+    if generation.closing == "deleted":
+        yield _archived(generation, lineage, min(_closed(generation), began._replace(path="")))
+        yield _Item(began, _opened(session, key, following, lineage), step)
+        return
+    reason = "run" if session.key.family == "cron" else "reset"
+    reset = SessionReset(
+        session_id=following.session_id, previous_session_id=generation.session_id, reason=reason
+    )
+    yield _Item(began, reset, step)
+
+
+def _opened(session: Session, key: str, generation: Generation, lineage: Lineage) -> SessionOpened:
+    values = session.entry.values if session.entry is not None else {}
+    return SessionOpened(
+        key=key,
+        session_id=generation.session_id,
+        agent_id=session.key.agent_id,
+        opened_by="import",
+        chat_type=_CHATS.get(a_text(values.get("chatType")) or "") or session.key.chat_type,
+        channel=a_text(values.get("channel")) or a_text(values.get("provider")) or session.key.channel,
+        spawned_by=lineage.spawned_by,
+        spawn_depth=lineage.depth,
+        original_key=session.original if session.original is not None else _moved(session, key),
+    )
+
+
+def _moved(session: Session, key: str) -> str | None:
+    return str(session.key) if str(session.key) != key else None
+
+
+def _lines(generation: Generation) -> Iterator[_Item]:
+    for line in generation.lines:
+        event: Event
+        if line.message is not None:
+            event = MessageRecorded(
+                session_id=generation.session_id, message=line.message, source=line.source
+            )
+        else:
+            event = LineImported(
+                session_id=generation.session_id,
+                kind=line.kind,
+                source=line.source,
+                entry_id=line.entry_id,
+                parent_id=line.parent_id,
+            )
+        yield _Item(Place(line.time, line.file, line.number), event, "", line)
+
+
+def _entries(generation: Generation, following: Generation | None) -> Iterator[_Item]:
+    for number, entry in enumerate(generation.entries):
+        updated = a_count(entry.values.get("updatedAt")) or generation.end
+        place = Place(max(updated, generation.end), generation.place, _BEHIND, number)
+        if following is not None:
+            # It is the entry of an earlier generation: it must not look like the newest.
+            place = min(place, Place(following.start, "", _BEHIND, number))
+        digest = hashlib.sha256(entry.source.encode()).hexdigest()
+        step = f"entry {generation.session_id} {entry.key} {digest}"
+        yield _Item(place, _imported(generation, entry, updated), step)
+
+
+def _imported(generation: Generation, entry: Entry, updated: int) -> SessionImported:
+    values = entry.values
+    last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
+    last_to = a_text(values.get("lastTo"))
+    return SessionImported(
+        session_id=generation.session_id,
+        source=SOURCE,
+        entry=entry.source,
+        updated_at=updated,
+        model=a_text(values.get("model")),
+        context_tokens=a_count(values.get("contextTokens")),
+        total_tokens=a_count(values.get("totalTokens")),
+        thinking_level=a_text(values.get("thinkingLevel")),
+        verbose_level=a_text(values.get("verboseLevel")),
+        send_policy=_SEND_POLICIES.get(a_text(values.get("sendPolicy")) or ""),
+        label=a_text(values.get("label")),
+        display_name=a_text(values.get("displayName")),
+        channel=a_text(values.get("channel")) or a_text(values.get("provider")),
+        last_channel=last_channel,
+        last_to=last_to,
+        route=_route(entry, last_channel, last_to),
+        spawned_by=None,  # lineage is canonical in SessionOpened; the entry's own spelling is in `entry`
+        system_sent=values.get("systemSent") is True,
+        aborted_last_run=values.get("abortedLastRun") is True,
+    )
+
+
+def route_of(entry: Entry) -> Route | None:
+    """Return where the words of a session went, if its entry knows a whole address."""
+    values = entry.values
+    last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
+    return _route(entry, last_channel, a_text(values.get("lastTo")))
+
+
+def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> Route | None:
+    context = entry.values.get("deliveryContext")
+    channel = a_text(at(context, "channel")) or last_channel
+    to = a_text(at(context, "to")) or last_to
+    if channel is None or to is None:
+        return None
+    account = a_text(at(context, "accountId")) or a_text(entry.values.get("lastAccountId"))
+    thread = at(context, "threadId")
+    if thread is None:
+        thread = entry.values.get("lastThreadId")
+    return Route(
+        channel=channel,
+        to=to,
+        account=account,
+        thread=str(thread) if isinstance(thread, str | int) and not isinstance(thread, bool) else None,
+    )
+
+
+def _archived(generation: Generation, lineage: Lineage, place: Place) -> _Item:
+    reason: ArchiveReason = "reset"
+    if generation.closing == "deleted":
+        reason = "cleanup" if lineage.cleaned_up else "deleted"
+    event = SessionArchived(session_id=generation.session_id, reason=reason)
+    return _Item(place, event, f"{topic_of(event)} {generation.session_id}")
+
+
+def _closed(generation: Generation) -> Place:
+    closed = generation.closed_ms if generation.closed_ms is not None else generation.end
+    return Place(max(closed, generation.end), generation.place, _BEHIND + 1)

@@ -1,0 +1,285 @@
+"""Which sessions a state has, and which transcripts are the generations of each (IMP-1, IMP-2). Pure."""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+import msgspec
+
+from intersession_events.keys import SessionKey
+from intersession_events.transcripts.openclaw_evidence import Found, key_from_content, keys_by_session_id
+from intersession_events.transcripts.openclaw_files import agent_id_of
+from intersession_events.transcripts.openclaw_json import a_count, a_text
+from intersession_events.transcripts.openclaw_keys import canonical, is_run_alias, kept_aside
+from intersession_events.transcripts.openclaw_lines import Line, Transcript, read_transcript
+from intersession_events.transcripts.openclaw_report import Note, Renamed, Skipped
+from intersession_events.transcripts.openclaw_state import Closing, Entry, OpenClawState
+from intersession_events.transcripts.openclaw_steps import Call, calls_of
+
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TOPIC: Final = re.compile(r"(?P<id>.+?)-topic-(?P<topic>.+)")
+_FILE: Final = re.compile(r"agents/(?P<agent>[^/]+)/sessions/(?P<name>[^/]+)$")
+
+Place = tuple[str, str]
+"""Agent of the directory, and stem of the file: what a transcript is, whatever happened to its name."""
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """One life of a key, between two resets. `entries` are what stores say of it; `closing` how it ended, if it did."""
+
+    session_id: str
+    agent: str
+    stem: str
+    start: int
+    lines: tuple[Line, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    closing: Closing | None = None
+    closed_ms: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The time of its last line, or of its beginning."""
+        return self.lines[-1].time if self.lines else self.start
+
+    @property
+    def place(self) -> str:
+        """A file to name it by, also where it has none: it sorts before and beside that file's lines."""
+        return self.lines[0].file if self.lines else f"agents/{self.agent}/sessions/{self.stem}.jsonl"
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of the state. `original` is the key as its store has it, None if no store shows one."""
+
+    key: SessionKey
+    original: str | None
+    entry: Entry | None
+    generations: tuple[Generation, ...]
+
+    @property
+    def current(self) -> Generation:
+        """The newest generation."""
+        return self.generations[-1]
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """A state, read and sorted by session."""
+
+    state: OpenClawState
+    sessions: tuple[Session, ...]
+    renamed: tuple[Renamed, ...]
+    skipped: tuple[Skipped, ...]
+    notes: tuple[Note, ...]
+
+
+def survey(state: OpenClawState) -> Survey:
+    """Sort all of a state by session. Total: whatever has no place gets a named key and a line in the report."""
+    return _Surveyor(state).survey()
+
+
+class _Surveyor:
+    def __init__(self, state: OpenClawState) -> None:
+        self._state = state
+        self._transcripts = [read_transcript(file) for file in state.files]
+        self._by_place: dict[Place, list[Transcript]] = defaultdict(list)
+        for transcript in self._transcripts:
+            self._by_place[transcript.file.agent, transcript.file.stem].append(transcript)
+        self._entries: dict[SessionKey, list[tuple[Place, Entry]]] = defaultdict(list)
+        self._places: dict[SessionKey, list[Place]] = defaultdict(list)
+        self._owner: dict[Place, SessionKey] = {}
+        self._ids: dict[str, SessionKey] = {}
+        self._renamed: list[Renamed] = []
+        self._notes: list[Note] = list(state.notes)
+
+    def survey(self) -> Survey:
+        for agent, entry in sorted(self._state.entries, key=lambda item: _rank(item[1])):
+            self._claim(agent, entry)
+        self._adopt()
+        sessions = [self._session(key) for key in sorted(self._places, key=str)]
+        return Survey(
+            state=self._state,
+            sessions=tuple(sessions),
+            renamed=tuple(self._renamed),
+            skipped=(*self._state.skipped, *(skip for found in self._transcripts for skip in found.skipped)),
+            notes=(*self._notes, *(note for found in self._transcripts for note in found.notes)),
+        )
+
+    def _claim(self, agent: str, entry: Entry) -> None:
+        """Give an entry its key, and the key its transcript."""
+        session_id = a_text(entry.values.get("sessionId"))
+        channel = a_text(entry.values.get("channel")) or a_text(entry.values.get("provider"))
+        key = canonical(entry.key, agent=agent, channel=channel, settings=self._state.settings)
+        reason = _why_other(entry.key)
+        if key is None:
+            key = kept_aside(agent, "imported", session_id or entry.key)
+            reason = "no rule fits the key"
+        if str(key) != entry.key:
+            self._renamed.append(Renamed(original=_printable(entry.key), key=str(key), reason=reason))
+        place = self._place(agent, entry, key, session_id)
+        owner = self._owner.setdefault(place, key)
+        if owner != key:
+            what = f"its transcript {place[1]} is that of {owner}, so it is a session without messages"
+            self._notes.append(Note(subject=_printable(entry.key), what=what))
+            place = (agent, f"{kept_aside(agent, 'entry', entry.key).rest}")
+            self._owner[place] = key
+        self._entries[key].append((place, entry))
+        if place not in self._places[key]:
+            self._places[key].append(place)
+
+    def _place(self, agent: str, entry: Entry, key: SessionKey, session_id: str | None) -> Place:
+        """Return where an entry's transcript is, or would be."""
+        named = _FILE.search(a_text(entry.values.get("sessionFile")) or "")
+        candidates: list[Place] = []
+        if named is not None:
+            candidates.append(
+                (agent_id_of(named["agent"]), PurePosixPath(named["name"]).name.removesuffix(".jsonl"))
+            )
+        if session_id is None:
+            self._notes.append(
+                Note(subject=_printable(entry.key), what="its entry has no session id; one was made up")
+            )
+            return (agent, kept_aside(agent, "entry", entry.key).rest)
+        if key.thread is not None:
+            candidates.append((agent, f"{session_id}-topic-{key.thread}"))
+        candidates.append((agent, session_id))
+        return next((place for place in candidates if place in self._by_place), candidates[-1])
+
+    def _adopt(self) -> None:
+        """Find the key of every transcript that no entry has."""
+        orphans = [place for place in self._by_place if place not in self._owner]
+        if not orphans:
+            return
+        by_id = keys_by_session_id(self._transcripts, self._state.cron)
+        entries = {
+            session_id: Found(entry.key, "an entry of its session id")
+            for _, entry in self._state.entries
+            if (session_id := a_text(entry.values.get("sessionId")))
+        }
+        known = {**by_id, **entries}
+        calls = [call for transcript in self._transcripts for call in calls_of(transcript.lines)]
+        starts = [
+            (place[0], self._by_place[place][0].start, str(key))
+            for place, key in self._owner.items()
+            if place in self._by_place
+        ]
+        for place in orphans:
+            key, why = self._find(place, known, calls, starts)
+            self._owner[place] = key
+            self._places[key].append(place)
+            self._notes.append(Note(subject=self._by_place[place][0].file.path, what=why))
+
+    def _find(
+        self,
+        place: Place,
+        known: dict[str, Found],
+        calls: Sequence[Call],
+        starts: Sequence[tuple[str, int, str]],
+    ) -> tuple[SessionKey, str]:
+        agent, stem = place
+        topic = _TOPIC.fullmatch(stem)
+        found = known.get(stem)
+        if found is None and topic is not None and (base := known.get(topic["id"])) is not None:
+            found = Found(f"{base.key}:topic:{topic['topic']}", f"a topic of that session, by {base.why}")
+        if found is None:
+            records = self._state.records
+            found = key_from_content(self._by_place[place][0], calls=calls, records=records, starts=starts)
+        if found is not None:
+            key = canonical(found.key, agent=agent, channel=None, settings=self._state.settings)
+            if key is not None:
+                return key, f"belongs to {key}: {found.why}"
+        key = kept_aside(agent, "archived", stem)
+        return key, f"kept as {key}: nothing in the state shows the key it had"
+
+    def _session(self, key: SessionKey) -> Session:
+        entries = self._entries[key]
+        current = next(
+            ((place, entry) for place, entry in reversed(entries) if not is_run_alias(entry.key)), None
+        )
+        generations = [self._generation(key, place) for place in self._places[key]]
+        last = current[0] if current is not None else None
+        generations.sort(key=lambda item: ((item.agent, item.stem) == last, item.start, item.place))
+        entry = current[1] if current is not None else None
+        return Session(
+            key=key,
+            original=entry.key if entry is not None and entry.key != str(key) else None,
+            entry=entry,
+            generations=tuple(generations),
+        )
+
+    def _generation(self, key: SessionKey, place: Place) -> Generation:
+        agent, stem = place
+        entries = [entry for where, entry in self._entries[key] if where == place]
+        files = sorted(
+            self._by_place.get(place, ()), key=lambda found: (found.file.closing is None, found.start)
+        )
+        closing = files[-1].file if files and files[-1].file.closing is not None and not entries else None
+        return Generation(
+            session_id=self._session_id(key, stem, entries),
+            agent=agent,
+            stem=stem,
+            start=min((found.start for found in files), default=max(map(_updated, entries), default=0)),
+            lines=tuple(self._merged(files)),
+            entries=tuple(entries),
+            closing=closing.closing if closing is not None else None,
+            closed_ms=closing.closed_ms if closing is not None else None,
+        )
+
+    def _session_id(self, key: SessionKey, stem: str, entries: Sequence[Entry]) -> str:
+        """Return an id that no other key's generation has: a topic may share that of its chat."""
+        topic = _TOPIC.fullmatch(stem)
+        told = next((found for entry in entries if (found := a_text(entry.values.get("sessionId")))), None)
+        for candidate in (told, topic["id"] if topic is not None else None, stem):
+            if (
+                candidate is not None
+                and _ID.fullmatch(candidate)
+                and self._ids.setdefault(candidate, key) == key
+            ):
+                return candidate
+        return hashlib.sha256(f"{key} {stem}".encode()).hexdigest()[:32]
+
+    def _merged(self, files: Sequence[Transcript]) -> Iterable[Line]:
+        """Yield the lines of a generation: a backup repeats those of the file it is of."""
+        seen: dict[str, str] = {}
+        lines: list[Line] = []
+        for number, found in enumerate(files):
+            repeated = 0
+            for line in found.lines:
+                if number and seen.get(line.identity) == line.source:
+                    repeated += 1
+                    continue
+                again = line.identity in seen
+                seen.setdefault(line.identity, line.source)
+                lines.append(
+                    msgspec.structs.replace(line, identity=f"{line.identity}@{found.file.path}")
+                    if again
+                    else line
+                )
+            if repeated:
+                what = f"{repeated} lines are those of another file of the same session, and were taken once"
+                self._notes.append(Note(subject=found.file.path, what=what))
+        return (
+            sorted(lines, key=lambda line: (line.time, line.file, line.number)) if len(files) > 1 else lines
+        )
+
+
+def _rank(entry: Entry) -> tuple[bool, int, str]:
+    """Aliases first, then by age: the last entry of a key is what the key means now."""
+    return (not is_run_alias(entry.key), _updated(entry), entry.key)
+
+
+def _updated(entry: Entry) -> int:
+    return a_count(entry.values.get("updatedAt")) or 0
+
+
+def _why_other(original: str) -> str:
+    if is_run_alias(original):
+        return "an alias of one run: it belongs to the cron job"
+    if original.strip().lower() == "global":
+        return "the one session of the global scope is its main session"
+    return "an older spelling"
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else repr(text)

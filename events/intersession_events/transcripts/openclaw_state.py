@@ -1,0 +1,65 @@
+"""An OpenClaw state directory as it was read: bytes of lines, entries, records. No meaning yet."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from intersession_events.transcripts.openclaw_report import Note, Skipped
+
+Closing = Literal["reset", "deleted", "bak"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the state's own `openclaw.json` says about keys and loops."""
+
+    scope: Literal["per-sender", "global"] = "per-sender"
+    main_key: str = "main"
+    default_agent: str = "main"
+    max_turns: int = 5
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of a `sessions.json`: its key as written there, its values, its source text."""
+
+    file: str
+    key: str
+    values: dict[str, Any]
+    source: str
+
+
+class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A transcript file. `path` is relative to the state directory; `lines` are numbered from 1, blank ones left out.
+
+    `stem` is the name without `.jsonl` and what follows it, so that an archived file has the identity it always had.
+    `closing` and `closed_ms` say how and when it was archived; `modified_ms` is a last resort for lines without time.
+    """
+
+    path: str
+    agent: str
+    stem: str
+    closing: Closing | None = None
+    closed_ms: int | None = None
+    modified_ms: int = 0
+    lines: tuple[tuple[int, bytes], ...] = ()
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of `subagents/runs.json`."""
+
+    run_id: str
+    values: dict[str, Any]
+    source: str
+
+
+class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a state directory that has a meaning for sessions. `cron` maps session ids to the keys of their runs."""
+
+    source: str
+    settings: Settings = Settings()
+    entries: tuple[tuple[str, Entry], ...] = ()
+    """(agent of the directory, entry)"""
+    files: tuple[SourceFile, ...] = ()
+    records: tuple[RunRecord, ...] = ()
+    cron: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[Note, ...] = ()
