@@ -21,6 +21,7 @@ from intersession_events.message import (
     Provenance,
     ProvenanceKind,
     Role,
+    SourceTool,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -49,7 +50,7 @@ def message(
 ) -> Message:
     provenance = None
     if kind is not None:
-        tool = "sessions_send" if source is not None else None
+        tool: SourceTool | None = "sessions_send" if source is not None else None
         provenance = Provenance(kind=kind, source_session_key=source, source_tool=tool)
     return Message(id=message_id, role=role, content=content, timestamp=0, provenance=provenance, **rest)
 

@@ -1,0 +1,92 @@
+"""Hides secrets when a transcript is read by others; the log keeps what was said (HIST-5). Pure.
+
+A secret of fewer than 18 characters becomes `***`, a longer one keeps its first 6 and last 4, unless they hold what
+ends a value (a quote, white space): a private key has nothing to show. What was hidden once is left as it is.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from intersession_projections.json_strings import as_list, as_object, map_strings
+from intersession_projections.secret_names import is_secret_name
+from intersession_projections.secret_spans import secret_spans
+
+_SHORT: Final = 18
+_ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")
+_MASKED: Final = re.compile(r"\*\*\*|[^\s\"'`\\&]{6}…[^\s\"'`\\&]{4}")
+# Set by the system or by a model server, never said by anybody.
+STRUCTURE: Final = frozenset(
+    {
+        "id",
+        "role",
+        "timestamp",
+        "provenance",
+        "runId",
+        "model",
+        "usage",
+        "stopReason",
+        "toolCallId",
+        "toolName",
+    }
+)
+
+
+def mask(secret: str) -> str:
+    """Return what is shown instead of a secret."""
+    if _MASKED.fullmatch(secret):
+        return secret
+    if len(secret) < _SHORT or not _ENDS.fullmatch(secret[:6] + secret[-4:]):
+        return "***"
+    return f"{secret[:6]}…{secret[-4:]}"
+
+
+def redact_text(text: str) -> tuple[str, bool]:
+    """Return a text with its secrets hidden, and whether there were any."""
+    shown: list[str] = []
+    at = 0
+    for start, end in secret_spans(text):
+        shown += (text[at:start], mask(text[start:end]))
+        at = end
+    redacted = "".join((*shown, text[at:]))
+    return redacted, redacted != text
+
+
+def redact_value(value: Any) -> tuple[Any, bool]:
+    """Return a JSON value with the secrets in its strings, and under names that say so, hidden; and whether any were."""
+    found = False
+
+    def change(name: str | None, text: str) -> str:
+        nonlocal found
+        shown = mask(text) if name is not None and text and is_secret_name(name) else redact_text(text)[0]
+        found = found or shown != text
+        return shown
+
+    def name_of(parent: str | None, key: str) -> str:
+        return parent if parent is not None and is_secret_name(parent) else key
+
+    redacted = map_strings(value, change, name_of)
+    return (redacted, True) if found else (value, False)
+
+
+def redact_raw(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return a message in its raw form with its secrets hidden, and whether there were any.
+
+    Texts, thinking, tool calls' arguments, tool results and fields of an import are gone through; pictures are not.
+    """
+    said = {name: value for name, value in message.items() if name not in STRUCTURE}
+    blocks = as_list(said.get("content")) or []
+    pictures = {at: block for at, block in enumerate(blocks) if _is_picture(block)}
+    if pictures:
+        said["content"] = [None if at in pictures else block for at, block in enumerate(blocks)]
+    redacted, found = redact_value(said)
+    if not found:
+        return dict(message), False
+    for at, block in pictures.items():
+        redacted["content"][at] = block
+    return {**message, **redacted}, True
+
+
+def _is_picture(block: Any) -> bool:
+    fields = as_object(block)
+    return fields is not None and fields.get("type") == "image"
