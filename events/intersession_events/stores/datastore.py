@@ -113,6 +113,21 @@ class PinnedPool(SQLiteConnectionPool):
         raw.row_factory = sqlite3.Row  # the library reads columns by name
         return PinnedConnection(sqlite_conn=raw, max_age=self.max_age)
 
+    def put_connection(self, conn: SQLiteConnection) -> None:
+        """Take a connection back; one that was in use when the pool closed is closed now."""
+        with self._put_condition:
+            if not self._closed:
+                super().put_connection(conn)
+            elif self._in_use.pop(id(conn), None) is not None:
+                conn.close()
+
+    def close(self) -> None:
+        """Close. The library closes even what another thread is using, which can crash the process."""
+        with self._put_condition:
+            in_use, self._in_use = self._in_use, {}
+            super().close()
+            self._in_use = in_use
+
 
 class LogDatastore(SQLiteDatastore):
     """Pinned connections to one file; in memory one connection for all, which a thread may take again."""
@@ -124,10 +139,10 @@ class LogDatastore(SQLiteDatastore):
         lock_timeout: int | None = None,
         originator_id_type: Literal["uuid", "text"] = "text",
     ) -> None:
-        super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type=originator_id_type)
-        self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
         self._turn = threading.RLock()
         self._only: SQLiteConnection | None = None
+        super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type=originator_id_type)
+        self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Generator[SQLiteConnection]:
@@ -137,9 +152,16 @@ class LogDatastore(SQLiteDatastore):
                 yield connection
             return
         with self._turn:
-            if self._only is None:
+            if self._only is None or self.pool.closed:
                 self._only = self.pool.get_connection()
             yield self._only
+
+    def close(self) -> None:
+        """Close every connection that nobody is using; the others close when they come back."""
+        with self._turn:
+            if self._only is not None and not self.pool.closed:
+                self.pool.put_connection(self._only)
+            self.pool.close()
 
     @contextmanager
     def only_connection(self) -> Generator[sqlite3.Connection]:

@@ -3,12 +3,20 @@
 Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of the library is changed.
 """
 
+import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from eventsourcing.persistence import ApplicationRecorder, ListenNotifySubscription, StoredEvent, Subscription
+from eventsourcing.persistence import (
+    ApplicationRecorder,
+    DatabaseError,
+    IntegrityError,
+    ListenNotifySubscription,
+    StoredEvent,
+    Subscription,
+)
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
 
 from intersession_events.errors import StoreUnavailable
@@ -231,7 +239,15 @@ class _Insert:
         return len(self._positions) == len(self._events) > 0
 
     def done(self, error: Exception | None) -> None:
-        self._on_ack(self._positions if error is None else error)
+        self._on_ack(self._positions if error is None else _in_the_librarys_words(error))
+
+
+def _in_the_librarys_words(error: Exception) -> Exception:
+    if not isinstance(error, sqlite3.Error):
+        return error
+    found = IntegrityError(error) if isinstance(error, sqlite3.IntegrityError) else DatabaseError(error)
+    found.__cause__ = error
+    return found
 
 
 class _LogSubscription(ListenNotifySubscription[ApplicationRecorder]):

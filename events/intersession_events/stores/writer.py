@@ -7,7 +7,7 @@ from typing import TypeVar
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import CorruptEvent, LogError, StoreUnavailable, UnknownTopic
+from intersession_events.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable, UnknownTopic
 from intersession_events.exchange import ExchangeAccepted
 from intersession_events.log import InlineView
 from intersession_events.mapper import payload_of
@@ -59,10 +59,7 @@ class Writer:
     def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
-            parts = [
-                Part(one.stream, one.expected, [Encoded(draft, *payload_of(draft)) for draft in one.drafts])
-                for one in batch
-            ]
+            parts = [_encoded(one) for one in batch]
             self._recorder.submit(Append(self._sealing, parts, on_outcome))
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
@@ -210,6 +207,14 @@ class Writer:
                 )
         self.views.advance(cursor, name, events, unread, position)
         return position
+
+
+def _encoded(one: StreamAppend) -> Part:
+    try:
+        one.stream.encode()
+    except UnicodeEncodeError as error:
+        raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
+    return Part(one.stream, one.expected, [Encoded(draft, *payload_of(draft)) for draft in one.drafts])
 
 
 def _last_position(cursor: SQLiteCursor) -> int:

@@ -1,0 +1,226 @@
+"""What a log holds after its process was killed, forked, or raced for its file."""
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from intersession_events.crash_points import VARIABLE
+from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
+from intersession_events.integrity import verify
+from intersession_events.recorded import Outcome, Unavailable
+from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores.writer_lock import holder_of
+from log_drafts import anywhere, said, to
+
+# A host that forks is what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+CHILD = Path(__file__).parent.parent / "appending_child.py"
+CYCLES = 15
+
+
+@contextlib.contextmanager
+def appending(log: Path, acks: Path, crash_at: str = "") -> Iterator["subprocess.Popen[bytes]"]:
+    paths = [str(CHILD.parent), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), VARIABLE: crash_at}
+    with subprocess.Popen(
+        [sys.executable, str(CHILD), str(log), str(acks)], env=environment, stderr=subprocess.PIPE
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+            child.wait()
+
+
+def acknowledged(acks: Path) -> list[str]:
+    return acks.read_text().split() if acks.exists() else []
+
+
+def check_whole(log: SqliteLog, acks: Path) -> None:
+    stored = [event.id for event in log.all()]
+    assert set(acknowledged(acks)) <= set(stored)
+    assert len(stored) == len(set(stored))
+    # Half an append was never left: each has two events, side by side.
+    assert all(
+        second == first.replace("id-", "id-x")
+        for first, second in zip(stored[::2], stored[1::2], strict=True)
+    )
+    assert verify(log).counts == {}
+    assert log.query("PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.clause("D1")
+def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
+    path, acks = tmp_path / "log.db", tmp_path / "acks"
+    chance = random.Random(4)
+    cycles = 0
+    for _ in range(CYCLES):
+        before = len(acknowledged(acks))
+        wanted = before + chance.randrange(0, 400)
+        with appending(path, acks) as child:
+            while len(acknowledged(acks)) <= wanted:
+                assert child.poll() is None
+            child.send_signal(signal.SIGKILL)
+            child.wait(10)
+            cycles += 1
+        with SqliteLog(path) as log:
+            check_whole(log, acks)
+    assert cycles == CYCLES
+    assert len(acknowledged(acks)) > CYCLES
+
+
+@pytest.mark.clause("D1", "S1", "S2")
+@pytest.mark.parametrize("point", ["S1:1", "S1:40", "S2:1", "S2:40"])
+def test_a_writer_that_dies_round_its_commit_keeps_all_or_nothing(tmp_path: Path, point: str) -> None:
+    path, acks = tmp_path / "log.db", tmp_path / "acks"
+
+    with appending(path, acks, crash_at=point) as child:
+        assert child.wait(30) == -signal.SIGKILL
+
+    with SqliteLog(path) as log:
+        check_whole(log, acks)
+        if point == "S1:1":
+            assert log.head() == 0
+        if point.startswith("S2"):
+            assert log.head() > len(acknowledged(acks))
+
+
+@pytest.mark.clause("D8")
+def test_a_second_writer_is_refused_with_the_first_ones_name(tmp_path: Path) -> None:
+    path, acks = tmp_path / "log.db", tmp_path / "acks"
+    with appending(path, acks) as child:
+        while not acknowledged(acks):
+            assert child.poll() is None
+
+        with pytest.raises(StoreLocked, match=f"pid {child.pid}"):
+            SqliteLog(path)
+        with SqliteLog(path, read_only=True) as reader:
+            assert reader.head() > 0
+
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+        assert holder_of(str(path)) is not None  # the dead one's name is still there
+        with SqliteLog(path) as log:
+            assert log.epoch == 2
+
+
+@pytest.mark.clause("D8")
+def test_of_two_that_race_exactly_one_becomes_the_writer(tmp_path: Path) -> None:
+    for race in range(4):
+        path, acks = tmp_path / f"{race}.db", tmp_path / f"{race}.acks"
+        with appending(path, acks) as one, appending(path, acks) as other:
+            while one.poll() is None and other.poll() is None:
+                pass
+            loser, winner = (one, other) if one.poll() is not None else (other, one)
+            assert loser.stderr is not None
+            assert (
+                f"StoreLocked: {path} has a writer already (pid {winner.pid})" in loser.stderr.read().decode()
+            )
+            while not acknowledged(acks):
+                assert winner.poll() is None
+        with SqliteLog(path) as log:
+            assert log.epoch == 2
+            check_whole(log, acks)
+
+
+@pytest.mark.clause("D8")
+def test_a_writer_whose_epoch_is_over_may_not_write(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with SqliteLog(path) as old:
+        old.append_now([to("s", 0, said("a"))])
+        # The lock's file goes, as on a disk that two machines share.
+        (tmp_path / "log.db.lock").unlink()
+        with SqliteLog(path) as new:
+            new.append_now([to("s", 1, said("b"))])
+
+            with pytest.raises(WriterSuperseded):
+                old.append_now([to("s", 1, said("c"))])
+            with pytest.raises(WriterSuperseded):
+                old.transact(lambda sql: sql.execute("CREATE TABLE t (a)"))
+
+            assert [event.id for event in old.stream("s")] == ["id-a", "id-b"]
+
+
+@pytest.mark.clause("D9")
+def test_a_forked_child_is_told_to_open_the_log_again(tmp_path: Path) -> None:
+    told: list[Outcome] = []
+
+    def errors(log: SqliteLog) -> Iterator[str]:
+        log.append([anywhere("s", said("child"))], told.append)
+        assert isinstance(told[0], Unavailable)
+        yield type(told[0].error).__name__
+        loaded: list[object] = []
+        log.load("s", loaded.append)
+        yield type(loaded[0]).__name__
+        for use in (
+            lambda: log.append_now([anywhere("s", said("child"))]),
+            lambda: log.stream("s"),
+            lambda: log.all(),
+            lambda: log.head(),
+            lambda: log.query("SELECT 1"),
+            lambda: log.transact(lambda sql: sql.execute("SELECT 1")),
+            lambda: log.wait_for(1, timeout=0),
+        ):
+            try:
+                use()
+            except ForkedStoreError:
+                yield "ForkedStoreError"
+
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([anywhere("s", said("before"))])
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writing, " ".join(errors(log)).encode())
+            log.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(writing)
+        with os.fdopen(reading) as answers:
+            assert answers.read().split() == ["ForkedStoreError"] * 9
+
+        assert log.append_now([anywhere("s", said("after"))]).position == 2
+
+
+@pytest.mark.clause("D9")
+def test_a_forked_child_does_not_keep_its_parents_lock(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    log = SqliteLog(tmp_path / "log.db")
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    log.close()
+
+    try:
+        with SqliteLog(tmp_path / "log.db") as again:
+            assert again.epoch == 2
+    finally:
+        os.close(writing)
+        os.close(reading)
+        os.waitpid(child, 0)
+
+
+def test_a_log_that_died_being_made_is_made_again(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "log.db")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
+
+    with SqliteLog(tmp_path / "log.db") as log:
+        assert log.append_now([to("s", 0, said("a"))]).position == 1
+
+
+def test_the_locks_file_must_be_makeable(tmp_path: Path) -> None:
+    (tmp_path / "log.db.lock").mkdir()
+
+    with pytest.raises(StoreUnavailable, match="lock"):
+        SqliteLog(tmp_path / "log.db")

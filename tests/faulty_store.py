@@ -1,0 +1,65 @@
+"""Stores whose commits fail as real ones do, named in the eventsourcing library's environment."""
+
+import sqlite3
+
+from eventsourcing.sqlite import SQLiteConnection, SQLiteDatastore
+from eventsourcing.utils import Environment, EnvType
+from intersession_events.stores.datastore import LogDatastore, LogFactory, PinnedConnection, PinnedPool
+
+
+class Fault:
+    """What the commit of the n-th next transaction does; set by a test, used up by it."""
+
+    def __init__(self) -> None:
+        self.before: Exception | None = None
+        self.after: Exception | None = None
+
+    def take(self, moment: str) -> None:
+        error: Exception | None = getattr(self, moment)
+        setattr(self, moment, None)
+        if error is not None:
+            raise error
+
+
+FAULT = Fault()
+
+
+def sqlite_failure(message: str, code: int, name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(message)
+    error.sqlite_errorcode = code
+    error.sqlite_errorname = name
+    return error
+
+
+def cut_off() -> sqlite3.OperationalError:
+    """The error of a commit whose answer was lost; here, what is asked for happened all the same."""
+    return sqlite_failure("the answer was lost", sqlite3.SQLITE_PROTOCOL, "SQLITE_PROTOCOL")
+
+
+def sync_failed() -> sqlite3.OperationalError:
+    return sqlite_failure("disk I/O error", sqlite3.SQLITE_IOERR_FSYNC, "SQLITE_IOERR_FSYNC")
+
+
+class FaultyConnection(PinnedConnection):
+    def commit(self) -> None:
+        FAULT.take("before")
+        super().commit()
+        FAULT.take("after")
+
+
+class FaultyPool(PinnedPool):
+    def _create_connection(self) -> SQLiteConnection:
+        good = super()._create_connection()
+        assert isinstance(good, PinnedConnection)
+        return FaultyConnection(sqlite_conn=good.raw, max_age=None)
+
+
+class FaultyFactory(LogFactory):
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        super().__init__(env)
+        good: SQLiteDatastore = self.datastore
+        self.datastore = LogDatastore(good.pool.db_name)
+        self.datastore.pool = FaultyPool(db_name=good.pool.db_name)
+
+
+FAULTY = {"PERSISTENCE_MODULE": "faulty_store:FaultyFactory"}
