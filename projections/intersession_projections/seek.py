@@ -59,7 +59,7 @@ def _since_epoch(value: str) -> timedelta | None:
         parsed = datetime.fromisoformat(value.upper())
         moment = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
         return moment - _EPOCH
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
 
 

@@ -1,0 +1,228 @@
+"""The timeline of a flow: every step of it, nothing else's, with causes."""
+
+import pytest
+from hypothesis import given, settings
+
+from intersession_events.delivery import DeliveryDecided, DeliveryDone
+from intersession_events.exchange import (
+    AnnounceDecided,
+    ExchangeAccepted,
+    ExchangeClosed,
+    LoopEnded,
+    PrimaryEnded,
+    TurnReplied,
+    TurnRequested,
+)
+from intersession_events.message import Message, Provenance, ToolCallBlock
+from intersession_events.registry import TOPICS, Event
+from intersession_events.run import LateReplyDropped, RunCompleted, RunQueued, RunStarted
+from intersession_events.session import MessageRecorded, Route, SessionOpened
+from intersession_events.spawn import ChildArchived, SpawnAccepted
+from intersession_projections.exchange_timeline import Timeline
+from intersession_projections.steps import Step, step_of
+from plain_log import PlainLog
+from story import MAIN, Story
+from vocabulary import events
+
+OPS = "agent:ops:main"
+Told = list[tuple[str, str | None, str | None, str]]
+
+
+def told(steps: list[Step]) -> Told:
+    return [(step.event, step.who, step.to, step.words) for step in steps]
+
+
+def exchange(story: Story, exchange_id: str) -> None:
+    """Tell a whole exchange of one turn, between other events of the same sessions."""
+    run, turn = f"{exchange_id}-run", f"{exchange_id}-turn"
+    asked = Provenance(kind="inter_session", source_session_key=MAIN, exchange_id=exchange_id)
+    message = Message(id=f"{run}-in", role="user", content="ready?", timestamp=0, provenance=asked)
+    accepted = ExchangeAccepted(
+        exchange_id=exchange_id,
+        run_id=run,
+        target=OPS,
+        target_session_id="s",
+        message_id=message.id,
+        message="ready?",
+        requester=MAIN,
+    )
+    queue = RunQueued(run_id=run, session_id="s", step="message", message_id=message.id, caller=MAIN)
+    story.put(f"session:{OPS}", MessageRecorded(session_id="s", message=message), queue, causation="before")
+    story.put(f"exchange:{exchange_id}", accepted)
+    story.put(f"session:{OPS}", RunStarted(run_id=run, attempt=1, context_hash="h"))
+    story.say(OPS, "of nobody's run")
+    reply = Message(
+        id=f"{run}-out",
+        role="assistant",
+        content=(ToolCallBlock(id="1", name="look", arguments='{"at":1}'),),
+        timestamp=0,
+        run_id=run,
+    )
+    story.put(
+        f"session:{OPS}",
+        MessageRecorded(session_id="s", message=reply),
+        RunCompleted(run_id=run, attempt=1, reply="yes"),
+    )
+    story.put(f"exchange:{exchange_id}", PrimaryEnded(run_id=run, status="ok", text="yes"))
+    story.put(
+        f"exchange:{exchange_id}", TurnRequested(turn=1, speaker=MAIN, run_id=turn, message_id=f"{turn}-in")
+    )
+    story.run(MAIN, turn, "yes", "REPLY_SKIP")
+    story.put(
+        f"exchange:{exchange_id}",
+        TurnReplied(turn=1, speaker=MAIN, run_id=turn, status="ok", text="REPLY_SKIP"),
+        LoopEnded(reason="reply_skip", turns=1),
+        AnnounceDecided(text="they are ready", delivery_id=f"{exchange_id}-d"),
+    )
+    delivery = DeliveryDecided(
+        delivery_id=f"{exchange_id}-d",
+        session_key=OPS,
+        route=Route(channel="telegram", to="7", thread="3"),
+        text="they are ready",
+        key="k",
+        purpose="announce",
+        owner=f"exchange:{exchange_id}",
+    )
+    story.put(f"delivery:{exchange_id}-d", delivery, DeliveryDone(delivery_id=f"{exchange_id}-d", attempt=1))
+    story.put(f"exchange:{exchange_id}", ExchangeClosed(reason="announced"))
+
+
+@pytest.fixture
+def two(story: Story) -> Story:
+    story.open()
+    story.open(OPS)
+    exchange(story, "x")
+    exchange(story, "y")
+    return story
+
+
+@pytest.mark.clause("SEND-3", "LOOP-1", "ANN-3")
+def test_an_exchange_is_told_over_all_its_sessions_in_order(two: Story) -> None:
+    assert told(Timeline(two.log).of_exchange("y")) == [
+        ("message_recorded", MAIN, OPS, "ready?"),
+        ("run_queued", MAIN, OPS, "message, run y-run"),
+        ("exchange_accepted", MAIN, OPS, "ready?"),
+        ("run_started", OPS, None, "attempt 1"),
+        ("message_recorded", OPS, None, 'look({"at":1})'),
+        ("run_completed", OPS, None, "yes"),
+        ("primary_ended", None, None, "yes"),
+        ("turn_requested", None, MAIN, "turn 1"),
+        ("message_recorded", None, MAIN, "yes"),
+        ("run_queued", None, MAIN, "message, run y-turn"),
+        ("run_started", MAIN, None, "attempt 1"),
+        ("message_recorded", MAIN, None, "REPLY_SKIP"),
+        ("run_completed", MAIN, None, "REPLY_SKIP"),
+        ("turn_replied", MAIN, None, "REPLY_SKIP"),
+        ("loop_ended", None, None, "reply_skip after 1 turns"),
+        ("announce_decided", None, None, "they are ready"),
+        ("delivery_decided", OPS, "telegram:7#3", "they are ready"),
+        ("delivery_done", None, None, "taken"),
+        ("exchange_closed", None, None, "announced"),
+    ]
+
+
+@pytest.mark.clause("SEND-3")
+def test_any_run_of_an_exchange_leads_to_all_of_it(two: Story) -> None:
+    timeline = Timeline(two.log)
+    assert timeline.of_run("x-run") == timeline.of_run("x-turn") == timeline.of_exchange("x") != []
+    assert timeline.of_run("nobody") == timeline.of_exchange("nobody") == []
+
+
+def test_a_run_of_no_flow_is_told_with_its_message_and_its_delivery(story: Story) -> None:
+    story.open()
+    story.run(MAIN, "r", "hello", "hi")
+    route = Route(channel="whatsapp", to="1", account="work")
+    story.put(
+        "delivery:d",
+        DeliveryDecided(
+            delivery_id="d",
+            session_key=MAIN,
+            route=route,
+            text="hi",
+            key="k",
+            purpose="auto_reply",
+            run_id="r",
+        ),
+    )
+    assert told(Timeline(story.log).of_run("r")) == [
+        ("message_recorded", None, MAIN, "hello"),
+        ("run_queued", None, MAIN, "message, run r"),
+        ("run_started", MAIN, None, "attempt 1"),
+        ("message_recorded", MAIN, None, "hi"),
+        ("run_completed", MAIN, None, "hi"),
+        ("delivery_decided", MAIN, "work@whatsapp:1", "hi"),
+    ]
+
+
+@pytest.mark.clause("SPAWN-6")
+def test_a_spawn_is_told_from_the_opening_of_the_child_on(story: Story) -> None:
+    child = "agent:main:subagent:c"
+    story.open()
+    message = Message(id="r-in", role="user", content="dig", timestamp=0)
+    story.put(
+        f"session:{child}",
+        SessionOpened(key=child, session_id="c", agent_id="main", opened_by="spawn", spawned_by=MAIN),
+        MessageRecorded(session_id="c", message=message),
+        RunQueued(run_id="r", session_id="c", step="message", message_id="r-in", spawn_id="p"),
+    )
+    accepted = SpawnAccepted(
+        spawn_id="p",
+        run_id="r",
+        child=child,
+        child_session_id="c",
+        agent_id="main",
+        task="dig",
+        message_id="r-in",
+        requester=MAIN,
+    )
+    story.put("spawn:p", accepted, ChildArchived(child=child, reason="expired"))
+    steps = Timeline(story.log).of_spawn("p")
+    assert [step.event for step in steps] == [
+        "session_opened",
+        "message_recorded",
+        "run_queued",
+        "spawn_accepted",
+        "child_archived",
+    ]
+    assert told(steps)[0] == ("session_opened", MAIN, child, "opened by spawn")
+
+
+@pytest.mark.clause("IMP-4")
+def test_an_imported_exchange_shows_its_messages_though_it_had_no_runs(story: Story) -> None:
+    story.open(OPS, opened_by="import")
+    message_id = story.say(OPS, "hello there", source="{}")
+    accepted = ExchangeAccepted(
+        exchange_id="i",
+        run_id="unknown",
+        target=OPS,
+        target_session_id="s",
+        message_id=message_id,
+        message="hello there",
+        inferred=True,
+    )
+    story.put("exchange:i", accepted, ExchangeClosed(reason="inferred"))
+    assert [step.event for step in Timeline(story.log).of_exchange("i")] == [
+        "message_recorded",
+        "exchange_accepted",
+        "exchange_closed",
+    ]
+
+
+def test_a_cause_is_named_by_its_place_among_the_steps(story: Story) -> None:
+    story.open()
+    first = story.put(f"session:{MAIN}", RunStarted(run_id="r", attempt=1, context_hash="h"))
+    story.put(f"session:{MAIN}", LateReplyDropped(run_id="r", attempt=1, reply="late"), causation=first.id)
+    steps = Timeline(story.log).of_session(MAIN, after=1)
+    assert [(step.event, step.cause) for step in steps] == [
+        ("run_started", None),
+        ("late_reply_dropped", first.position),
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(events())
+def test_every_event_of_the_vocabulary_is_a_step(entry: tuple[str, Event, int]) -> None:
+    stream, event, time = entry
+    step = step_of(PlainLog().put(stream, event, time=time))
+    assert step.event in {topic.rpartition(".")[0] for topic in TOPICS}
+    assert isinstance(step.words, str)

@@ -1,0 +1,91 @@
+"""From a position or a time to a position."""
+
+import pytest
+
+from intersession_events.system import ConfigLoaded
+from intersession_projections.positions import Positions
+from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
+from story import MAIN, Story
+
+NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
+
+
+@pytest.fixture
+def told(story: Story) -> Story:
+    story.open(opened_by="import")
+    story.clock.now = NOON
+    return story
+
+
+@pytest.mark.clause("LIST-8")
+def test_a_time_means_all_that_had_happened_by_then(told: Story) -> None:
+    first, second = (told.say(MAIN, text, time=NOON + at) for text, at in (("a", 0), ("b", 1000)))
+    head = told.log.head()
+    assert first != second
+    told.clock.now = NOON + 5000
+
+    def at(text: str) -> int:
+        return resolve_as_of(text, told.log, now_ms=told.clock.now)
+
+    assert at("2026-11-21T12:00:00Z") == head - 1
+    assert at("2026-11-21T12:00:00.999Z") == head - 1
+    assert at("2026-11-21T12:00:01Z") == head
+    assert at("2026-11-21T13:00:01+01:00") == head
+    assert at("2026-11-21 12:00:01") == head
+    assert at("2026-11-21t12:00:04z") == head
+    assert at("2026-11-21") < head - 1
+
+
+@pytest.mark.clause("LIST-8", "L8")
+def test_a_clock_set_back_hides_nothing_that_came_before(told: Story) -> None:
+    told.say(MAIN, "late", time=NOON)
+    told.say(MAIN, "early", time=NOON - 5000)
+    head = told.log.head()
+    assert Positions(told.log).position_at(NOON) == head
+    assert Positions(told.log).position_at(NOON - 5000) == head - 2
+    assert Positions(told.log).time_at(head) == NOON
+
+
+@pytest.mark.clause("IMP-3")
+def test_what_the_machine_notes_of_itself_does_not_tell_the_time(told: Story) -> None:
+    told.put("log", ConfigLoaded(digest="d", config="{}"), time=NOON + 9_000_000)
+    told.say(MAIN, "imported", time=NOON)
+    assert Positions(told.log).position_at(NOON) == told.log.head()
+    assert Positions(told.log).latest_time() == NOON
+
+
+@pytest.mark.clause("LIST-8")
+def test_a_position_is_itself_up_to_the_end(told: Story) -> None:
+    head = told.log.head()
+    assert [resolve_as_of(value, told.log, now_ms=NOON) for value in (0, 1, head)] == [0, 1, head]
+
+
+@pytest.mark.clause("LIST-8")
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        (-1, "before the log"),
+        (10_000, "beyond the log's end"),
+        (True, "true and false are no places"),
+        ("2026-11-21T12:00:01Z", "in the future"),
+        ("9999-12-31T23:59:59Z", "in the future"),
+        ("yesterday", "no ISO time"),
+        ("20261121", "no ISO time"),
+        ("2026-13-01", "no ISO time"),
+        ("2026-11-21T12:00:00Z\n", "no ISO time"),
+        ("\uff12\uff10\uff12\uff16-11-21", "no ISO time"),
+        ("", "no ISO time"),
+    ],
+)
+def test_what_names_no_place_is_refused_by_field_and_value(
+    told: Story, value: int | str, complaint: str
+) -> None:
+    with pytest.raises(UnknownPlace, match=complaint) as caught:
+        resolve_as_of(value, told.log, now_ms=NOON)
+    assert str(caught.value).startswith("asOf: ")
+
+
+def test_times_before_1970_come_before_everything(told: Story) -> None:
+    assert parse_time("1969-12-31T23:59:59.999Z", field="x") == -1
+    for early in ("1969-12-31", "0001-01-01T00:00:00+14:00"):
+        assert resolve_as_of(early, told.log, now_ms=NOON) < 3
