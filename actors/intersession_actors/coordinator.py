@@ -17,12 +17,13 @@ from intersession_actors.commands import (
     RunEnded,
 )
 from intersession_actors.drafting import append_of
-from intersession_actors.exchange_rules import Exchange, Facts
+from intersession_actors.exchange_rules import Exchange, Facts, Phase
 from intersession_actors.exchange_steps import announce_step, primary_step, turn_step
 from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_events import ids
+from intersession_events.crash_points import crash_point
 from intersession_events.delivery import DeliveryDecided
-from intersession_events.exchange import AnnounceDecided, AnnounceRequested, TurnRequested
+from intersession_events.exchange import AnnounceDecided, AnnounceRequested, LoopEnded, TurnRequested
 from intersession_events.recorded import Recorded, StreamAppend
 
 
@@ -48,7 +49,15 @@ class Coordinator(ProcessManager[Exchange]):
         return state.phase == "closed"
 
     def act(self, stream: str, state: Exchange, recorded: Recorded) -> None:
-        """Nothing to do: runs are queued and deliveries decided in the very append of the step."""
+        """Do nothing but die where a test wants it: runs are queued and deliveries decided in the append of the step."""
+        del stream, state
+        match recorded.event:
+            case LoopEnded():
+                crash_point("K6")
+            case AnnounceDecided(text=None):
+                crash_point("A4")
+            case _:
+                pass
 
     def plan(self, flow: Flow[Exchange], command: Command) -> Plan | Refused | None:
         """Decide the next step of an exchange."""
@@ -98,6 +107,8 @@ class Coordinator(ProcessManager[Exchange]):
         state = flow.state
         if state is None:
             return None
+        if state.phase in _DECIDING:
+            crash_point(_DECIDING[state.phase])
         events = exchange_rules.decide(state, outcome, self._facts(flow))
         if not events:
             return None
@@ -105,6 +116,7 @@ class Coordinator(ProcessManager[Exchange]):
         for event in events:
             after = exchange_rules.evolve(after, event)
         accepted = state.accepted
+        crash_point("K5")
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=accepted.root)
         last = events[-1]
         match last:
@@ -170,6 +182,9 @@ class Coordinator(ProcessManager[Exchange]):
     def _now(self) -> int:
         return self.world.clock.now_ms()
 
+
+_DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
+"""Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""
 
 Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Command]]
 

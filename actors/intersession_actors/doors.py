@@ -1,6 +1,7 @@
 """What several doors do alike: a person's message, waiting for a run, stopping one. Answers are dicts, as a model sees them."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
@@ -31,10 +32,8 @@ class RunDoor:
         try:
             outcome = self._outcome(known)
             if not outcome.ended and seconds > 0:
-                try:
+                with contextlib.suppress(TimeoutError):
                     future.result(seconds)
-                except TimeoutError:
-                    pass
                 outcome = self._outcome(known)
         finally:
             core.waits.forget(known, future)

@@ -55,7 +55,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     requester_has_agent: bool = True
     has_route: bool = False
-    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict)
+    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
 def evolve(state: Exchange | None, event: Event) -> Exchange:

@@ -32,7 +32,8 @@ class Outbox(ProcessManager[Delivery]):
     """One actor for all deliveries."""
 
     def begins(self, command: Command) -> bool:
-        """Never: a delivery begins in the append of the step that decided it."""
+        """Say no: a delivery begins in the append of the step that decided it."""
+        del command
         return False
 
     def evolve(self, state: Delivery | None, recorded: Recorded) -> Delivery:
@@ -55,6 +56,7 @@ class Outbox(ProcessManager[Delivery]):
             case DeliveryReturned(result=Delivered(receipt=receipt)):
                 events = outbox_rules.decide_done(state, command.attempt, receipt)
             case DeliveryReturned(result=NotDelivered(error=error, retry=retry)):
+                crash_point("A8")
                 events = outbox_rules.decide_not_done(
                     state, command.attempt, error=error, retry=retry, now_ms=self.world.clock.now_ms()
                 )

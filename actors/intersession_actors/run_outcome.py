@@ -5,7 +5,7 @@ import msgspec
 from intersession_actors.agent_executor import Answered
 from intersession_actors.commands import RunEnded
 from intersession_actors.drafting import append_of
-from intersession_actors.session_rules import Running, Session
+from intersession_actors.session_state import Running, Session
 from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
 from intersession_events import ids
 from intersession_events.delivery import DeliveryDecided

@@ -12,7 +12,7 @@ from typing import Any
 
 import pykka
 
-from intersession_actors import run_context, session_rules
+from intersession_actors import session_rules, session_state
 from intersession_actors.agent_executor import Answered, Broke
 from intersession_actors.commands import (
     Abort,
@@ -40,9 +40,12 @@ from intersession_actors.drafting import append_of
 from intersession_actors.handler import Handler
 from intersession_actors.run_context import RunContext
 from intersession_actors.run_outcome import auto_reply, ended_of, reply_messages
-from intersession_actors.session_rules import Session
+from intersession_actors.run_starter import RETURNED, RunStarter
+from intersession_actors.session_state import Session
 from intersession_actors.world import World
 from intersession_events import ids
+from intersession_events.crash_points import crash_point
+from intersession_events.errors import AppendConflict
 from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
 from intersession_events.registry import Event
 from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunStarted
@@ -70,6 +73,7 @@ class SessionActor(Handler):
         self._contexts: dict[str, RunContext] = {}
         self._waiting: deque[Command] = deque()
         self._asleep_after = -1
+        self._starter = RunStarter(world, key, self._tell_self)
 
     def on_start(self) -> None:
         """Read the stream."""
@@ -114,11 +118,11 @@ class SessionActor(Handler):
             if not self.world.agents.is_running(running.waiting.queued.run_id, running.attempt):
                 self._waiting.appendleft(Wake())
             else:
-                self._watch(running.waiting.queued.run_id, running.attempt, running.deadline_ms)
+                self._starter.watch(running)
         self._go_on()
 
     def _evolve(self, recorded: Recorded) -> None:
-        self.state = session_rules.evolve(self.state, recorded)
+        self.state = session_state.evolve(self.state, recorded)
         self.version = recorded.version
 
     # --- one command at a time
@@ -132,7 +136,7 @@ class SessionActor(Handler):
         if self._command is None and self._building is None and self.state.idle:
             self._rest()
 
-    def _decide(self, command: Command) -> None:
+    def _decide(self, command: Command) -> None:  # noqa: C901 - one line a command
         match command:
             case Enqueue():
                 self._enqueue(command)
@@ -191,7 +195,7 @@ class SessionActor(Handler):
         )
 
     def _policy(self, channel: str | None) -> str | None:
-        """The send policy's rule against this session's words, or None (POL-3)."""
+        """Return the send policy's rule against this session's words, or None (POL-3)."""
         return self.world.judge_send(
             key=self.key,
             channel=channel or self.state.channel,
@@ -200,6 +204,7 @@ class SessionActor(Handler):
         )
 
     def _timed_out(self, command: DeadlinePassed) -> None:
+        crash_point("P7")
         running = self.state.running
         seconds = 0.0
         if running is not None:
@@ -217,8 +222,11 @@ class SessionActor(Handler):
         )
 
     def _returned(self, command: RunReturned) -> None:
-        self.world.timers.cancel(_timer(command.run_id))
+        self._starter.unwatch(command.run_id)
         result = command.result
+        running = self.state.running
+        if running is not None:
+            crash_point(RETURNED[running.waiting.queued.step])
         match result:
             case Broke():
                 events = session_rules.decide_failure(
@@ -248,9 +256,8 @@ class SessionActor(Handler):
                     model=result.model,
                     stop_reason=result.stop_reason,
                 )
-                running = self.state.running
                 carried: tuple[StreamAppend, ...] = ()
-                if running is not None and session_rules.is_current(
+                if running is not None and session_state.is_current(
                     self.state, command.run_id, command.attempt
                 ):
                     carried = auto_reply(
@@ -270,28 +277,11 @@ class SessionActor(Handler):
             return  # parked until the agent is registered (KEY-9)
         context = self._contexts.get(run_id)
         if context is None:
-            self._build(run_id)
+            self._building = run_id
+            self._starter.build(run_id, self.state.interrupted + 1)
             return
         now = self.world.clock.now_ms()
         self._record(Wake(), session_rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
-
-    def _build(self, run_id: str) -> None:
-        """Have the run's context read off this thread."""
-        self._building = run_id
-        attempt = self.state.interrupted + 1
-        tell = self._tell_self
-
-        def loaded(recorded: Sequence[Recorded] | Exception) -> None:
-            context: RunContext | Exception
-            try:
-                if isinstance(recorded, Exception):
-                    raise recorded
-                context = run_context.build(recorded, run_id)
-            except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
-                context = error
-            tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context))
-
-        self.world.log.load(self.stream, loaded)
 
     def _built(self, message: ContextBuilt) -> None:
         if self._building == message.run_id:
@@ -305,29 +295,9 @@ class SessionActor(Handler):
         """Call the agent: its start is durable."""
         running = self.state.running
         context = self._contexts.pop(started.run_id, None)
-        if running is None or context is None:
-            return
-        self._watch(started.run_id, started.attempt, started.deadline_ms)
-        turn = self.world.make_turn(
-            agent_id=self.world.agent_of(self.key),
-            key=self.key,
-            running=running,
-            context=context,
-        )
-        tell, key = self.world.tell_session, self.key
-        run_id, attempt = started.run_id, started.attempt
-        self.world.agents.start(
-            turn, lambda result: tell(key, RunReturned(run_id=run_id, attempt=attempt, result=result))
-        )
-
-    def _watch(self, run_id: str, attempt: int, deadline_ms: int) -> None:
-        if deadline_ms:
-            tell, key = self.world.tell_session, self.key
-            self.world.timers.at(
-                deadline_ms,
-                _timer(run_id),
-                lambda: tell(key, DeadlinePassed(run_id=run_id, attempt=attempt)),
-            )
+        if running is not None and context is not None:
+            self._starter.watch(running)
+            self._starter.call(running, context)
 
     # --- appending
 
@@ -347,7 +317,7 @@ class SessionActor(Handler):
             self._accepted(command, ())
             return
         if causation is None and isinstance(command, _OF_A_RUN):
-            causation, correlation = session_rules.causes(self.state)
+            causation, correlation = session_state.causes(self.state)
         own = append_of(
             self.world.log.log_id,
             self.stream,
@@ -370,7 +340,7 @@ class SessionActor(Handler):
             case Conflict(stream=stream) if stream != self.stream:
                 # The flow's step was taken by somebody else; whoever leads it reads its stream again.
                 if isinstance(command, RunReturned):
-                    raise RuntimeError(f"{stream} is taken, though its id is this run's own")
+                    raise AppendConflict(stream, 0, message.outcome.actual)
                 self._step_taken(command, ())
             case Conflict():
                 # Never happens with one writer, save after a doubtful commit: read what is there, decide again.
@@ -393,6 +363,8 @@ class SessionActor(Handler):
         for stream in dict.fromkeys(item.stream for item in recorded if item.stream != self.stream):
             taken = tuple(item for item in recorded if item.stream == stream)
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=taken))
+        if isinstance(command, Enqueue) and command.queue is not None:
+            crash_point("S3")
         for item in fresh:
             self._act(before, item)
 
@@ -402,7 +374,7 @@ class SessionActor(Handler):
             case RunStarted():
                 self._run(event)
             case RunCompleted() | RunFailed() | RunAborted():
-                self.world.timers.cancel(_timer(event.run_id))
+                self._starter.unwatch(event.run_id)
                 if isinstance(event, RunAborted):
                     self.world.agents.cancel(event.run_id)
                 ended = ended_of(before, recorded)
@@ -481,7 +453,3 @@ class SessionActor(Handler):
     def _tell_self(self, command: Command) -> None:
         with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
             self.me.tell(command, urgent=True)
-
-
-def _timer(run_id: str) -> tuple[str, ...]:
-    return ("deadline", run_id)

@@ -1,11 +1,9 @@
-"""The rules of one session: what its state is, and what a command leads to. No threads, no clock, no store.
+"""The rules of one session: what a command leads to. No threads, no clock, no store.
 
-`evolve` folds recorded events into a bounded state: settings, the queue, the run under way, never the transcript.
-The `decide_…` functions take the state and a command and return events, or a refusal.
+Each function takes the state (`session_state.py`) and a command and returns events, or a refusal.
 """
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -19,8 +17,8 @@ from intersession_actors.commands import (
     Refused,
     Reset,
 )
-from intersession_events.message import Message, Usage, text_of
-from intersession_events.recorded import Recorded
+from intersession_actors.session_state import Session, is_current
+from intersession_events.message import Message, Usage
 from intersession_events.registry import Event
 from intersession_events.run import (
     FailureCode,
@@ -29,212 +27,18 @@ from intersession_events.run import (
     RunCompleted,
     RunFailed,
     RunInterrupted,
-    RunQueued,
     RunStarted,
 )
 from intersession_events.session import (
     MessageRecorded,
-    Route,
     RouteChanged,
     SessionArchived,
-    SessionImported,
-    SessionOpened,
     SessionPatched,
     SessionReset,
 )
 
-REMEMBERED_RUNS: Final = 128
-"""How many ended runs a session remembers, to recognise a step that is told to it twice."""
-
 SETTINGS: Final = frozenset({"sendPolicy", "label", "model", "thinkingLevel", "verboseLevel", "displayName"})
 """What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
-
-
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the queue, with the event that queued it as the cause of its start."""
-
-    queued: RunQueued
-    cause: str
-    correlation: str | None
-    time: int
-
-
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """The run under way: its attempt, and what it produced so far."""
-
-    waiting: Waiting
-    attempt: int
-    started_ms: int
-    deadline_ms: int
-    cause: str
-    last_tool_result: str | None = None
-
-
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session stands."""
-
-    opened: SessionOpened | None = None
-    session_id: str = ""
-    archived: bool = False
-    settings: Mapping[str, str] = msgspec.field(default_factory=dict)
-    route: Route | None = None
-    chat_type: str | None = None
-    channel: str | None = None
-    queue: tuple[Waiting, ...] = ()
-    running: Running | None = None
-    interrupted: int = 0
-    """Attempts of the run at the head of the queue that were cut off."""
-    ended: tuple[str, ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Nothing runs and nothing waits."""
-        return self.running is None and not self.queue
-
-    @property
-    def exists(self) -> bool:
-        """The session was opened and has not been archived."""
-        return self.opened is not None and not self.archived
-
-    @property
-    def send_override(self) -> Literal["allow", "deny"] | None:
-        """The session's own send policy (POL-2)."""
-        match self.settings.get("sendPolicy"):
-            case "allow":
-                return "allow"
-            case "deny":
-                return "deny"
-            case _:
-                return None
-
-    def knows(self, run_id: str) -> bool:
-        """Whether a run was queued here before, as far as is remembered."""
-        return (
-            run_id in self.ended
-            or any(waiting.queued.run_id == run_id for waiting in self.queue)
-            or (self.running is not None and self.running.waiting.queued.run_id == run_id)
-        )
-
-
-def evolve(state: Session, recorded: Recorded) -> Session:
-    """Apply one recorded event of the session's stream."""
-    event = recorded.event
-    replace = msgspec.structs.replace
-    match event:
-        case SessionOpened():
-            settings = {
-                name: value
-                for name, value in (
-                    ("label", event.label),
-                    ("displayName", event.display_name),
-                    ("model", event.model),
-                    ("thinkingLevel", event.thinking_level),
-                    ("verboseLevel", event.verbose_level),
-                )
-                if value is not None
-            }
-            return replace(
-                state,
-                opened=event,
-                session_id=event.session_id,
-                archived=False,
-                settings=settings,
-                route=None,
-                chat_type=event.chat_type,
-                channel=event.channel,
-            )
-        case SessionPatched():
-            changed = {name: value for name, value in state.settings.items() if name not in event.cleared}
-            return replace(state, settings=changed | event.values)
-        case RouteChanged():
-            return replace(
-                state,
-                route=event.route,
-                chat_type=event.chat_type or state.chat_type,
-                channel=event.route.channel,
-            )
-        case SessionReset():
-            return replace(state, session_id=event.session_id)
-        case SessionArchived():
-            return replace(state, archived=True)
-        case SessionImported():
-            return _imported(state, event)
-        case RunQueued():
-            waiting = Waiting(
-                queued=event, cause=recorded.id, correlation=recorded.correlation, time=recorded.time
-            )
-            return replace(state, queue=(*state.queue, waiting))
-        case RunStarted():
-            head, *rest = state.queue
-            running = Running(
-                waiting=head,
-                attempt=event.attempt,
-                started_ms=recorded.time,
-                deadline_ms=event.deadline_ms,
-                cause=recorded.id,
-            )
-            return replace(state, queue=tuple(rest), running=running)
-        case RunInterrupted():
-            return _put_back(state, event)
-        case RunCompleted() | RunFailed() | RunAborted():
-            return _ended(state, event.run_id)
-        case MessageRecorded():
-            return _noted(state, event.message)
-        case _:
-            # Lines of imports, late replies, and whatever a newer version knows more: no state here.
-            return state
-
-
-def _imported(state: Session, event: SessionImported) -> Session:
-    settings = dict(state.settings)
-    for name, value in (
-        ("sendPolicy", event.send_policy),
-        ("label", event.label),
-        ("model", event.model),
-        ("thinkingLevel", event.thinking_level),
-        ("verboseLevel", event.verbose_level),
-        ("displayName", event.display_name),
-    ):
-        if value is not None:
-            settings[name] = value
-    return msgspec.structs.replace(
-        state,
-        session_id=event.session_id,
-        settings=settings,
-        route=event.route or state.route,
-        channel=event.channel or state.channel,
-    )
-
-
-def _put_back(state: Session, event: RunInterrupted) -> Session:
-    if state.running is None:
-        return state
-    return msgspec.structs.replace(
-        state, running=None, queue=(state.running.waiting, *state.queue), interrupted=event.attempt
-    )
-
-
-def _ended(state: Session, run_id: str) -> Session:
-    running = state.running
-    if running is not None and running.waiting.queued.run_id == run_id:
-        running = None
-    return msgspec.structs.replace(
-        state,
-        running=running,
-        queue=tuple(waiting for waiting in state.queue if waiting.queued.run_id != run_id),
-        interrupted=0 if running is None else state.interrupted,
-        ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
-    )
-
-
-def _noted(state: Session, message: Message) -> Session:
-    running = state.running
-    if running is None or message.role != "toolResult" or message.run_id != running.waiting.queued.run_id:
-        return state
-    result = text_of(message)
-    return msgspec.structs.replace(
-        state, running=msgspec.structs.replace(running, last_tool_result=result or running.last_tool_result)
-    )
 
 
 def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
@@ -412,18 +216,3 @@ def decide_failure(
     if not is_current(state, run_id, attempt):
         return []
     return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=error)]
-
-
-def is_current(state: Session, run_id: str, attempt: int) -> bool:
-    """Whether this attempt is the one under way."""
-    running = state.running
-    return running is not None and running.waiting.queued.run_id == run_id and running.attempt == attempt
-
-
-def causes(state: Session) -> tuple[str | None, str | None]:
-    """Return cause and correlation of what the run under way, or the next one, leads to."""
-    if state.running is not None:
-        return state.running.cause, state.running.waiting.correlation
-    if state.queue:
-        return state.queue[0].cause, state.queue[0].correlation
-    return None, None

@@ -56,7 +56,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     log_id: str
     has_route: bool
     transcript_path: str | None = None
-    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict)
+    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
 def evolve(state: Spawn | None, event: Event) -> Spawn:

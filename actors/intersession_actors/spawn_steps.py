@@ -1,5 +1,7 @@
 """The steps of a spawn as commands to a session's actor: the message, its run, and the spawn's own events. Pure."""
 
+from typing import NamedTuple
+
 from intersession_actors.commands import Enqueue
 from intersession_actors.spawn_rules import Spawn
 from intersession_actors.system_context import (
@@ -16,6 +18,14 @@ from intersession_events.run import RunQueued
 from intersession_events.spawn import ResultHanded, SpawnAccepted
 
 Appends = tuple[StreamAppend, ...]
+
+
+class Causes(NamedTuple):
+    """Why and when a step is taken: the event that led to it, the chain it is of, the time in milliseconds."""
+
+    cause: str | None
+    correlation: str | None
+    time: int
 
 
 def task_message(accepted: SpawnAccepted, now_ms: int) -> Message:
@@ -60,12 +70,7 @@ def task_run(accepted: SpawnAccepted, *, chain: tuple[str, ...], hops: int) -> R
 
 
 def announce_step(
-    state: Spawn,
-    asked: AnnounceRequested,
-    appends: Appends,
-    now_ms: int,
-    correlation: str | None,
-    cause: str | None,
+    state: Spawn, asked: AnnounceRequested, causes: Causes, appends: Appends
 ) -> tuple[str, Enqueue]:
     """Return the child's announce turn (SPAWN-9)."""
     accepted = state.accepted
@@ -73,7 +78,7 @@ def announce_step(
         id=asked.message_id,
         role="user",
         content=SPAWN_ANNOUNCE_PROMPT,
-        timestamp=now_ms,
+        timestamp=causes.time,
         provenance=Provenance(
             kind="internal_system", source_session_key=accepted.requester, source_tool="sessions_spawn"
         ),
@@ -94,17 +99,11 @@ def announce_step(
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    return accepted.child, _step(accepted, message, queued, appends, correlation, cause)
+    return accepted.child, _step(accepted, message, queued, causes, appends)
 
 
 def result_step(
-    state: Spawn,
-    handed: ResultHanded,
-    words: str,
-    appends: Appends,
-    now_ms: int,
-    correlation: str | None,
-    cause: str | None,
+    state: Spawn, handed: ResultHanded, words: str, causes: Causes, appends: Appends
 ) -> tuple[str, Enqueue]:
     """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9)."""
     accepted = state.accepted
@@ -112,7 +111,7 @@ def result_step(
         id=handed.message_id,
         role="user",
         content=words,
-        timestamp=now_ms,
+        timestamp=causes.time,
         provenance=Provenance(
             kind="inter_session", source_session_key=accepted.child, source_tool="sessions_spawn"
         ),
@@ -126,22 +125,17 @@ def result_step(
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    return handed.requester, _step(accepted, message, queued, appends, correlation, cause)
+    return handed.requester, _step(accepted, message, queued, causes, appends)
 
 
 def _step(
-    accepted: SpawnAccepted,
-    message: Message,
-    queued: RunQueued,
-    appends: Appends,
-    correlation: str | None,
-    cause: str | None,
+    accepted: SpawnAccepted, message: Message, queued: RunQueued, causes: Causes, appends: Appends
 ) -> Enqueue:
     return Enqueue(
         message=message,
         queue=queued,
         flow=ids.spawn_stream(accepted.spawn_id),
         carried=appends,
-        causation=cause,
-        correlation=correlation,
+        causation=causes.cause,
+        correlation=causes.correlation,
     )

@@ -4,6 +4,7 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from intersession_actors import spawn_rules
 from intersession_actors.commands import (
@@ -21,13 +22,13 @@ from intersession_actors.commands import (
 from intersession_actors.drafting import append_of
 from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_actors.spawn_rules import Facts, Spawn
-from intersession_actors.spawn_steps import announce_step, result_step
+from intersession_actors.spawn_steps import Causes, announce_step, result_step
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.delivery import DeliveryDecided
 from intersession_events.exchange import AnnounceDecided, AnnounceRequested
 from intersession_events.recorded import Recorded, StreamAppend
-from intersession_events.spawn import ChildArchived, ResultHanded, SpawnClosed
+from intersession_events.spawn import ChildArchived, ResultHanded, SpawnAccepted, SpawnClosed
 
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
@@ -56,8 +57,13 @@ class Spawner(ProcessManager[Spawn]):
 
     def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
-        if isinstance(recorded.event, SpawnClosed):
-            self._archive_later(stream, state)
+        match recorded.event:
+            case SpawnAccepted():
+                crash_point("P2")
+            case SpawnClosed():
+                self._archive_later(stream, state)
+            case _:
+                pass
 
     def plan(self, flow: Flow[Spawn], command: Command) -> Plan | Refused | None:
         """Decide the next step of a spawn."""
@@ -132,22 +138,13 @@ class Spawner(ProcessManager[Spawn]):
         for event in events:
             after = spawn_rules.evolve(after, event)
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=flow.correlation)
-        now, correlation = self.world.clock.now_ms(), flow.correlation
+        causes = Causes(cause=outcome.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
         for event in events:
             match event:
                 case AnnounceRequested():
-                    return _through(
-                        plan,
-                        lambda appends: announce_step(after, event, appends, now, correlation, outcome.cause),
-                    )
+                    return _through(plan, partial(announce_step, after, event, causes))
                 case ResultHanded():
-                    words = _words(plan)
-                    return _through(
-                        plan,
-                        lambda appends: result_step(
-                            after, event, words, appends, now, correlation, outcome.cause
-                        ),
-                    )
+                    return _through(plan, partial(result_step, after, event, _words(plan), causes))
                 case AnnounceDecided(delivery_id=str() as delivery_id, text=str() as text):
                     return Plan(
                         events=plan.events,
@@ -205,6 +202,7 @@ class Spawner(ProcessManager[Spawn]):
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
             return None
+        crash_point("P8")
         deleted = state.accepted.cleanup == "delete"
         event = ChildArchived(child=child, reason="cleanup" if deleted else "expired")
         plan = Plan(events=(event,), cause=flow.cause, correlation=flow.correlation)

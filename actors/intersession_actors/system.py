@@ -27,7 +27,7 @@ from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, wake_agent
 from intersession_actors.run_context import RunContext
 from intersession_actors.runtime import Runtime
-from intersession_actors.session_rules import Running
+from intersession_actors.session_state import Running
 from intersession_actors.spawner import Spawner
 from intersession_actors.supervisor import Supervisor
 from intersession_actors.timers import TimerWheel
@@ -242,7 +242,7 @@ class SessionSystem:
         wait: float | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """A person speaks (INB-1): returns `{runId, sessionKey, status}` once it is durable.
+        """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
         `fields` are `chat_type, chat_name, account, thread, agent_id, owner, message_id, deliver`. With `wait` seconds, what
         `agent.wait` answers. A refusal is an answer; nothing is raised for it.

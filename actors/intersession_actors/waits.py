@@ -5,11 +5,12 @@ A waiter is a future that the commit listener completes; what it is completed wi
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 
 from intersession_actors.guards import find_wait_cycle
+from intersession_events.crash_points import crash_point
 from intersession_events.log import Log
 from intersession_events.recorded import Recorded
 from intersession_events.run import RunAborted, RunCompleted, RunFailed
@@ -54,6 +55,8 @@ class RunWaits:
             if isinstance(event, RunCompleted | RunFailed | RunAborted):
                 with self._lock:
                     futures = self._waiting.pop(event.run_id, [])
+                if futures:
+                    crash_point("S7")
                 for future in futures:
                     _finish(future)
 
@@ -76,7 +79,7 @@ class WaitGraph:
             return find_wait_cycle(self._waits, requester, target)
 
     @contextmanager
-    def waiting(self, requester: str, target: str) -> Iterator[None]:
+    def waiting(self, requester: str, target: str) -> Generator[None]:
         """Count a wait while it lasts."""
         with self._lock:
             self._waits[requester].append(target)

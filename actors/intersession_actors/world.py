@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from intersession_actors.commands import Command
 from intersession_actors.run_context import RunContext
-from intersession_actors.session_rules import Running
+from intersession_actors.session_state import Running
 from intersession_actors.turn import Turn
 from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey

@@ -10,8 +10,12 @@ from intersession_actors.errors import ToolRefused
 
 A = TypeVar("A")
 
-_MISSING: Final = re.compile(r"Object missing required field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?")
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?")
+_MISSING: Final = re.compile(
+    r"Object missing required field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?"
+)
+_UNKNOWN: Final = re.compile(
+    r"Object contains unknown field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?"
+)
 _WRONG: Final = re.compile(r"(?P<what>.*) - at `\$\.?(?P<at>[^`]*)`", re.DOTALL)
 
 
@@ -24,7 +28,9 @@ def read_arguments(kind: type[A], arguments: Mapping[str, Any]) -> A:
     try:
         msgspec.json.encode(arguments)
     except UnicodeEncodeError:
-        raise invalid("arguments", "a text is not valid Unicode (a lone surrogate), send valid text") from None
+        raise invalid(
+            "arguments", "a text is not valid Unicode (a lone surrogate), send valid text"
+        ) from None
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise invalid("arguments", f"they are not a JSON object ({error}), send one") from None
     try:
@@ -35,7 +41,9 @@ def read_arguments(kind: type[A], arguments: Mapping[str, Any]) -> A:
 
 def shown_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as a receipt shows them: without the words, which are in the log already."""
-    return {name: value for name, value in arguments.items() if name not in {"message", "task", "attachments"}}
+    return {
+        name: value for name, value in arguments.items() if name not in {"message", "task", "attachments"}
+    }
 
 
 def invalid(field: str, what: str) -> ToolRefused:
@@ -48,9 +56,13 @@ def _named(error: str, kind: type[Any]) -> ToolRefused:
         return invalid(_path(missing["at"], missing["field"]), "required, give it")
     if unknown := _UNKNOWN.fullmatch(error):
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind))
-        return invalid(_path(unknown["at"], unknown["field"]), f"unknown field, leave it out (known: {known})")
+        return invalid(
+            _path(unknown["at"], unknown["field"]), f"unknown field, leave it out (known: {known})"
+        )
     if wrong := _WRONG.fullmatch(error):
-        return invalid(wrong["at"] or "arguments", wrong["what"][:1].lower() + wrong["what"][1:].replace("`", ""))
+        return invalid(
+            wrong["at"] or "arguments", wrong["what"][:1].lower() + wrong["what"][1:].replace("`", "")
+        )
     return invalid("arguments", error[:1].lower() + error[1:].replace("`", ""))
 
 

@@ -114,10 +114,14 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _resolved(value: Any, parts: Mapping[str, Any]) -> Any:
-    if isinstance(value, dict):
-        if "$ref" in value:
-            return _resolved(parts[value["$ref"]], parts)
-        return {name: _resolved(item, parts) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_resolved(item, parts) for item in value]
-    return value
+    match value:
+        case {"$ref": str() as name}:
+            return _resolved(parts[name], parts)
+        case dict():
+            known: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - a schema is JSON
+            return {name: _resolved(item, parts) for name, item in known.items()}
+        case list():
+            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            return [_resolved(item, parts) for item in items]
+        case _:
+            return value

@@ -19,6 +19,7 @@ from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_m
 from intersession_actors.tools.tool_call import Answer, Caller, Pending
 from intersession_events import ids
 from intersession_events.access import SendRefused
+from intersession_events.crash_points import crash_point
 from intersession_events.exchange import ExchangeAccepted, LoopEnd
 from intersession_events.keys import SessionKey
 from intersession_events.session import SessionOpened
@@ -58,6 +59,7 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
         ToolRefused: nothing was accepted.
     """
     given = read_arguments(SendArguments, arguments)
+    crash_point("S0")
     timeout = _timeout(given)
     if not given.message.strip():
         raise invalid("message", "blank, write what the other session should read")
@@ -70,7 +72,9 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
         calling=caller.run,
         ordinal=caller.ordinal,
     )
-    known = core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
+    known = (
+        core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
+    )
     if known is not None and known.digest != digest:
         raise ToolRefused(
             "idempotency_conflict",
@@ -79,13 +83,13 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
     if caller.key is not None and timeout > 0:
         _refuse_cycle(core, caller.key, target)
     if known is None and core.outcome(run_id) is None:
-        _accept(core, caller, given, target, run_id, digest, timeout)
+        _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
     delivery = _delivery(core, target)
     if timeout == 0:
         return Answer(
             {"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
         )
-    return _wait(core, caller, target, run_id, timeout, delivery)
+    return _wait(core, caller, target, run_id=run_id, timeout=timeout, delivery=delivery)
 
 
 def _timeout(given: SendArguments) -> float:
@@ -97,9 +101,15 @@ def _timeout(given: SendArguments) -> float:
 
 def _target(core: Core, caller: Caller, given: SendArguments) -> Target:
     """Return the one target that was named, seen and allowed (SEND-1, SEND-2)."""
-    named = [name for name, value in (("sessionKey", given.session_key), ("label", given.label)) if value is not None]
+    named = [
+        name
+        for name, value in (("sessionKey", given.session_key), ("label", given.label))
+        if value is not None
+    ]
     if len(named) > 1 or (given.session_key is not None and given.agent_id is not None):
-        raise invalid("sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId")
+        raise invalid(
+            "sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId"
+        )
     if given.session_key is not None:
         found = resolve_target(core.reader, caller.requester, given.session_key, "send")
     elif given.label is not None:
@@ -124,12 +134,20 @@ def _refuse_cycle(core: Core, requester: str, target: Target) -> None:
     path = core.wait_graph.cycle(requester, str(target.key))
     if path is not None:
         raise ToolRefused(
-            "cycle", f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0"
+            "cycle",
+            f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0",
         )
 
 
 def _accept(
-    core: Core, caller: Caller, given: SendArguments, target: Target, run_id: str, digest: str, timeout: float
+    core: Core,
+    caller: Caller,
+    given: SendArguments,
+    target: Target,
+    *,
+    run_id: str,
+    digest: str,
+    timeout: float,
 ) -> Accepted:
     config, now = core.config, core.clock.now_ms()
     _check_policy(core, target)
@@ -240,7 +258,7 @@ def _delivery(core: Core, target: Target) -> dict[str, str]:
 
 
 def _wait(
-    core: Core, caller: Caller, target: Target, run_id: str, timeout: float, delivery: dict[str, str]
+    core: Core, caller: Caller, target: Target, *, run_id: str, timeout: float, delivery: dict[str, str]
 ) -> Pending:
     future: Future[None] = core.waits.expect(run_id)
     outcome = core.outcome(run_id)
@@ -252,7 +270,10 @@ def _wait(
         return send_result(core.outcome(run_id), run_id, target.shown, timeout, delivery)
 
     return Pending(
-        future=future, timeout=timeout, finish=finish, waits_for=str(target.key) if caller.key is not None else None
+        future=future,
+        timeout=timeout,
+        finish=finish,
+        waits_for=str(target.key) if caller.key is not None else None,
     )
 
 

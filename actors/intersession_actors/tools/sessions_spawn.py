@@ -20,6 +20,7 @@ from intersession_actors.spawn_steps import task_message, task_run
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.tool_call import Answer, Caller
 from intersession_events import ids
+from intersession_events.crash_points import crash_point
 from intersession_events.keys import SessionKey
 from intersession_events.spawn import SpawnAccepted
 
@@ -66,15 +67,24 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
     _refuse_what_is_off(core, given)
     digest = hashlib.sha256(msgspec.json.encode(given, order="sorted")).hexdigest()
     run_id = core.run_id(
-        caller=caller.name, method="sessions_spawn", key=given.idempotency_key, calling=caller.run, ordinal=caller.ordinal
+        caller=caller.name,
+        method="sessions_spawn",
+        key=given.idempotency_key,
+        calling=caller.run,
+        ordinal=caller.ordinal,
     )
-    known = core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
+    known = (
+        core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
+    )
     if known is not None and known.digest != digest:
-        raise ToolRefused("idempotency_conflict", "idempotencyKey: it was used for another task, use a new key")
+        raise ToolRefused(
+            "idempotency_conflict", "idempotencyKey: it was used for another task, use a new key"
+        )
     if known is not None:
         return _answer(core, run_id)
     allowed = _judge(core, caller, given)
-    _accept(core, caller, given, allowed, run_id, digest)
+    crash_point("P1")
+    _accept(core, caller, given, allowed, run_id=run_id, digest=digest)
     return _answer(core, run_id)
 
 
@@ -86,9 +96,12 @@ def _refuse_what_is_off(core: Core, given: SpawnArguments) -> None:
     if given.attachments:
         if not core.config.tools.sessions_spawn.attachments.enabled:
             raise ToolRefused(
-                "forbidden", "attachments: they are off, tools.sessions_spawn.attachments.enabled turns them on"
+                "forbidden",
+                "attachments: they are off, tools.sessions_spawn.attachments.enabled turns them on",
             )
-        raise ToolRefused("not_supported", "attachments: not available in this version, put the content in the task")
+        raise ToolRefused(
+            "not_supported", "attachments: not available in this version, put the content in the task"
+        )
 
 
 def _judge(core: Core, caller: Caller, given: SpawnArguments) -> SpawnAllowed:
@@ -119,7 +132,7 @@ def _judge(core: Core, caller: Caller, given: SpawnArguments) -> SpawnAllowed:
 
 
 def _accept(
-    core: Core, caller: Caller, given: SpawnArguments, allowed: SpawnAllowed, run_id: str, digest: str
+    core: Core, caller: Caller, given: SpawnArguments, allowed: SpawnAllowed, *, run_id: str, digest: str
 ) -> None:
     config, log_id = core.config, core.log.log_id
     child = SessionKey.subagent(allowed.agent_id, ids.derive(log_id, "child", run_id))
@@ -179,7 +192,9 @@ def _accept(
 def _answer(core: Core, run_id: str) -> Answer:
     summary = core.flows.spawn(ids.derive(core.log.log_id, "spawn", run_id))
     if summary is None:
-        raise ToolRefused("idempotency_conflict", "idempotencyKey: it was used for another tool, use a new key")
+        raise ToolRefused(
+            "idempotency_conflict", "idempotencyKey: it was used for another tool, use a new key"
+        )
     return Answer(
         {"status": "accepted", "runId": run_id, "childSessionKey": summary.child, "mode": summary.mode}
     )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from intersession_actors.core import CallingRun, Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tool_policy import tools_for
 from intersession_actors.tools.access_summary import AccessSummary
-from intersession_actors.tools.registry import TOOLS, schemas
+from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_actors.tools.resolve import TargetRefused
 from intersession_actors.tools.tool_call import Answer, Caller, Pending, ordinals
 from intersession_actors.turn import Dialect
@@ -123,16 +123,21 @@ class Tools:
         refusal: ToolRefused | None = None
         outcome: Answer | Pending
         try:
-            if name not in self.names:
-                had = ", ".join(self.names) or "none"
-                raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
-            outcome = TOOLS[name].call(core, caller, arguments)
+            outcome = self._tool(name).call(core, caller, arguments)
         except ToolRefused as refused:
             refusal, outcome = refused, Answer(dict(refused.as_result()))
         self._keep_receipt(name, arguments, caller, refusal)
         return outcome.result if isinstance(outcome, Answer) else outcome
 
-    def _keep_receipt(self, name: str, arguments: Result, caller: Caller, refusal: ToolRefused | None) -> None:
+    def _tool(self, name: str) -> Tool:
+        if name not in self.names:
+            had = ", ".join(self.names) or "none"
+            raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
+        return TOOLS[name]
+
+    def _keep_receipt(
+        self, name: str, arguments: Result, caller: Caller, refusal: ToolRefused | None
+    ) -> None:
         summary = caller.summary
         if isinstance(refusal, TargetRefused):
             summary = AccessSummary(denied_targets=((refusal.given[:MOST_GIVEN], refusal.code),))
@@ -143,11 +148,8 @@ class Tools:
     def _finished(self, begun: Result | Pending) -> Result:
         if not isinstance(begun, Pending):
             return begun
-        with self._counted(begun):
-            try:
-                begun.future.result(begun.timeout)
-            except TimeoutError:
-                pass
+        with self._counted(begun), suppress(TimeoutError):
+            begun.future.result(begun.timeout)
         return begun.finish()
 
     def _counted(self, pending: Pending) -> AbstractContextManager[None]:
@@ -160,7 +162,9 @@ class Tools:
     def _record_call(self, name: str, arguments: Result, ordinal: int) -> str | None:
         if self._run is None or self._key is None:
             return None
-        call_id = f"call_{ids.derive(self._core.log.log_id, 'call', self._run.run_id, self._run.attempt, ordinal)}"
+        call_id = (
+            f"call_{ids.derive(self._core.log.log_id, 'call', self._run.run_id, self._run.attempt, ordinal)}"
+        )
         RunRecorder(self._core, self._key, self._run).tool_call(call_id, name, _source(arguments))
         return call_id
 
@@ -206,7 +210,9 @@ class RunRecorder:
     def _record(self, role: Any, content: tuple[Block, ...], *, core_id: str, **fields: Any) -> None:
         core, run = self._core, self._run
         message = Message(
-            id=core.new_id() if core_id == "said" else ids.derive(core.log.log_id, "message", run.run_id, run.attempt, core_id),
+            id=core.new_id()
+            if core_id == "said"
+            else ids.derive(core.log.log_id, "message", run.run_id, run.attempt, core_id),
             role=role,
             content=content,
             timestamp=core.clock.now_ms(),

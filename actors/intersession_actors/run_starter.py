@@ -1,0 +1,84 @@
+"""Starts the attempts of a session's runs: has the context read, calls the agent, watches the clock.
+
+Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
+"""
+
+from collections.abc import Callable, Sequence
+
+from intersession_actors import run_context
+from intersession_actors.commands import Command, ContextBuilt, DeadlinePassed, RunReturned
+from intersession_actors.run_context import RunContext
+from intersession_actors.session_state import Running
+from intersession_actors.world import World
+from intersession_events import ids
+from intersession_events.crash_points import crash_point
+from intersession_events.recorded import Recorded
+from intersession_events.run import Step
+
+
+class RunStarter:
+    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
+
+    def __init__(self, world: World, key: str, tell_self: Callable[[Command], None]) -> None:
+        self._world = world
+        self._key = key
+        self._tell_self = tell_self
+
+    def build(self, run_id: str, attempt: int) -> None:
+        """Have a run's context read from the log, off this thread; it comes back as `ContextBuilt`."""
+        tell = self._tell_self
+
+        def loaded(recorded: Sequence[Recorded] | Exception) -> None:
+            tell(ContextBuilt(run_id=run_id, attempt=attempt, context=_built(recorded, run_id)))
+
+        self._world.log.load(ids.session_stream(self._key), loaded)
+
+    def call(self, running: Running, context: RunContext) -> None:
+        """Call the agent: the start is durable. Its result comes back as `RunReturned`."""
+        world, key = self._world, self._key
+        queued, attempt = running.waiting.queued, running.attempt
+        crash_point(_POINTS[queued.step][0])
+        turn = world.make_turn(agent_id=world.agent_of(key), key=key, running=running, context=context)
+        world.agents.start(
+            turn,
+            lambda result: world.tell_session(
+                key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result)
+            ),
+        )
+        crash_point(_POINTS[queued.step][1])
+
+    def watch(self, running: Running) -> None:
+        """End the attempt when it has had its time (LOOP-7)."""
+        if not running.deadline_ms:
+            return
+        world, key = self._world, self._key
+        passed = DeadlinePassed(run_id=running.waiting.queued.run_id, attempt=running.attempt)
+        world.timers.at(running.deadline_ms, _timer(passed.run_id), lambda: world.tell_session(key, passed))
+
+    def unwatch(self, run_id: str) -> None:
+        """Forget the clock of a run that has ended."""
+        self._world.timers.cancel(_timer(run_id))
+
+
+_POINTS: dict[Step, tuple[str, str]] = {
+    "message": ("S4", "S5"),
+    "reply": ("K2", "K2"),
+    "announce": ("A1", "A1"),
+}
+"""Crash points before and after the call of an agent, by step (docs/reliability.md)."""
+
+RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
+"""Crash points where an agent has answered and the answer is not yet stored."""
+
+
+def _timer(run_id: str) -> tuple[str, ...]:
+    return ("deadline", run_id)
+
+
+def _built(recorded: Sequence[Recorded] | Exception, run_id: str) -> RunContext | Exception:
+    if isinstance(recorded, Exception):
+        return recorded
+    try:
+        return run_context.build(recorded, run_id)
+    except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
+        return error
