@@ -133,7 +133,7 @@ transcripts = st.lists(messages.map(lambda one: [one]) | exchanges, max_size=5).
 
 @each_form
 @given(transcript=transcripts)
-@pytest.mark.clause("PROV-3")
+@pytest.mark.clause("PROV-3", "X4")
 def test_what_was_rendered_reads_back(rendered: Render, parsed: Parse, transcript: list[Message]) -> None:
     assert parsed(rendered(transcript)) == [seen(one) for one in transcript]
 
@@ -150,7 +150,7 @@ def test_different_transcripts_render_differently(
 
 
 @each_form
-@pytest.mark.clause("PROV-3", "PROV-1")
+@pytest.mark.clause("PROV-3", "PROV-1", "X4", "X5")
 @pytest.mark.parametrize("row", ROWS, ids=hostile.row_id)
 def test_a_hostile_message_reads_back_with_its_source(
     rendered: Render, parsed: Parse, row: dict[str, Any]

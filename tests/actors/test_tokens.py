@@ -20,7 +20,7 @@ REPLIES = hostile.rows("T", field="reply in ping-pong step")
 ANNOUNCES = hostile.rows("T", field="announce reply")
 
 
-@pytest.mark.clause("LOOP-2")
+@pytest.mark.clause("LOOP-2", "X5")
 @pytest.mark.parametrize("row", REPLIES, ids=hostile.row_id)
 def test_a_reply_ends_the_loop_only_if_it_is_exactly_the_word(row: dict[str, Any]) -> None:
     assert is_reply_skip(row["input"]) is (row["expect"] == "skip")

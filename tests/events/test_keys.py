@@ -48,7 +48,7 @@ def key_meant(text: str, **where: Any) -> str:
 # --- every hostile row
 
 
-@pytest.mark.clause("KEY-6", "KEY-4", "KEY-8")
+@pytest.mark.clause("KEY-6", "KEY-4", "KEY-8", "X5")
 @pytest.mark.parametrize("row", hostile.rows("K"), ids=hostile.row_id)
 def test_a_hostile_key_is_answered_as_expected(row: dict[str, Any]) -> None:
     verdict, _, canonical = row["expect"].partition(":")
@@ -105,7 +105,7 @@ def test_a_short_form_that_is_too_long_in_full_is_no_key() -> None:
 
 
 @given(st.text(max_size=600))
-@pytest.mark.clause("KEY-8")
+@pytest.mark.clause("KEY-8", "X3")
 def test_reading_is_total(text: str) -> None:
     try:
         reference = meant(text)
@@ -398,7 +398,7 @@ makers: st.SearchStrategy[tuple[Callable[..., SessionKey], tuple[Any, ...], tupl
 
 
 @given(makers)
-@pytest.mark.clause("KEY-8")
+@pytest.mark.clause("KEY-8", "X3")
 def test_what_is_made_of_parts_reads_back_as_those_parts(
     made: tuple[Callable[..., SessionKey], tuple[Any, ...], tuple[str, ...]],
 ) -> None:

@@ -1,0 +1,115 @@
+"""Which tests prove which clause of the protocol: reads both, writes `docs/clauses.md`.
+
+    python tests/clauses.py            prints what would be written
+    python tests/clauses.py --write    writes docs/clauses.md
+
+The marks are read from the sources, not from a run: `@pytest.mark.clause("LIST-4")` on a test or a class, in a
+module's `pytestmark`, or among the `marks=` of a parameter.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROTOCOL = ROOT / "docs" / "protocol.md"
+RELIABILITY = ROOT / "docs" / "reliability.md"
+CLAUSES = ROOT / "docs" / "clauses.md"
+COMMAND = "python tests/clauses.py --write"
+
+_SECTION = re.compile(r"## (?P<title>.+?) \((?P<area>[A-Z]+)\)")
+_NUMBER = re.compile(r"(?P<number>[0-9]+)\. ")
+_ROW = re.compile(r"\| (?P<id>[A-Z]+[0-9]+) \|")
+
+
+def protocol_clauses(text: str) -> dict[str, list[str]]:
+    """Return the ids of the protocol's clauses, by section title, in their order."""
+    found: dict[str, list[str]] = {}
+    section = area = ""
+    for line in text.splitlines():
+        if heading := _SECTION.fullmatch(line):
+            section, area = heading["title"], heading["area"]
+            found[section] = []
+        elif line.startswith("## "):
+            section = ""
+        elif section and (clause := _NUMBER.match(line)):
+            found[section].append(f"{area}-{clause['number']}")
+    return found
+
+
+def reliability_clauses(text: str) -> list[str]:
+    """Return the ids of the clauses in the tables of docs/reliability.md, in their order; facts are not clauses."""
+    found: list[str] = []
+    facts = False
+    for line in text.splitlines():
+        if line.startswith("## "):
+            facts = "Facts" in line
+        elif not facts and (row := _ROW.match(line)):
+            found.append(row["id"])
+    return found
+
+
+def all_clauses() -> dict[str, list[str]]:
+    """Return the ids of all clauses, by section. Without docs/reliability.md, its clauses are those that are marked."""
+    clauses = protocol_clauses(PROTOCOL.read_text(encoding="utf-8"))
+    if RELIABILITY.exists():
+        clauses["Reliability"] = reliability_clauses(RELIABILITY.read_text(encoding="utf-8"))
+    else:
+        clauses["Reliability"] = sorted(filter(re.compile(r"[A-Z]+[0-9]+").fullmatch, marked()))
+    return clauses
+
+
+def marked(tests: Path = ROOT / "tests") -> dict[str, list[str]]:
+    """Return the tests that are marked with each clause, as `<file>::<test>`."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(tests.rglob("test_*.py")):
+        place = path.relative_to(tests.parent).as_posix()
+        for name, clause in _marks(ast.parse(path.read_text(encoding="utf-8")), place):
+            found.setdefault(clause, set()).add(name)
+    return {clause: sorted(names) for clause, names in found.items()}
+
+
+def page(clauses: dict[str, list[str]], tests: dict[str, list[str]]) -> str:
+    """Return docs/clauses.md."""
+    everything = [clause for section in clauses.values() for clause in section]
+    bare = [clause for clause in everything if clause not in tests]
+    lines = [
+        "# Clauses and the tests that prove them",
+        "",
+        f"Made by `{COMMAND}` from the `clause` marks of the tests; not to be edited.",
+        "",
+        f"{len(everything) - len(bare)} of {len(everything)} clauses have a test.",
+    ]
+    if bare:
+        lines += ["", f"Without a test: {', '.join(bare)}."]
+    for section, ids in clauses.items():
+        lines += ["", f"## {section}"]
+        for clause in ids:
+            lines += ["", f"### {clause}", ""]
+            lines += [f"- `{name}`" for name in tests.get(clause, [])] or ["No test."]
+    return "\n".join(lines) + "\n"
+
+
+def current_page() -> str:
+    """Return docs/clauses.md as it should be now."""
+    return page(all_clauses(), marked())
+
+
+def _marks(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
+    """Find the clause marks in a piece of source, each with the innermost test or class it is on."""
+    for child in ast.iter_child_nodes(node):
+        inner = name
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = f"{name}::{child.name}"
+        if isinstance(child, ast.Call) and ast.unparse(child.func) == "pytest.mark.clause":
+            yield from ((inner, ast.literal_eval(argument)) for argument in child.args)
+        yield from _marks(child, inner)
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv[1:]:
+        CLAUSES.write_text(current_page(), encoding="utf-8")
+    else:
+        sys.stdout.write(current_page())
