@@ -4,10 +4,10 @@ import inspect
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from intersession_actors.extras import imported
-from intersession_actors.host_actor import HostActor, as_host_actor, asking
+from intersession_actors.host_actor import HostActor, asking, is_host_actor
 from intersession_actors.turn import AgentFunction, Reply, Turn
 
 
@@ -34,9 +34,8 @@ def as_function(agent: Agent) -> AgentFunction:
         TypeError: this is no agent.
         MissingExtra: it is a pydantic-ai agent, and the extra `models` is not installed.
     """
-    actor = as_host_actor(agent)
-    if actor is not None:
-        return asking(actor)
+    if is_host_actor(agent):
+        return asking(agent)
     if any(base.__module__.partition(".")[0] == "pydantic_ai" for base in inspect.getmro(type(agent))):
         return pydantic_ai_agent(agent)
     if callable(agent) and not isinstance(agent, type):

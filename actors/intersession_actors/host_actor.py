@@ -1,7 +1,7 @@
 """Asking an actor of the host's without waiting for it: a message with a future, whose answer calls back."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import pykka
 from pykka._envelope import Envelope
@@ -34,9 +34,6 @@ def asking(actor: HostActor) -> Callable[[Any], ReplyFuture]:
     return ask
 
 
-def as_host_actor(candidate: Any) -> HostActor | None:
-    """Return a thing if it is the address of an actor, else None."""
-    if not isinstance(candidate, pykka.ActorRef | LocalRef):
-        return None
-    found: HostActor = candidate
-    return found
+def is_host_actor(candidate: object) -> TypeGuard[HostActor]:
+    """Say whether something is the address of an actor."""
+    return isinstance(candidate, pykka.ActorRef | LocalRef)

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import pykka
 
@@ -174,9 +174,8 @@ class Outside:
                 case ReplyFuture():
                     call.undo_with(_cannot)
                     value.when_answered(lambda answered: call.settle(_outcome_of(answered)))
-                case pykka.Future():
-                    future: pykka.Future[Any] = value
-                    self._on_thread(call, lambda: self._get(future))
+                case _ if _is_future(value):
+                    self._on_thread(call, lambda: self._get(value))
                 case _ if inspect.isawaitable(value):
                     self._on_loop(call, lambda: value)
                 case _:
@@ -193,6 +192,10 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - whether calling it gives a coroutine
     )
+
+
+def _is_future(value: object) -> TypeGuard[pykka.Future[Any]]:
+    return isinstance(value, pykka.Future)
 
 
 def _outcome_of(future: ReplyFuture) -> Outcome:
