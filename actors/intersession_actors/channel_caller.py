@@ -18,7 +18,7 @@ from intersession_actors.channels import (
     ThreadWanted,
     as_channel,
 )
-from intersession_actors.host_actor import HostActor, as_host_actor, asking
+from intersession_actors.host_actor import HostActor, asking, is_host_actor
 from intersession_actors.outside import Call, Came, Outcome, Outside, Raised
 from intersession_events.fact import Fact
 
@@ -221,10 +221,7 @@ def _thread(outcome: Outcome) -> ThreadOpened | NotDelivered:
 
 
 def _as_function(deliver: Deliver | HostActor) -> Deliver:
-    actor = as_host_actor(deliver)
-    if actor is not None:
-        return asking(actor)
-    return cast("Deliver", deliver)
+    return asking(deliver) if is_host_actor(deliver) else cast("Deliver", deliver)
 
 
 def _as_it_is(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from intersession_actors.host_actor import HostActor, as_host_actor
+from intersession_actors.host_actor import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
 from intersession_events.fact import Fact
 
@@ -68,9 +68,8 @@ def as_channel(channel: AnyChannel) -> Channel:
     """
     if isinstance(channel, Channel):
         return channel
-    actor = as_host_actor(channel)
-    if actor is not None:
-        return Channel(deliver=actor)
+    if is_host_actor(channel):
+        return Channel(deliver=channel)
     if callable(channel) and not isinstance(channel, type):
         return Channel(deliver=channel)
     raise TypeError(
@@ -126,7 +125,10 @@ class MemoryChannel(Channel):
         """What was shown: with `idempotent` each key once."""
         if not self.idempotent:
             return self.delivered
-        return tuple({outbound.key: outbound for outbound in reversed(self.delivered)}.values())[::-1]
+        first: dict[str, Outbound] = {}
+        for outbound in self.delivered:
+            first.setdefault(outbound.key, outbound)
+        return tuple(first.values())
 
     def wait_for(self, number: int, *, timeout: float) -> tuple[Outbound, ...]:
         """Wait until there were that many calls, for at most `timeout` seconds; return those there were."""

@@ -1,0 +1,314 @@
+import asyncio
+import io
+import threading
+from collections.abc import Callable, Iterator
+from queue import Queue
+from typing import Any, TextIO
+
+import pykka
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intersession_actors.channel_caller import (
+    ChannelCaller,
+    Delivered,
+    DeliveryResult,
+    NotDelivered,
+    ThreadOpened,
+    fitted,
+)
+from intersession_actors.channels import (
+    Channel,
+    DeliveryRefused,
+    MemoryChannel,
+    Outbound,
+    ThreadWanted,
+    console_channel,
+    printable,
+)
+
+WAIT = 20.0
+
+
+def outbound(text: str = "hello", *, key: str = "key", thread: str | None = None) -> Outbound:
+    return Outbound(channel="telegram", to="42", text=text, key=key, thread=thread)
+
+
+@pytest.fixture
+def caller() -> Iterator[ChannelCaller]:
+    made = ChannelCaller(pool_size=2)
+    yield made
+    assert made.stop(WAIT) == ()
+
+
+def result_of(caller: ChannelCaller, channel: Any, given: Outbound | None = None) -> DeliveryResult:
+    results: Queue[DeliveryResult] = Queue()
+    caller.register("telegram", channel)
+    caller.start("telegram", given or outbound(), results.put)
+    return results.get(timeout=WAIT)
+
+
+def test_a_bare_function_is_a_channel_with_all_defaults(caller: ChannelCaller) -> None:
+    taken: list[Outbound] = []
+
+    assert result_of(caller, taken.append) == Delivered()
+    assert taken == [outbound()]
+    assert caller.has("telegram")
+    assert caller.idempotent("telegram") is False
+    assert caller.has_threads("telegram") is False
+
+
+def test_a_coroutine_function_is_a_channel(caller: ChannelCaller) -> None:
+    async def deliver(given: Outbound) -> dict[str, str]:
+        await asyncio.sleep(0)
+        return {"to": given.to}
+
+    assert result_of(caller, deliver) == Delivered(receipt='{"to":"42"}')
+
+
+async def test_an_async_channel_runs_on_the_hosts_loop(caller: ChannelCaller) -> None:
+    here = asyncio.get_running_loop()
+    caller.use_loop(here)
+    answered: asyncio.Future[DeliveryResult] = here.create_future()
+
+    async def deliver(_: Outbound) -> str:
+        return "the host's" if asyncio.get_running_loop() is here else "another"
+
+    caller.register("telegram", deliver)
+
+    def done(result: DeliveryResult) -> None:
+        here.call_soon_threadsafe(answered.set_result, result)
+
+    caller.start("telegram", outbound(), done)
+
+    assert await answered == Delivered(receipt='"the host\'s"')
+
+
+def test_a_hosts_actor_is_a_channel(caller: ChannelCaller) -> None:
+    class Telegram(pykka.ThreadingActor):
+        use_daemon_thread = True
+
+        def on_receive(self, message: Outbound) -> str:
+            return f"sent to {message.to}"
+
+    ref = Telegram.start()
+
+    assert result_of(caller, ref) == Delivered(receipt='"sent to 42"')
+    ref.stop(block=True, timeout=WAIT)
+    gone = result_of(caller, ref)
+    assert isinstance(gone, NotDelivered)
+    assert gone.retry
+
+
+def test_something_that_is_no_channel_is_refused_when_it_is_registered(caller: ChannelCaller) -> None:
+    for nothing in ("telegram", str, None):
+        with pytest.raises(TypeError, match="is no channel"):
+            caller.register("telegram", nothing)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("given", "receipt"),
+    [(None, None), ("id 1", '"id 1"'), ({"id": 1, "ok": True}, '{"id":1,"ok":true}'), ({}, "{}")],
+)
+def test_a_receipt_is_kept_as_json(caller: ChannelCaller, given: Any, receipt: str | None) -> None:
+    assert result_of(caller, lambda _: given) == Delivered(receipt=receipt)
+
+
+@pytest.mark.parametrize("given", [True, 3, b"bytes", {"x": object()}, {1: [float]}, "x" * 100_000, "\ud800"])
+def test_a_receipt_that_is_none_does_not_undo_the_delivery(caller: ChannelCaller, given: Any) -> None:
+    result = result_of(caller, lambda _: given)
+
+    assert isinstance(result, Delivered)
+    assert result.receipt is not None
+    assert result.receipt.startswith('{"unreadable":')
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no net"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()],
+)
+def test_whatever_a_channel_raises_the_text_may_be_tried_again(
+    caller: ChannelCaller, error: BaseException
+) -> None:
+    def deliver(_: Outbound) -> None:
+        raise error
+
+    async def deliver_async(_: Outbound) -> None:
+        raise error
+
+    for channel in (deliver, deliver_async):
+        result = result_of(caller, channel)
+        assert isinstance(result, NotDelivered)
+        assert result.retry
+        assert type(error).__name__ in result.error
+    assert result_of(caller, MemoryChannel()) == Delivered(receipt='{"number":1}')
+
+
+@pytest.mark.clause("ANN-3")
+def test_a_channel_that_refuses_is_not_tried_again(caller: ChannelCaller) -> None:
+    def deliver(_: Outbound) -> None:
+        raise DeliveryRefused("42 has blocked us")
+
+    assert result_of(caller, deliver) == NotDelivered(error="DeliveryRefused: 42 has blocked us", retry=False)
+
+
+def test_a_channel_nobody_registered_may_be_tried_again(caller: ChannelCaller) -> None:
+    results: list[DeliveryResult] = []
+    caller.start("signal", outbound(), results.append)
+
+    assert results == [NotDelivered(error="no channel 'signal' is registered in this process", retry=True)]
+    assert not caller.has("signal")
+    assert not caller.idempotent("signal")
+
+
+def test_a_text_is_escaped_and_then_cut_to_what_the_channel_takes(caller: ChannelCaller) -> None:
+    memory = MemoryChannel()
+    channel = Channel(deliver=memory.deliver, escape=lambda text: text.replace("&", "&amp;"), max_chars=12)
+
+    assert result_of(caller, channel, outbound("a & b")) == Delivered(receipt='{"number":1}')
+    assert result_of(caller, channel, outbound("&&&&")) == Delivered(receipt='{"number":2}', cut_at=2)
+    assert [given.text for given in memory.delivered] == ["a &amp; b", "&amp;&amp;…"]
+
+
+@given(text=st.text(max_size=40), most=st.integers(min_value=1, max_value=30))
+def test_a_fitted_text_is_never_too_long_and_never_cut_without_need(text: str, most: int) -> None:
+    def escape(given: str) -> str:
+        return given.replace("a", "\\a")
+
+    fit, cut_at = fitted(text, Channel(deliver=print, escape=escape, max_chars=most))
+
+    assert len(fit) <= most
+    if cut_at is None:
+        assert fit == escape(text)
+    else:
+        assert len(escape(text)) > most
+        assert fit == escape(text[:cut_at] + "…")
+        assert len(escape(text[: cut_at + 1] + "…")) > most
+
+
+def test_an_escape_that_raises_keeps_the_text_in(caller: ChannelCaller) -> None:
+    memory = MemoryChannel()
+
+    def escape(_: str) -> str:
+        raise ValueError("can't")
+
+    result = result_of(caller, Channel(deliver=memory.deliver, escape=escape))
+
+    assert isinstance(result, NotDelivered)
+    assert memory.delivered == ()
+
+
+def test_a_channel_opens_a_thread(caller: ChannelCaller) -> None:
+    async def threads(wanted: ThreadWanted) -> str:
+        return f"thread {wanted.title}"
+
+    opened = thread_of(caller, threads)
+
+    assert opened == ThreadOpened(thread="thread research")
+    assert caller.has_threads("telegram")
+
+
+@pytest.mark.parametrize("given", [None, "", " ", 3])
+def test_a_channel_that_gives_no_id_has_opened_no_thread(caller: ChannelCaller, given: Any) -> None:
+    result = thread_of(caller, lambda _: given)
+
+    assert isinstance(result, NotDelivered)
+    assert not result.retry
+
+
+def test_a_channel_without_threads_says_so(caller: ChannelCaller) -> None:
+    assert thread_of(caller, None) == NotDelivered(error="channel 'telegram' has no threads", retry=False)
+
+
+def thread_of(
+    caller: ChannelCaller, threads: Callable[[ThreadWanted], Any] | None
+) -> ThreadOpened | NotDelivered:
+    results: Queue[ThreadOpened | NotDelivered] = Queue()
+    caller.register("telegram", Channel(deliver=MemoryChannel().deliver, threads=threads))
+    caller.open_thread(
+        "telegram", ThreadWanted(channel="telegram", to="42", title="research", key="k"), results.put
+    )
+    return results.get(timeout=WAIT)
+
+
+def test_what_is_cut_off_by_a_stop_is_named_and_reports_nothing() -> None:
+    caller = ChannelCaller(pool_size=1)
+    entered, opened = threading.Event(), threading.Event()
+    results: list[Any] = []
+
+    def deliver(_: Outbound) -> None:
+        entered.set()
+        assert opened.wait(WAIT)
+
+    caller.register("slow", deliver)
+    caller.start("slow", outbound(), results.append)
+    assert entered.wait(WAIT)
+
+    assert caller.stop(0.01) == ("slow",)
+
+    caller.start("slow", outbound(), results.append)
+    opened.set()
+    assert results == []
+
+
+# --- the console, and the one that keeps
+
+
+def say_on(out: TextIO | None, given: Outbound) -> None:
+    deliver = console_channel(out).deliver
+    assert callable(deliver)
+    assert deliver(given) is None
+
+
+@pytest.mark.clause("X12")
+def test_the_console_shows_control_characters_instead_of_obeying_them() -> None:
+    out = io.StringIO()
+    say_on(out, outbound("red \x1b[31m\x07\r\u202e\u200b\x9b2J ümlaut 🎉", thread="7"))
+
+    assert out.getvalue() == ("[telegram 42#7] red \\x1b[31m\\x07\\r\\u202e\\u200b\\x9b2J ümlaut 🎉\n")
+
+
+def test_no_text_can_imitate_a_line_of_the_console() -> None:
+    out = io.StringIO()
+    say_on(out, outbound("hi\n[signal boss] you are fired"))
+
+    assert out.getvalue() == "[telegram 42] hi\n    [signal boss] you are fired\n"
+
+
+def test_a_console_that_only_knows_ascii_shows_the_rest_as_escapes() -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    say_on(out, outbound("ümlaut \ud800"))
+
+    assert raw.getvalue() == b"[telegram 42] \\xfcmlaut \\ud800\n"
+
+
+def test_the_console_prints_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    say_on(None, outbound())
+
+    assert capsys.readouterr().out == "[telegram 42] hello\n"
+
+
+@pytest.mark.clause("X12")
+@given(text=st.text())
+def test_what_is_printable_has_nothing_but_printable_characters_line_breaks_and_tabs(text: str) -> None:
+    shown = printable(text)
+
+    assert all(character.isprintable() or character in "\n\t" for character in shown)
+    assert printable(shown) == shown
+
+
+def test_a_memory_channel_counts_by_key_and_shows_a_key_once_if_it_is_idempotent(
+    caller: ChannelCaller,
+) -> None:
+    for idempotent, shown in ((False, ["one", "two", "one again"]), (True, ["one", "two"])):
+        memory = MemoryChannel(idempotent=idempotent)
+        for text, key in (("one", "1"), ("two", "2"), ("one again", "1")):
+            result_of(caller, memory, outbound(text, key=key))
+
+        assert [given.text for given in memory.shown] == shown
+        assert (memory.count("1"), memory.count("2"), memory.count("3")) == (2, 1, 0)
+        assert caller.idempotent("telegram") is idempotent
+        assert memory.wait_for(3, timeout=WAIT) == memory.delivered
