@@ -4,6 +4,7 @@ import sqlite3
 
 from eventsourcing.sqlite import SQLiteConnection, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
+
 from intersession_events.stores.datastore import LogDatastore, LogFactory, PinnedConnection, PinnedPool
 
 

@@ -191,12 +191,15 @@ def opened(state: bytes, *, where: str) -> Envelope:
     """Return the envelope of a row's state; only its form is checked.
 
     Raises:
-        CorruptEvent: it is no envelope.
+        CorruptEvent: it is no envelope, or not written as we write it.
     """
     try:
-        return _DECODE(state)
+        envelope = _DECODE(state)
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptEvent(f"{where}: the state is no envelope: {error}") from error
+    if _ENCODE(envelope) != state:
+        raise CorruptEvent(f"{where}: the state is not in canonical form")
+    return envelope
 
 
 def damaged(
@@ -229,6 +232,8 @@ def damaged(
         return f"the row can't be hashed: {error}"
     if expected != envelope.hash:
         return "the hash is another one: envelope, topic, stream or version was changed"
+    if salt.hex() != envelope.salt:
+        return "the salt is not written as it was"
     if not erased and sha256(salt + envelope.data).hexdigest() != envelope.digest:
         return "the payload does not have the digest that was hashed: it was changed"
     return None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from intersession_events.crash_points import VARIABLE
 from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.integrity import verify
@@ -60,7 +61,7 @@ def check_whole(log: SqliteLog, acks: Path) -> None:
 @pytest.mark.clause("D1")
 def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     path, acks = tmp_path / "log.db", tmp_path / "acks"
-    chance = random.Random(4)
+    chance = random.Random(4)  # noqa: S311 - when to kill, not whom
     cycles = 0
     for _ in range(CYCLES):
         before = len(acknowledged(acks))
@@ -163,8 +164,8 @@ def test_a_forked_child_is_told_to_open_the_log_again(tmp_path: Path) -> None:
         for use in (
             lambda: log.append_now([anywhere("s", said("child"))]),
             lambda: log.stream("s"),
-            lambda: log.all(),
-            lambda: log.head(),
+            log.all,
+            log.head,
             lambda: log.query("SELECT 1"),
             lambda: log.transact(lambda sql: sql.execute("SELECT 1")),
             lambda: log.wait_for(1, timeout=0),

@@ -1,6 +1,7 @@
 """Crash points: silent until armed."""
 
 import pytest
+
 from intersession_events.crash_points import VARIABLE, arm, crash_point, from_environment
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from intersession_events.errors import (
     AppendConflict,
     LogTooNew,
@@ -233,7 +234,7 @@ def test_a_raising_callback_harms_nobody_else(log: SqliteLog, caplog: pytest.Log
     def explode(_: Outcome) -> None:
         raise SystemExit(3)
 
-    stop = log.on_committed(lambda _: 1 / 0)  # type: ignore[func-returns-value,arg-type]
+    stop = log.on_committed(lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
     log.append([to("s", 0, A)], explode)
 
     assert log.append_now([to("s", 1, B)]).position == 2
@@ -388,7 +389,12 @@ def test_a_reader_sees_what_a_running_writer_commits(tmp_path: Path) -> None:
         with SqliteLog(tmp_path / "log.db", read_only=True) as reader:
             heard: list[str] = []
             told = threading.Event()
-            reader.on_committed(lambda events: (heard.extend(ids(events)), told.set()))
+
+            def listener(events: Sequence[Recorded]) -> None:
+                heard.extend(ids(events))
+                told.set()
+
+            reader.on_committed(listener)
             assert (reader.log_id, reader.epoch, reader.head()) == (log.log_id, 0, 1)
 
             log.append_now([to("s", 1, B)])
@@ -540,5 +546,5 @@ def test_a_log_is_opened_by_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     "url", ["postgresql://localhost/x", "postgres://x", "mysql://x", "sqlite://x.db", "sqlite:///"]
 )
 def test_a_store_that_is_not_here_is_said_to_be_not_here(url: str) -> None:
-    with pytest.raises(NoSuchStore, match="sqlite|PostgreSQL"):
+    with pytest.raises(NoSuchStore, match=r"sqlite|PostgreSQL"):
         open_log(url)

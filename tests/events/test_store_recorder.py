@@ -14,7 +14,8 @@ from eventsourcing.tests.persistence import (
     NonInterleavingNotificationIDsBaseCase,
 )
 from eventsourcing.utils import Environment
-from intersession_events.stores.datastore import LogDatastore
+
+from intersession_events.stores.datastore import LogDatastore, PinnedConnection
 from intersession_events.stores.recorder import GroupCommitRecorder
 
 ENVIRONMENT = {
@@ -100,14 +101,14 @@ def test_every_connection_of_the_pool_is_pinned(recorder: GroupCommitRecorder) -
     datastore = recorder.datastore
     assert isinstance(datastore, LogDatastore)
     connections = [datastore.pool.get_connection() for _ in range(15)]
+    raw = [connection.raw for connection in connections if isinstance(connection, PinnedConnection)]
+    assert len(raw) == 15
 
     seen = {
-        tuple(
-            connection.raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")
-        )
-        for connection in connections
+        tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode"))
+        for connection in raw
     }
-    waits = {connection.raw.execute("PRAGMA busy_timeout").fetchone()[0] for connection in connections}
+    waits = {connection.execute("PRAGMA busy_timeout").fetchone()[0] for connection in raw}
 
     assert seen == {(2, "wal")}
     assert min(waits) >= 5000

@@ -1,0 +1,191 @@
+"""Inline views: written with the events, rebuilt from them, never in their way."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Sql
+from intersession_events.message import text_of
+from intersession_events.recorded import Outcome, Recorded
+from intersession_events.session import MessageRecorded
+from intersession_events.stores.inline_views import PAGE
+from intersession_events.stores.sqlite import SqliteLog
+from log_drafts import anywhere, said, to
+
+
+class Lengths:
+    """Counts messages and their letters by stream; chokes on whatever says so."""
+
+    name = "lengths"
+
+    def __init__(self, shape: int = 1, chokes: Callable[[str], bool] = lambda text: text == "choke") -> None:
+        self.shape = shape
+        self._chokes = chokes
+
+    def create(self, sql: Sql) -> None:
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS lengths (stream TEXT PRIMARY KEY, messages INTEGER, letters INTEGER)"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        sql.execute("DROP TABLE IF EXISTS lengths")
+
+    def apply(self, sql: Sql, recorded: Recorded) -> None:
+        if not isinstance(recorded.event, MessageRecorded):
+            return
+        text = text_of(recorded.event.message)
+        sql.execute(
+            "INSERT INTO lengths VALUES (?, 1, ?) "
+            "ON CONFLICT DO UPDATE SET messages=messages+1, letters=letters+excluded.letters",
+            (recorded.stream, len(text)),
+        )
+        if self._chokes(text):
+            raise ValueError(f"can't take {text}")
+
+
+def table(log: SqliteLog) -> list[Any]:
+    return log.query("SELECT stream, messages, letters FROM lengths ORDER BY stream")
+
+
+def test_a_view_has_an_event_as_soon_as_its_append_is_acknowledged() -> None:
+    with SqliteLog(":memory:", inline=[Lengths()]) as log:
+        seen: list[Any] = []
+        done = threading.Event()
+
+        def on_outcome(_: Outcome) -> None:
+            seen.extend(table(log))
+            done.set()
+
+        log.append([to("s", 0, said("a", "four"))], on_outcome)
+
+        assert done.wait(10)
+        assert seen == [("s", 1, 4)]
+
+
+def test_an_event_a_view_chokes_on_is_set_aside_and_all_else_goes_on() -> None:
+    with SqliteLog(":memory:", inline=[Lengths()], threads=False) as log:
+        for number, text in enumerate(["one", "choke", "three"]):
+            log.append([to("s", number, said(f"{number}", text))], lambda _: None)
+        log.append([to("t", 0, said("x", "choke"), said("y", "fine"))], lambda _: None)
+
+        assert log.step()
+
+        assert table(log) == [("s", 2, 8), ("t", 1, 4)]
+        assert [
+            (lost.view, lost.position, lost.stream, lost.version, lost.topic) for lost in log.set_aside()
+        ] == [
+            ("lengths", 2, "s", 2, "message_recorded.1"),
+            ("lengths", 4, "t", 1, "message_recorded.1"),
+        ]
+        assert "ValueError: can't take choke" in log.set_aside()[0].reason
+        assert log.head() == 5
+
+
+@pytest.mark.clause("J3")
+def test_a_rebuild_tries_again_what_was_set_aside() -> None:
+    tired = [True]
+    with SqliteLog(":memory:", inline=[Lengths(chokes=lambda _: tired[0])]) as log:
+        log.append_now([to("s", 0, said("a", "four"))])
+        assert table(log) == []
+        tired[0] = False
+
+        steps: list[tuple[int, int]] = []
+        log.rebuild("lengths", progress=lambda position, head: steps.append((position, head)))
+
+        assert table(log) == [("s", 1, 4)]
+        assert log.set_aside() == []
+        assert steps[-1] == (1, 1)
+
+
+def test_a_view_of_another_shape_is_built_anew(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths(shape=1)]) as log:
+        log.append_now([anywhere("s", *(said(f"{n}") for n in range(PAGE + 10)))])
+        log.transact(lambda sql: sql.execute("DELETE FROM lengths"))
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths(shape=1)]) as log:
+        assert table(log) == []  # the same shape: believed
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths(shape=2)]) as log:
+        assert table(log) == [("s", PAGE + 10, 5 * (PAGE + 10))]
+
+
+def test_a_view_catches_up_with_what_was_written_without_it(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        log.append_now([anywhere("s", said("a"))])
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([anywhere("s", *(said(f"{n}") for n in range(PAGE * 2)))])
+    with pytest.raises(StoreUnavailable, match="not up to date"):
+        SqliteLog(tmp_path / "log.db", read_only=True, inline=[Lengths()])
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        assert table(log) == [("s", 2 * PAGE + 1, 5 * (2 * PAGE + 1))]
+        log.append_now([anywhere("s", said("b"))])
+        assert table(log) == [("s", 2 * PAGE + 2, 5 * (2 * PAGE + 2))]
+    with SqliteLog(tmp_path / "log.db", read_only=True, inline=[Lengths()]) as log:
+        assert table(log)[0][1] == 2 * PAGE + 2
+
+
+def test_a_damaged_row_does_not_stop_a_rebuild(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        log.append_now([to("s", 0, said("a"), said("b"), said("c"))])
+        log.transact(lambda sql: sql.execute("UPDATE stored_events SET state=x'00' WHERE rowid=2"))
+
+        log.rebuild("lengths")
+
+        assert table(log) == [("s", 2, 10)]
+        assert [(lost.position, lost.stream, lost.version) for lost in log.set_aside()] == [(2, "s", 2)]
+        assert "CorruptEvent" in log.set_aside()[0].reason
+
+
+def test_appends_go_on_during_a_rebuild_and_none_is_lost(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        log.append_now([anywhere("s", *(said(f"{n}") for n in range(3 * PAGE)))])
+        more = 0
+
+        def progress(_position: int, _head: int) -> None:
+            nonlocal more
+            if more < 4:
+                log.append_now([anywhere("s", *(said(f"more-{more}-{n}") for n in range(PAGE // 2)))])
+                more += 1
+
+        log.rebuild("lengths", progress=progress)
+
+        assert more == 4
+        assert table(log) == [("s", 5 * PAGE, 25 * PAGE)]
+
+
+def test_a_view_that_is_not_there_can_not_be_rebuilt() -> None:
+    with SqliteLog(":memory:", inline=[Lengths()]) as log, pytest.raises(KeyError, match="lengths"):
+        log.rebuild("heights")
+    with pytest.raises(ValueError, match="lengths"):
+        SqliteLog(":memory:", inline=[Lengths(), Lengths()])
+
+
+@pytest.mark.clause("J1")
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from("abc"), st.sampled_from(["", "hi", "choke"])), min_size=1, max_size=4
+        ),
+        max_size=12,
+    )
+)
+def test_rebuilt_is_what_it_was(batches: Sequence[Sequence[tuple[str, str]]]) -> None:
+    with SqliteLog(":memory:", inline=[Lengths()], threads=False) as log:
+        for number, batch in enumerate(batches):
+            appends = [
+                anywhere(stream, said(f"{number}-{n}", text)) for n, (stream, text) in enumerate(batch)
+            ]
+            log.append(appends, lambda _: None)
+            if number % 3 == 0:
+                log.step()
+        while log.step():
+            pass
+        before = (table(log), log.set_aside())
+
+        log.rebuild("lengths")
+
+        assert (table(log), log.set_aside()) == before
