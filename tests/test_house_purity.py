@@ -1,0 +1,241 @@
+"""Clock, chance, ids and threads come in from outside; no handler waits; and facts are frozen (rules 2 and 5)."""
+
+import ast
+import inspect
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from intersession_events import access, delivery, exchange, run, session, spawn, system
+from intersession_events.fact import Fact
+from intersession_events.registry import TOPICS
+
+ROOT = Path(__file__).parents[1]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]): path
+    for folder in ("actors", "events", "projections")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+
+AMBIENT_CALLS = {
+    "datetime.now",
+    "datetime.today",
+    "datetime.utcnow",
+    "date.today",
+    "os.urandom",
+    "uuid.uuid1",
+    "uuid.uuid4",
+    "uuid4",
+}
+AMBIENT_MODULES = {"random", "secrets", "threading", "time"}
+
+# The seams: where the machine's clock, chance and threads come in, and for what.
+SEAMS = {
+    "intersession_actors.agent_executor": "runs agents",
+    "intersession_actors.agents": "a script is read by several threads",
+    "intersession_actors.channel_caller": "calls channels",
+    "intersession_actors.channels": "the memory channel is read while it is called",
+    "intersession_actors.clock": "the clock that is handed in",
+    "intersession_actors.follow": "somebody else's thread ends an iteration",
+    "intersession_actors.inbox": "a lock that is held for a line",
+    "intersession_actors.outside": "threads of the host's code",
+    "intersession_actors.own_loop": "the event loop of a host that has none",
+    "intersession_actors.pool": "the runtime",
+    "intersession_actors.reply_future": "doors wait on it",
+    "intersession_actors.runtime": "the runtime",
+    "intersession_actors.supervisor": "is told from every thread",
+    "intersession_actors.timers": "the one thread of all timers",
+    "intersession_actors.waits": "doors wait here",
+    "intersession_actors.workers": "the threads of the pool",
+    "intersession_events.stores.ambient": "the clock, entropy and ids that are handed in",
+    "intersession_events.stores.datastore": "connections per thread",
+    "intersession_events.stores.follower": "a reader's thread",
+    "intersession_events.stores.frontier": "who waits for a position",
+    "intersession_events.stores.group_commit": "the writer's thread",
+    "intersession_events.stores.readers": "connections per thread",
+    "intersession_events.stores.recorder": "the library's recorder is called from every thread",
+    "intersession_events.stores.sqlite": "the loaders",
+    "intersession_events.stores.transact": "doors wait on it",
+    "intersession_events.stores.waiting": "doors wait on it",
+    "intersession_events.stores.writer_lock": "a starting writer gives the one before it a second",
+    "intersession_projections.tail": "the thread that feeds tailed views",
+    "intersession_projections.transcript_mirror": "files are written on a thread",
+}
+DOORS = "intersession."  # a command line may look at the clock on the wall
+
+
+def _uses(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name in AMBIENT_MODULES)
+            case ast.ImportFrom(module=str() as module) if module in AMBIENT_MODULES:
+                yield module
+            case ast.Call(func=func) if ast.unparse(func) in AMBIENT_CALLS:
+                yield ast.unparse(func)
+            case _:
+                pass
+
+
+def uses_of(source: str) -> set[str]:
+    return set(_uses(ast.parse(source)))
+
+
+def test_only_the_seams_touch_the_machines_clock_chance_and_threads() -> None:
+    found = {name: uses_of(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+    leaks = {
+        name: uses
+        for name, uses in found.items()
+        if uses and name not in SEAMS and not name.startswith(DOORS)
+    }
+
+    assert not leaks, "hand the clock, the ids or the lock in, or name the seam and its reason in SEAMS"
+
+
+def test_no_seam_is_listed_that_is_none() -> None:
+    stale = [name for name in SEAMS if name not in MODULES or not uses_of(MODULES[name].read_text("utf-8"))]
+
+    assert not stale
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "from threading import Lock",
+        "import uuid\nnew = uuid.uuid4()",
+        "from uuid import uuid4\nnew = uuid4()",
+        "from datetime import datetime, UTC\nnow = datetime.now(UTC)",
+        "import os\nsalt = os.urandom(16)",
+        "def late() -> None:\n    import random",
+    ],
+)
+def test_a_planted_use_of_the_machine_is_seen(source: str) -> None:
+    assert uses_of(source)
+
+
+# --- no handler waits (L4)
+
+WAITING = {
+    "acquire",
+    "append_now",
+    "ask",
+    "ask_session",
+    "await_run",
+    "join",
+    "query",
+    "result",
+    "run_until_complete",
+    "sleep",
+    "transact",
+    "wait",
+    "wait_for",
+}
+HANDLERS = [
+    name
+    for name, path in MODULES.items()
+    if any(
+        base in path.read_text(encoding="utf-8") for base in ("(Handler)", "(Handler, ", "(ProcessManager[")
+    )
+]
+
+
+def waits_in(source: str) -> set[str]:
+    """Return the calls that could wait: by name, and `.get()`, which is no look-up if it has no key."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        owner = node.func.value
+        name = node.func.attr
+        joined_text = name == "join" and isinstance(owner, ast.Constant)
+        if (name in WAITING and not joined_text) or (name == "get" and not node.args):
+            found.add(ast.unparse(node.func))
+    return found
+
+
+def test_the_actors_are_among_those_looked_at() -> None:
+    assert {
+        "intersession_actors.coordinator",
+        "intersession_actors.outbox",
+        "intersession_actors.process",
+        "intersession_actors.session",
+        "intersession_actors.spawner",
+    } <= set(HANDLERS)
+
+
+@pytest.mark.clause("L4")
+@pytest.mark.parametrize("name", HANDLERS)
+def test_no_handler_waits(name: str) -> None:
+    assert not waits_in(MODULES[name].read_text(encoding="utf-8"))
+
+
+@pytest.mark.clause("L4")
+@pytest.mark.parametrize(
+    "source",
+    ["ref.ask(message)", "future.get()", "future.get(timeout=5)", "log.append_now([])", "time.sleep(1)"],
+)
+def test_a_planted_wait_is_seen(source: str) -> None:
+    assert waits_in(source)
+
+
+def test_a_look_up_is_no_wait() -> None:
+    assert not waits_in("flows.get(stream)\n', '.join(names)")
+
+
+# --- facts
+
+UNIONS = [
+    session.SessionEvent,
+    run.RunEvent,
+    exchange.ExchangeEvent,
+    spawn.SpawnEvent,
+    delivery.DeliveryEvent,
+    access.AccessEvent,
+    system.SystemEvent,
+]
+
+
+def shapes() -> list[type[Fact]]:
+    """Return every shape that is stored: the events, and what they are made of."""
+    return sorted(
+        (shape for shape in _below(Fact) if shape.__module__.startswith("intersession_events.")),
+        key=lambda shape: shape.__name__,
+    )
+
+
+def _below(shape: type[Fact]) -> Iterator[type[Fact]]:
+    for each in shape.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+@pytest.mark.parametrize("shape", shapes(), ids=lambda shape: shape.__name__)
+def test_a_fact_is_frozen_and_given_by_name(shape: type[Fact]) -> None:
+    assert shape.__struct_config__.frozen
+    assert {each.kind for each in inspect.signature(shape).parameters.values()} <= {
+        inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+@pytest.mark.parametrize("shape", shapes(), ids=lambda shape: shape.__name__)
+def test_no_field_of_a_fact_holds_a_float(shape: type[Fact]) -> None:
+    held = {name: set(_inside(hint)) for name, hint in typing.get_type_hints(shape).items()}
+
+    assert [name for name, kinds in held.items() if float in kinds] == []
+
+
+def _inside(hint: object) -> Iterator[object]:
+    yield hint
+    for argument in typing.get_args(hint):
+        yield from _inside(argument)
+
+
+def test_every_event_of_the_vocabulary_has_a_topic_and_every_topic_an_event() -> None:
+    events = {event for union in UNIONS for event in typing.get_args(union)}
+
+    assert set(TOPICS.values()) == events
+    assert len(TOPICS) == len(set(TOPICS.values()))
