@@ -10,7 +10,7 @@ from intersession_events.exchange import ExchangeAccepted, RunStatus
 from intersession_events.message import Message, Usage
 from intersession_events.recorded import Outcome, Recorded, StreamAppend
 from intersession_events.run import RunQueued
-from intersession_events.session import ArchiveReason, RouteChanged, SessionOpened
+from intersession_events.session import ArchiveReason, RouteChanged, SessionOpened, SessionPatched
 from intersession_events.spawn import SpawnAccepted
 
 Answer = Callable[[Any], None]
@@ -44,7 +44,7 @@ class Enqueue(Command, frozen=True, kw_only=True):
     `flow` is the stream of the flow whose step this is: its manager hears `StepTaken` or `StepRefused`.
     `opening` is recorded first where the session does not exist yet; without it a missing session is refused.
     `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
-    `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
+    `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
     `queue` None records the message only (INB-2).
     """
 
@@ -53,6 +53,7 @@ class Enqueue(Command, frozen=True, kw_only=True):
     flow: str | None = None
     opening: SessionOpened | None = None
     route: RouteChanged | None = None
+    patch: SessionPatched | None = None
     session_id: str | None = None
     carried: tuple[StreamAppend, ...] = ()
     check_policy: bool = False

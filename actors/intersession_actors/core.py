@@ -20,8 +20,10 @@ from intersession_actors.waits import RunWaits, WaitGraph
 from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.delivery import DeliveryDecided, Purpose
+from intersession_events.errors import AppendConflict, StoreUnavailable
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
+from intersession_events.recorded import StreamAppend
 from intersession_events.session import Route, SessionOpened
 from intersession_projections.open_flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
@@ -152,17 +154,12 @@ class Core:
             return Route(channel=key.channel, to=key.peer, thread=key.thread)
         return None
 
-    def deliver(
-        self, *, key: SessionKey, route: Route, text: str, run_id: str | None, purpose: Purpose
-    ) -> str:
-        """Put a text of a session into the outbox and return the delivery's id, once it is durable.
-
-        Raises:
-            AppendConflict: another text was put there for the same run and purpose.
-            StoreUnavailable: the store could not take it.
-        """
+    def delivery_of(
+        self, *, key: SessionKey, route: Route, text: str, run_id: str, purpose: Purpose
+    ) -> StreamAppend:
+        """Return the append that puts a text of a session into the outbox."""
         log_id = self.log.log_id
-        delivery_id = ids.derive(log_id, "delivery", run_id or self.new_id(), purpose)
+        delivery_id = ids.derive(log_id, "delivery", run_id, purpose)
         decided = DeliveryDecided(
             delivery_id=delivery_id,
             session_key=str(key),
@@ -173,9 +170,25 @@ class Core:
             run_id=run_id,
         )
         stream = ids.delivery_stream(delivery_id)
-        append = append_of(
+        return append_of(
             log_id, stream, 0, (decided,), time=self.clock.now_ms(), causation=None, correlation=run_id
         )
-        committed = self.log.append_now((append,), timeout=COMMIT_TIMEOUT_S)
-        self.supervisor.tell_flow(stream, StepTaken(stream=stream, recorded=committed.recorded))
-        return delivery_id
+
+    def deliver(self, append: StreamAppend) -> None:
+        """Append a delivery of its own and hand it to the outbox.
+
+        Raises:
+            ToolRefused: another text was put there under the same key, or the store could not take it.
+        """
+        try:
+            committed = self.log.append_now((append,), timeout=COMMIT_TIMEOUT_S)
+        except AppendConflict:
+            raise ToolRefused(
+                "idempotency_conflict", "idempotencyKey: it was used for another text, use a new key"
+            ) from None
+        except StoreUnavailable as error:
+            raise ToolRefused("unavailable", f"the store is unavailable: {error}") from None
+        if not committed.again:
+            self.supervisor.tell_flow(
+                append.stream, StepTaken(stream=append.stream, recorded=committed.recorded)
+            )

@@ -291,13 +291,15 @@ class Gateway:
         run_id = core.run_id(
             caller="operator", method="send", key=given.idempotency_key, calling=None, ordinal=0
         )
-        delivery_id = core.deliver(
+        append = core.delivery_of(
             key=key,
             route=Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),
             text=given.message,
             run_id=run_id,
             purpose="send",
         )
+        core.deliver(append)
+        delivery_id = append.stream.partition(":")[2]
         return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}
 
     def _agents_list(self, params: Mapping[str, Any]) -> Result:

@@ -1,10 +1,10 @@
 """A person speaks: its message goes to the session of the chat, and one run answers it (INB)."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.commands import Enqueue, Patch
+from intersession_actors.commands import Enqueue
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.send_policy import parse_send_command
@@ -13,8 +13,14 @@ from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey, parse_agent_id
 from intersession_events.message import Message, Provenance
+from intersession_events.recorded import StreamAppend
 from intersession_events.run import RunQueued
-from intersession_events.session import ChatType, Route, RouteChanged
+from intersession_events.session import ChatType, MessageRecorded, Route, RouteChanged, SessionPatched
+
+Command = Literal["allow", "deny", "inherit"]
+
+LOOK_BACK: Final = 200
+"""Events of a session that are searched for a message that a channel may have told twice."""
 
 
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,7 +72,7 @@ def receive(core: Core, message: InboundMessage) -> InboundAccepted:
             message.chat_id,
             message.message_id,
         )
-        if core.outcome(run_id) is not None or core.runs.by_idempotency_key("inbound", run_id) is not None:
+        if core.outcome(run_id) is not None or _is_recorded(core, key, run_id):
             return InboundAccepted(run_id=run_id, session_key=str(key))
     command = parse_send_command(message.text) if message.owner else None
     recorded = Message(
@@ -96,13 +102,36 @@ def receive(core: Core, message: InboundMessage) -> InboundAccepted:
             queue=queued if runs else None,
             opening=core.opening(key, by="person", chat_type=message.chat_type, channel=message.channel),
             route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type),
+            patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
+            carried=() if command is None else (_answer(core, key, command, route, run_id),),
             at_most=core.config.runs.inbox_max,
             correlation=run_id,
         ),
     )
-    if command is not None:
-        obey(core, key, command, by=f"{message.channel}:{message.sender}", route=route, run_id=run_id)
     return InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
+
+
+def _is_recorded(core: Core, key: SessionKey, run_id: str) -> bool:
+    """Whether a message that starts no run was recorded before, by its channel's own id for it."""
+    message_id = ids.derive(core.log.log_id, "message", run_id)
+    stream = core.log.stream(ids.session_stream(str(key)), backwards=True, limit=LOOK_BACK)
+    return any(
+        isinstance(item.event, MessageRecorded) and item.event.message.id == message_id for item in stream
+    )
+
+
+def _patch(command: Command, *, by: str) -> SessionPatched:
+    """Return what an owner's `/send on|off|inherit` changes (POL-2)."""
+    if command == "inherit":
+        return SessionPatched(cleared=("sendPolicy",), by=by)
+    return SessionPatched(values={"sendPolicy": command}, by=by)
+
+
+def _answer(core: Core, key: SessionKey, command: Command, route: Route, run_id: str) -> StreamAppend:
+    """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
+    word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
+    text = f"Sending from this session is {word}."
+    return core.delivery_of(key=key, route=route, text=text, run_id=run_id, purpose="command_reply")
 
 
 def session_key_of(core: Core, message: InboundMessage) -> SessionKey:
@@ -152,27 +181,3 @@ def _linked(core: Core, message: InboundMessage) -> str:
         if f"{message.channel}:{message.sender}" in peers or message.sender in peers:
             return name
     return message.sender
-
-
-def obey(
-    core: Core,
-    key: SessionKey,
-    command: Literal["allow", "deny", "inherit"],
-    *,
-    by: str,
-    route: Route | None,
-    run_id: str,
-) -> None:
-    """Carry out an owner's `/send on|off|inherit`, and say so to the person (POL-2, INB-3)."""
-    values = {} if command == "inherit" else {"sendPolicy": command}
-    cleared = ("sendPolicy",) if command == "inherit" else ()
-    core.ask_session(str(key), Patch(values=values, cleared=cleared, by=by))
-    if route is not None:
-        word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
-        core.deliver(
-            key=key,
-            route=route,
-            text=f"Sending from this session is {word}.",
-            run_id=run_id,
-            purpose="command_reply",
-        )

@@ -58,6 +58,8 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
     if command.route is not None and _route_differs(state, command.route):
         events.append(command.route)
     events.append(MessageRecorded(session_id=session_id, message=command.message))
+    if command.patch is not None:
+        events.append(command.patch)
     if command.queue is not None:
         events.append(msgspec.structs.replace(command.queue, session_id=session_id))
     return events

@@ -39,9 +39,11 @@ from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.session import Route
+from intersession_events.store_url import MEMORY
 from intersession_events.stores import open_log
 from intersession_events.stores.ambient import random_log_id
 from intersession_projections.inline import inline_views
+from intersession_projections.transcript_mirror import TranscriptMirror
 
 logger = logging.getLogger(__name__)
 DOOR_THREADS = 16
@@ -141,7 +143,16 @@ class SessionSystem:
         receipts = Receipts(
             log, now_ms=self._clock.now_ms, new_id=self._new_id, level=lambda: self.config.audit.access
         )
-        reader = Reader(log, config=lambda: self.config, clock=self._clock, record=receipts.record)
+        transcripts = mirror_directory(log, wanted=config.transcripts.mirror)
+        self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
+        reader = Reader(
+            log,
+            config=lambda: self.config,
+            clock=self._clock,
+            record=receipts.record,
+            transcripts=transcripts,
+        )
+        world.transcript_path = reader.transcript_path
         core = Core(
             log=log,
             clock=self._clock,
@@ -161,6 +172,8 @@ class SessionSystem:
         self._chat = ChatDoor(core, self._runs)
         self.gateway = Gateway(core, self._runs, self._chat, self._doors)
         recover(core)
+        if self._mirror is not None:
+            self._mirror.start()
 
     def close(self, grace: float | None = None) -> None:
         """Stop in order: no new work, runs under way get `grace` seconds, then actors, then the log.
@@ -179,6 +192,8 @@ class SessionSystem:
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
         core.waits.close()
+        if self._mirror is not None:
+            self._mirror.stop()
         self._doors.shutdown(wait=False)
         if self._owns_log:
             core.log.close()
@@ -367,3 +382,11 @@ def _url(store: str | Path | Log | None) -> str | None:
     if isinstance(store, Path):
         return f"sqlite:///{store}"
     return store if isinstance(store, str) else None
+
+
+def mirror_directory(log: Log, *, wanted: bool | None) -> Path | None:
+    """Return where transcripts are mirrored: beside a log that is a file, unless `transcripts.mirror` is off (LIST-5)."""
+    path = getattr(log, "path", MEMORY)
+    if wanted is False or path == MEMORY:
+        return None
+    return Path(path).parent / "transcripts"

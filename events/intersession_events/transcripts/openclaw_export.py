@@ -1,0 +1,62 @@
+"""Facts as lines of a transcript in the original's format, version 3: what `transcriptPath` points at (LIST-5)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from intersession_events.message import raw_message
+from intersession_events.recorded import Recorded
+from intersession_events.session import LineImported, MessageRecorded
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def header_line(session_id: str, time_ms: int) -> bytes:
+    """Return the first line of a transcript."""
+    return _line({"type": "session", "version": 3, "id": session_id, "timestamp": iso(time_ms), "cwd": ""})
+
+
+def entry_line(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | None:
+    """Return the id and the line of a recorded message behind entry `parent`; None for an event that has no line.
+
+    Imported lines keep their own fields. Every line says which position of the log it shows.
+    """
+    event = recorded.event
+    shown = {"position": recorded.position}
+    match event:
+        case MessageRecorded(source=str() as source) | LineImported(source=source):
+            try:
+                entry: dict[str, Any] = msgspec.json.decode(source, type=dict[str, Any])
+            except (ValueError, RecursionError):
+                return None
+            if entry.get("type") == "session":
+                return None
+            name = str(entry.get("id") or recorded.id)
+            return name, _line(entry | {"id": name, "parentId": parent, "intersession": shown})
+        case MessageRecorded(message=message):
+            body = raw_message(message)
+            del body["id"]
+            return message.id, _line(
+                {
+                    "type": "message",
+                    "id": message.id,
+                    "parentId": parent,
+                    "timestamp": iso(message.timestamp),
+                    "message": body,
+                    "intersession": shown,
+                }
+            )
+        case _:
+            return None
+
+
+def iso(time_ms: int) -> str:
+    """Return a time as the original writes it: UTC, milliseconds, `Z`; the earliest or latest there is beyond those."""
+    bounded = min(max(time_ms, -62_135_596_800_000), 253_402_300_799_999)
+    moment = datetime.fromtimestamp(bounded // 1000, UTC).replace(microsecond=bounded % 1000 * 1000)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return _ENCODER.encode(entry) + b"\n"
