@@ -79,7 +79,7 @@ def delivery(delivery_id: str = "d") -> DeliveryDecided:
     )
 
 
-@pytest.mark.clause("K2")
+@pytest.mark.clause("LOOP-1")
 def test_an_exchange_stands_where_its_last_event_put_it(story: Story) -> None:
     flows = Flows(story.log)
     accepted = story.put("exchange:x", exchange())
