@@ -7,25 +7,37 @@ from intersession_actors.agents import echo, openai_agent, scripted
 from intersession_actors.channels import Channel, DeliveryRefused, MemoryChannel, Outbound, console_channel
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
+from intersession_actors.extras import MissingExtra
+from intersession_actors.handler import HandlerFailed
+from intersession_actors.inbox import InboxFull
+from intersession_actors.reply_future import WaitedInHandler
+from intersession_actors.runtime import RuntimeStopped
 from intersession_actors.system import SessionSystem
 from intersession_actors.turn import Reply, Turn
 from intersession_events.errors import (
     AppendConflict,
     CorruptEvent,
+    ForgedTopic,
     ForkedStoreError,
     ImportFailed,
     IntersessionError,
     InvalidKey,
     LogError,
     LogTooNew,
+    NoSuchStore,
     NotALog,
+    NotStorable,
+    StoreBusy,
     StoreFull,
     StoreLocked,
     StoreUnavailable,
     UnknownTopic,
+    WriterSuperseded,
 )
 from intersession_events.keys import SessionKey
 from intersession_events.message import Message, Usage
+from intersession_projections.seek import UnknownPlace
+from intersession_projections.session_history import UnknownMessage
 
 __all__ = [
     "AppendConflict",
@@ -34,27 +46,39 @@ __all__ = [
     "ConfigError",
     "CorruptEvent",
     "DeliveryRefused",
+    "ForgedTopic",
     "ForkedStoreError",
+    "HandlerFailed",
     "ImportFailed",
+    "InboxFull",
     "IntersessionError",
     "InvalidKey",
     "LogError",
     "LogTooNew",
     "MemoryChannel",
     "Message",
+    "MissingExtra",
+    "NoSuchStore",
     "NotALog",
+    "NotStorable",
     "Outbound",
     "Reply",
+    "RuntimeStopped",
     "SessionKey",
     "SessionSystem",
+    "StoreBusy",
     "StoreFull",
     "StoreLocked",
     "StoreUnavailable",
     "ToolRefused",
     "Turn",
     "UnknownAgent",
+    "UnknownMessage",
+    "UnknownPlace",
     "UnknownTopic",
     "Usage",
+    "WaitedInHandler",
+    "WriterSuperseded",
     "console_channel",
     "echo",
     "load_config",

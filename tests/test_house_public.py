@@ -1,0 +1,67 @@
+"""What `from intersession import …` gives: sorted, complete, and every error a caller may want to catch."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import intersession
+import intersession_actors
+import intersession_events
+import intersession_projections
+from intersession import IntersessionError
+
+PACKAGES = [intersession, intersession_actors, intersession_events, intersession_projections]
+
+INSIDE = {"TargetRefused": "callers see a ToolRefused; the receipt wants to know more"}
+
+
+def modules() -> Iterator[str]:
+    for package in PACKAGES:
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                yield found.name
+
+
+def errors() -> set[type[IntersessionError]]:
+    """Return every public error class of ours, wherever it lives."""
+    for name in modules():
+        importlib.import_module(name)
+    found: set[type[IntersessionError]] = set()
+    waiting: list[type[IntersessionError]] = [IntersessionError]
+    while waiting:
+        error = waiting.pop()
+        waiting.extend(error.__subclasses__())
+        ours = error.__module__.partition(".")[0] in {package.__name__ for package in PACKAGES}
+        if ours and not error.__name__.startswith("_"):
+            found.add(error)
+    return found
+
+
+def test_the_public_names_are_sorted_and_each_stands_once() -> None:
+    assert intersession.__all__ == sorted(set(intersession.__all__))
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in intersession.__all__ if not hasattr(intersession, name)] == []
+
+
+def test_nothing_public_is_left_out_of_the_list() -> None:
+    public = {
+        name
+        for name, value in vars(intersession).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("intersession")
+    }
+
+    assert public <= set(intersession.__all__)
+
+
+def test_every_error_can_be_imported_from_the_front_door() -> None:
+    missing = {
+        error.__name__ for error in errors() if getattr(intersession, error.__name__, None) is not error
+    }
+
+    assert missing == set(INSIDE)
+
+
+def test_every_error_says_in_a_docstring_what_it_means() -> None:
+    assert [error.__name__ for error in errors() if not error.__doc__] == []
