@@ -6,6 +6,7 @@ A handler says what is done with a message. Which thread it is done on is the ru
 
 import logging
 import queue
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, cast
@@ -92,6 +93,33 @@ def refuse_all(left: tuple[Mail, ...], error: Exception) -> None:
         refuse(envelope, error)
 
 
+class Flag(threading.Event):
+    """Whether an actor has stopped: what Pykka asks of its `Event`, for a third of the memory of an idle actor.
+
+    Nobody can wait for it; a runtime's `stop` waits.
+    """
+
+    _up = False
+
+    def __init__(self) -> None:
+        # An Event's condition, lock and queue of waiters are what is saved here.
+        pass
+
+    def is_set(self) -> bool:
+        """Say whether it is up."""
+        return self._up
+
+    def set(self) -> None:
+        """Put it up, for good."""
+        self._up = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Refuse: there is nothing to wait on."""
+        raise NotImplementedError(
+            f"nobody can wait {timeout} s for an actor's flag; stop its runtime and wait there"
+        )
+
+
 class Handler(pykka.Actor):
     """An actor of ours: implement `on_receive`, and `on_start` and `on_stop` where there is need.
 
@@ -105,6 +133,11 @@ class Handler(pykka.Actor):
     _on_failure: OnFailure | None = None
     _on_end: Callable[["Handler"], None] | None = None
     _owed: "WeakSet[ReplyFuture] | None" = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.actor_stopped = Flag()
+        self._actor_ref.actor_stopped = self.actor_stopped
 
     @staticmethod
     def _create_actor_inbox() -> Inbox:

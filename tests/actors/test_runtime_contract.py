@@ -1,11 +1,13 @@
 """One contract, every runtime that has threads."""
 
 import asyncio
+import resource
 import sys
 import threading
 from collections import Counter as Outcomes
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pykka
@@ -593,3 +595,52 @@ def test_an_actor_put_to_sleep_in_the_midst_of_senders_loses_nothing(runtime: An
     assert runtime.stop(WAIT) == ()
 
     assert sorted(handled) == sorted(list(range(total)) * senders)
+
+
+def test_twenty_thousand_actors_live_on_the_threads_of_the_pool_for_little_memory() -> None:
+    runtime = PooledRuntime(threads=2)
+    threads = threading.active_count()
+    before = resident_bytes()
+
+    refs = [runtime.start(Recorder, name=f"agent:main:subagent:{number}") for number in range(20_000)]
+    asks = [ref.ask(number) for number, ref in enumerate(refs)]
+
+    assert [ask.get(timeout=WAIT) for ask in asks] == list(range(20_000))
+    del asks
+    assert threading.active_count() == threads
+    assert runtime.live == 20_000
+    assert (resident_bytes() - before) / 20_000 < 4_000
+    assert runtime.stop(WAIT) == ()
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_an_actor_with_much_to_do_lets_others_have_their_turn() -> None:
+    runtime = PooledRuntime(threads=1)
+    gate = Gate()
+    busy, other = runtime.start(Recorder, name="busy"), runtime.start(Recorder, name="other")
+    handled_before: list[int] = []
+    busy_actor: Recorder = busy.ask(itself).get(timeout=WAIT)
+    busy.tell(gate)
+    assert gate.entered.wait(WAIT)
+    for number in range(1000):
+        busy.tell(number)
+    turn = other.ask(lambda _: handled_before.append(len(busy_actor.seen)))
+    gate.opened.set()
+    turn.get(timeout=WAIT)
+
+    assert handled_before[0] <= 32
+    assert busy.ask(seen).get(timeout=WAIT) == list(range(1000))
+    assert runtime.stop(WAIT) == ()
+
+
+def test_a_factory_in_place_of_a_class_is_refused(runtime: AnyRuntime) -> None:
+    with pytest.raises(TypeError, match="class of a handler"):
+        runtime.start(lambda: Recorder(), name="x")  # type: ignore[arg-type]  # noqa: PLW0108
+
+
+def test_a_handler_is_started_by_a_runtime_alone() -> None:
+    with pytest.raises(RuntimeError, match=r"runtime\.start"):
+        Recorder().begin()
