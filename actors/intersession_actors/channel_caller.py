@@ -1,10 +1,11 @@
 """Calls channels outside of any actor: the text made fit for the channel, and one outcome, whatever it does."""
 
 import asyncio
+import itertools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 
@@ -18,6 +19,7 @@ from intersession_actors.channels import (
     ThreadWanted,
     as_channel,
 )
+from intersession_actors.clock import Clock
 from intersession_actors.host_actor import HostActor, asking, is_host_actor
 from intersession_actors.outside import Call, Came, Outcome, Outside, Raised
 from intersession_events.fact import Fact
@@ -40,10 +42,14 @@ class Delivered(Fact, frozen=True, kw_only=True):
 
 
 class NotDelivered(Fact, frozen=True, kw_only=True):
-    """The channel did not take it. `retry`: it may be tried again under the same key."""
+    """The channel did not take it. `retry`: it may be tried again under the same key.
+
+    `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again.
+    """
 
     error: str
     retry: bool
+    in_doubt: bool = False
 
 
 DeliveryResult = Delivered | NotDelivered
@@ -55,11 +61,37 @@ class ThreadOpened(Fact, frozen=True, kw_only=True):
     thread: str
 
 
-class ChannelCaller:
-    """Keeps the channels and calls them: sync ones on `pool_size` threads, async ones on an event loop."""
+class Alarms(Protocol):
+    """The timers this needs."""
 
-    def __init__(self, *, pool_size: int = 4) -> None:
+    def at(self, deadline_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
+        """Call `fire` once the clock has reached the deadline."""
+        ...
+
+    def cancel(self, key: tuple[str, ...]) -> None:
+        """Forget a timer."""
+        ...
+
+
+class ChannelCaller:
+    """Keeps the channels and calls them: sync ones on `pool_size` threads, async ones on an event loop.
+
+    With a clock and timers, a channel that has not come back after `timeout_ms` is given up.
+    """
+
+    def __init__(
+        self,
+        *,
+        pool_size: int = 4,
+        clock: Clock | None = None,
+        timers: Alarms | None = None,
+        timeout_ms: int = 60_000,
+    ) -> None:
         self._outside = Outside(pool_size=pool_size, name="channels")
+        self._clock = clock
+        self._timers = timers
+        self._timeout_ms = timeout_ms
+        self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._channels: dict[str, Channel] = {}
         self._running: dict[Call, str] = {}
@@ -119,7 +151,13 @@ class ChannelCaller:
             text, cut_at[0] = fitted(given.text, channel)
             return function(msgspec.structs.replace(given, text=text))
 
-        self._call(name, deliver, outbound, lambda outcome: _report(done, _delivery(outcome, cut_at[0])))
+        self._call(
+            name,
+            deliver,
+            outbound,
+            lambda outcome: _report(done, _delivery(outcome, cut_at[0])),
+            lambda: _report(done, self._timed_out(name, retry=channel.idempotent)),
+        )
 
     def open_thread(
         self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
@@ -130,7 +168,13 @@ class ChannelCaller:
         if channel is None or channel.threads is None:
             _report(done, NotDelivered(error=f"channel {name!r} has no threads", retry=False))
             return
-        self._call(name, channel.threads, wanted, lambda outcome: _report(done, _thread(outcome)))
+        self._call(
+            name,
+            channel.threads,
+            wanted,
+            lambda outcome: _report(done, _thread(outcome)),
+            lambda: _report(done, self._timed_out(name, retry=channel.idempotent)),
+        )
 
     def stop(self, grace: float) -> tuple[str, ...]:
         """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.
@@ -146,21 +190,51 @@ class ChannelCaller:
         self._outside.stop(grace)
         return tuple(left.values())
 
+    @property
+    def zombies(self) -> int:
+        """How many threads are lost in channels that were given up and have not come back."""
+        return self._outside.lost_threads
+
     def _call(
-        self, name: str, function: Callable[[Any], Any], argument: Any, done: Callable[[Outcome], None]
+        self,
+        name: str,
+        function: Callable[[Any], Any],
+        argument: Any,
+        done: Callable[[Outcome], None],
+        timed_out: Callable[[], None],
     ) -> None:
+        timer = ("channel", name, str(next(self._numbers)))
+
         def came_back(outcome: Outcome) -> None:
+            if self._timers is not None:
+                self._timers.cancel(timer)
             done(outcome)
-            with self._changed:
-                self._running.pop(call, None)
-                self._changed.notify_all()
+            self._forget(call)
+
+        def give_up() -> None:
+            if call.cancel():
+                timed_out()
+                self._forget(call)
 
         call = Call(came_back, _nothing)
         with self._changed:
             if self._stopping:
                 return
             self._running[call] = name
+        if self._timers is not None and self._clock is not None:
+            self._timers.at(self._clock.now_ms() + self._timeout_ms, timer, give_up)
         self._outside.call(call, function, argument)
+
+    def _forget(self, call: Call) -> None:
+        with self._changed:
+            self._running.pop(call, None)
+            self._changed.notify_all()
+
+    def _timed_out(self, name: str, *, retry: bool) -> NotDelivered:
+        seconds = self._timeout_ms / 1000
+        return NotDelivered(
+            error=f"timeout: channel {name!r} has not come back in {seconds:g} s", retry=retry, in_doubt=True
+        )
 
 
 def fitted(text: str, channel: Channel) -> tuple[str, int | None]:

@@ -66,15 +66,19 @@ class Call:
         except BaseException:
             logger.exception("the outcome of a call could not be delivered")
 
-    def cancel(self) -> None:
-        """Stop the call as far as that can be done: a task is cancelled, a thread given up."""
+    def cancel(self) -> bool:
+        """Stop the call as far as that can be done: a task is cancelled, a thread given up.
+
+        Returns whether that came before its outcome.
+        """
         with self._lock:
             if self._cancelled or self._settled.is_set():
-                return
+                return False
             self._cancelled = True
             undo = self._undo
         if undo is not None:
             self._stop(undo)
+        return True
 
     def undo_with(self, undo: Callable[[], bool]) -> None:
         """Say how the call is stopped from now on; `undo` says whether it may still come back."""
@@ -123,6 +127,11 @@ class Outside:
                 self._on_thread(call, lambda: function(argument))
         except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
             call.settle(Raised(error))
+
+    @property
+    def lost_threads(self) -> int:
+        """How many threads were given up and have not come back."""
+        return self._workers.lost
 
     def stop(self, timeout: float) -> None:
         """End the threads and the loop, those of them that come back."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes import ManualClock, ManualTimers
 from intersession_actors.channel_caller import (
     ChannelCaller,
     Delivered,
@@ -312,3 +313,48 @@ def test_a_memory_channel_counts_by_key_and_shows_a_key_once_if_it_is_idempotent
         assert (memory.count("1"), memory.count("2"), memory.count("3")) == (2, 1, 0)
         assert caller.idempotent("telegram") is idempotent
         assert memory.wait_for(3, timeout=WAIT) == memory.delivered
+
+
+# --- a channel that does not come back
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_a_channel_that_does_not_come_back_is_given_up_and_the_text_is_in_doubt(idempotent: bool) -> None:
+    clock = ManualClock()
+    timers = ManualTimers(clock)
+    caller = ChannelCaller(pool_size=1, clock=clock, timers=timers, timeout_ms=30_000)
+    entered, opened = threading.Event(), threading.Event()
+    results: list[DeliveryResult] = []
+
+    def deliver(_: Outbound) -> None:
+        entered.set()
+        assert opened.wait(WAIT)
+
+    caller.register("slow", Channel(deliver=deliver, idempotent=idempotent))
+    caller.start("slow", outbound(), results.append)
+    assert entered.wait(WAIT)
+    timers.advance(29_999)
+    assert results == []
+    timers.advance(1)
+
+    assert results == [
+        NotDelivered(
+            error="timeout: channel 'slow' has not come back in 30 s", retry=idempotent, in_doubt=True
+        )
+    ]
+    assert caller.zombies == 1
+    # Its only thread is lost; another one works all the same.
+    assert result_of(caller, MemoryChannel()) == Delivered(receipt='{"number":1}')
+    opened.set()
+    assert caller.stop(WAIT) == ()
+    assert len(results) == 1
+
+
+def test_a_channel_that_came_back_leaves_no_timer() -> None:
+    timers = ManualTimers(ManualClock())
+    caller = ChannelCaller(clock=timers.clock, timers=timers)
+
+    assert result_of(caller, MemoryChannel()) == Delivered(receipt='{"number":1}')
+    assert timers.keys == []
+    assert caller.stop(WAIT) == ()
