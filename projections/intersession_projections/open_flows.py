@@ -45,7 +45,7 @@ class OpenFlowsView:
         sql.execute(
             "CREATE TABLE IF NOT EXISTS flows (stream TEXT PRIMARY KEY, kind TEXT NOT NULL, is_open INTEGER NOT NULL, "
             "accepted BIGINT NOT NULL, session_key TEXT, child TEXT, owner TEXT, run_id TEXT, working INTEGER NOT NULL, "
-            "archive_due BIGINT, row TEXT NOT NULL)"
+            "archive_due BIGINT, state TEXT NOT NULL)"
         )
         sql.execute("CREATE INDEX IF NOT EXISTS flows_open ON flows (kind, is_open, accepted)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_accepted ON flows (kind, accepted)")
@@ -166,7 +166,7 @@ class Flows:
     def pending_archives(self) -> list[PendingArchive]:
         """Return the children with a time to be archived at that are not archived yet, soonest first (SPAWN-11)."""
         rows = self._log.query(
-            "SELECT row FROM flows WHERE archive_due IS NOT NULL ORDER BY archive_due, accepted"
+            "SELECT state FROM flows WHERE archive_due IS NOT NULL ORDER BY archive_due, accepted"
         )
         found = [from_text(row, SpawnSummary) for (row,) in rows]
         return [PendingArchive(row.spawn_id, row.child, row.archive_due_ms or 0) for row in found]
@@ -178,12 +178,12 @@ class Flows:
         return [stream for (stream,) in rows]
 
     def _select(self, kind: type[T], condition: str, parameters: Sequence[Any]) -> list[T]:
-        rows = self._log.query(f"SELECT row FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
+        rows = self._log.query(f"SELECT state FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
         return [from_text(row, kind) for (row,) in rows]
 
 
 def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
-    found = sql.execute("SELECT kind, row FROM flows WHERE stream = ?", (recorded.stream,)).fetchone()
+    found = sql.execute("SELECT kind, state FROM flows WHERE stream = ?", (recorded.stream,)).fetchone()
     match found:
         case ("exchange", row):
             return evolve_exchange(from_text(row, ExchangeSummary), recorded)
@@ -213,8 +213,8 @@ def _store(sql: Sql, stream: str, row: Summary) -> None:
         case DeliverySummary():
             searched = ("delivery", row.session_key, None, row.owner, row.run_id, 0, None)
     sql.execute(
-        "INSERT INTO flows (stream, is_open, accepted, row, kind, session_key, child, owner, run_id, working, archive_due) "
+        "INSERT INTO flows (stream, is_open, accepted, state, kind, session_key, child, owner, run_id, working, archive_due) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET is_open = excluded.is_open, "
-        "row = excluded.row, working = excluded.working, archive_due = excluded.archive_due",
+        "state = excluded.state, working = excluded.working, archive_due = excluded.archive_due",
         (stream, int(row.is_open), row.accepted, to_text(row), *searched),
     )

@@ -21,7 +21,7 @@ class PositionsView:
 
     def create(self, sql: Sql) -> None:
         """Create the table."""
-        sql.execute("CREATE TABLE IF NOT EXISTS clock (time BIGINT PRIMARY KEY, position BIGINT NOT NULL)")
+        sql.execute("CREATE TABLE IF NOT EXISTS clock (time_ms BIGINT PRIMARY KEY, position BIGINT NOT NULL)")
 
     def drop(self, sql: Sql) -> None:
         """Drop the table."""
@@ -31,10 +31,10 @@ class PositionsView:
         """Take one event in."""
         if not recorded.stream.startswith(_TIMED):
             return
-        latest = sql.execute("SELECT MAX(time) FROM clock").fetchone()[0]
+        latest = sql.execute("SELECT MAX(time_ms) FROM clock").fetchone()[0]
         if latest is None or recorded.time > latest:
             sql.execute(
-                "INSERT INTO clock (time, position) VALUES (?, ?)", (recorded.time, recorded.position)
+                "INSERT INTO clock (time_ms, position) VALUES (?, ?)", (recorded.time, recorded.position)
             )
 
 
@@ -47,18 +47,18 @@ class Positions:
     def position_at(self, time_ms: int) -> int:
         """Return the last position before the first event that is later than a time (ms); 0 is before all."""
         head = self._log.head()
-        rows = self._log.query("SELECT MIN(position) FROM clock WHERE time > ?", (time_ms,))
+        rows = self._log.query("SELECT MIN(position) FROM clock WHERE time_ms > ?", (time_ms,))
         later = rows[0][0]
         return head if later is None else int(later) - 1
 
     def time_at(self, position: int) -> int | None:
         """Return the time (ms) the log had reached at a position; None before its first timed event."""
-        rows = self._log.query("SELECT MAX(time) FROM clock WHERE position <= ?", (position,))
+        rows = self._log.query("SELECT MAX(time_ms) FROM clock WHERE position <= ?", (position,))
         reached: int | None = rows[0][0]
         return reached
 
     def latest_time(self) -> int | None:
         """Return the latest time (ms) that an event of the log carries; None for an empty log."""
-        rows = self._log.query("SELECT MAX(time) FROM clock")
+        rows = self._log.query("SELECT MAX(time_ms) FROM clock")
         latest: int | None = rows[0][0]
         return latest

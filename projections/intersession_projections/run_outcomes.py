@@ -97,7 +97,7 @@ class RunOutcomesView:
         sql.execute(
             "CREATE TABLE IF NOT EXISTS run_outcomes (run_id TEXT PRIMARY KEY, session_key TEXT NOT NULL, "
             "ended INTEGER NOT NULL, accepted BIGINT NOT NULL, position BIGINT NOT NULL, root TEXT, "
-            "tokens BIGINT NOT NULL, cost_micros BIGINT NOT NULL, row TEXT NOT NULL)"
+            "tokens BIGINT NOT NULL, cost_micros BIGINT NOT NULL, state TEXT NOT NULL)"
         )
         sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_open ON run_outcomes (ended, accepted)")
         sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_accepted ON run_outcomes (accepted)")
@@ -179,7 +179,7 @@ class Runs:
         return ChainTotals(*(int(value) for value in rows[0]))
 
     def _select(self, condition: str, parameters: Sequence[Any] = ()) -> list[RunOutcome]:
-        rows = self._log.query(f"SELECT row FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
+        rows = self._log.query(f"SELECT state FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
         return [self._with_words(from_text(row, RunOutcome)) for (row,) in rows]
 
     def _with_words(self, outcome: RunOutcome) -> RunOutcome:
@@ -225,7 +225,7 @@ def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
         root=recorded.correlation,
     )
     sql.execute(
-        "INSERT INTO run_outcomes (run_id, session_key, ended, accepted, position, root, tokens, cost_micros, row) "
+        "INSERT INTO run_outcomes (run_id, session_key, ended, accepted, position, root, tokens, cost_micros, state) "
         "VALUES (?, ?, 0, ?, ?, ?, 0, 0, ?) ON CONFLICT (run_id) DO NOTHING",
         (
             outcome.run_id,
@@ -259,7 +259,7 @@ def _keep_key(
 def _advance(
     sql: Sql, recorded: Recorded, event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted
 ) -> None:
-    found = sql.execute("SELECT row FROM run_outcomes WHERE run_id = ?", (event.run_id,)).fetchone()
+    found = sql.execute("SELECT state FROM run_outcomes WHERE run_id = ?", (event.run_id,)).fetchone()
     if found is None:
         return
     before = from_text(found[0], RunOutcome)
@@ -270,7 +270,7 @@ def _advance(
         (tokens_of(after.usage), after.usage.cost_micros or 0) if after.usage is not None else (0, 0)
     )
     sql.execute(
-        "UPDATE run_outcomes SET ended = ?, position = ?, tokens = ?, cost_micros = ?, row = ? WHERE run_id = ?",
+        "UPDATE run_outcomes SET ended = ?, position = ?, tokens = ?, cost_micros = ?, state = ? WHERE run_id = ?",
         (int(after.ended), after.position, tokens, cost, to_text(after), after.run_id),
     )
 

@@ -27,13 +27,13 @@ class SessionListView:
         sql.execute(
             "CREATE TABLE IF NOT EXISTS session_list (session_key TEXT PRIMARY KEY, session_id TEXT NOT NULL, "
             "agent_id TEXT NOT NULL, label TEXT, spawned_by TEXT, archived INTEGER NOT NULL, "
-            "updated_at BIGINT NOT NULL, opened BIGINT NOT NULL, position BIGINT NOT NULL, row TEXT NOT NULL)"
+            "updated_at BIGINT NOT NULL, opened BIGINT NOT NULL, position BIGINT NOT NULL, state TEXT NOT NULL)"
         )
         sql.execute("CREATE INDEX IF NOT EXISTS session_list_label ON session_list (label)")
         sql.execute("CREATE INDEX IF NOT EXISTS session_list_spawned_by ON session_list (spawned_by)")
         sql.execute(
             "CREATE TABLE IF NOT EXISTS session_versions (session_key TEXT NOT NULL, position BIGINT NOT NULL, "
-            "agent_id TEXT NOT NULL, archived INTEGER NOT NULL, updated_at BIGINT NOT NULL, row TEXT NOT NULL, "
+            "agent_id TEXT NOT NULL, archived INTEGER NOT NULL, updated_at BIGINT NOT NULL, state TEXT NOT NULL, "
             "PRIMARY KEY (session_key, position))"
         )
         sql.execute(
@@ -52,7 +52,7 @@ class SessionListView:
         if not recorded.stream.startswith(_STREAM):
             return
         key = recorded.stream.removeprefix(_STREAM)
-        found = sql.execute("SELECT row, opened FROM session_list WHERE session_key = ?", (key,)).fetchone()
+        found = sql.execute("SELECT state, opened FROM session_list WHERE session_key = ?", (key,)).fetchone()
         before = None if found is None else from_text(found[0], SessionRow)
         after = evolve_row(before, key, recorded)
         if after is None:
@@ -66,10 +66,10 @@ class SessionListView:
         row = to_text(after)
         sql.execute(
             "INSERT INTO session_list (session_key, session_id, agent_id, label, spawned_by, archived, updated_at, "
-            "opened, position, row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
+            "opened, position, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
             "session_id = excluded.session_id, agent_id = excluded.agent_id, label = excluded.label, "
             "spawned_by = excluded.spawned_by, archived = excluded.archived, updated_at = excluded.updated_at, "
-            "position = excluded.position, row = excluded.row",
+            "position = excluded.position, state = excluded.state",
             (
                 key,
                 after.session_id,
@@ -84,7 +84,7 @@ class SessionListView:
             ),
         )
         sql.execute(
-            "INSERT INTO session_versions (session_key, position, agent_id, archived, updated_at, row) "
+            "INSERT INTO session_versions (session_key, position, agent_id, archived, updated_at, state) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             (key, after.position, after.agent_id, archived, after.updated_at, row),
         )
@@ -117,10 +117,10 @@ class Sessions:
     def get(self, key: str, as_of: int | None = None) -> SessionRow | None:
         """Return the row of a key, archived ones too; None where there was no such session."""
         if as_of is None:
-            rows = self._log.query("SELECT row FROM session_list WHERE session_key = ?", (key,))
+            rows = self._log.query("SELECT state FROM session_list WHERE session_key = ?", (key,))
         else:
             rows = self._log.query(
-                "SELECT row FROM session_versions WHERE session_key = ? AND position <= ? "
+                "SELECT state FROM session_versions WHERE session_key = ? AND position <= ? "
                 "ORDER BY position DESC LIMIT 1",
                 (key, as_of),
             )
@@ -148,11 +148,12 @@ class Sessions:
     def by_label(self, label: str, agent_id: str | None = None) -> list[SessionRow]:
         """Return the rows that have exactly this label, by key; archived ones are left out."""
         rows = self._log.query(
-            "SELECT row FROM session_list WHERE label = ? AND archived = 0 ORDER BY session_key",
+            "SELECT state FROM session_list WHERE label = ? AND archived = 0",
             (to_text(label),),
         )
         found = [from_text(row, SessionRow) for (row,) in rows]
-        return [row for row in found if agent_id is None or row.agent_id == agent_id]
+        kept = [row for row in found if agent_id is None or row.agent_id == agent_id]
+        return sorted(kept, key=lambda row: row.key)
 
     def iterate(
         self,
@@ -236,7 +237,7 @@ class Sessions:
         condition = " OR ".join(["(session_key = ? AND position = ?)"] * len(places))
         parameters = [value for place in places for value in place]
         rows = self._log.query(
-            f"SELECT session_key, row FROM session_versions WHERE {condition}",  # noqa: S608 - only question marks
+            f"SELECT session_key, state FROM session_versions WHERE {condition}",  # noqa: S608 - only question marks
             parameters,
         )
         return dict(rows)

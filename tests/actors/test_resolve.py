@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import hostile
 from intersession_actors.tools.resolve import (
     Resolved,
     TargetRefused,
@@ -150,6 +151,22 @@ def test_with_the_global_scope_every_main_is_the_one_session(story: Story) -> No
         found = resolve_target(reader, requester, given, "send")
         assert (str(found.key), found.shown) == (MAIN, "main")
     assert str(resolve_main(reader, requester, "ops", "send").key) == MAIN
+
+
+@pytest.mark.clause("KEY-6", "X5")
+@pytest.mark.parametrize("row", hostile.rows("K", field="sessionKey"), ids=hostile.row_id)
+def test_a_hostile_key_is_the_session_it_says_or_a_typed_refusal(story: Story, row: dict[str, Any]) -> None:
+    expected, _, canonical = row["expect"].partition(":")
+    given = hostile.given(row)
+    if expected == "canonical":
+        if canonical != MAIN:
+            story.open(canonical)
+        assert str(send(story, given).key) == canonical
+        return
+    with pytest.raises(TargetRefused) as refused:
+        send(story, given)
+    assert code(refused) == expected
+    assert len(refused.value.error) < 2000
 
 
 @pytest.mark.clause("VIS-6")

@@ -219,7 +219,7 @@ def test_a_cause_is_named_by_its_place_among_the_steps(story: Story) -> None:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(events())
 def test_every_event_of_the_vocabulary_is_a_step(entry: tuple[str, Event, int]) -> None:
     stream, event, time = entry

@@ -32,10 +32,7 @@ def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:
     return log.dump()
 
 
-@pytest.mark.clause("J1")
-@settings(max_examples=60, deadline=None)
-@given(logs(max_size=25))
-def test_a_rebuilt_view_has_the_same_bytes_as_one_that_grew_at_every_prefix(entries: list[Entry]) -> None:
+def check_every_prefix(entries: list[Entry]) -> None:
     log = PlainLog(views())
     for stream, event, time in entries:
         log.put(stream, event, time=time, correlation="root")
@@ -44,7 +41,23 @@ def test_a_rebuilt_view_has_the_same_bytes_as_one_that_grew_at_every_prefix(entr
 
 
 @pytest.mark.clause("J1")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
+@given(logs(max_size=20))
+def test_a_rebuilt_view_has_the_same_bytes_as_one_that_grew_at_every_prefix(entries: list[Entry]) -> None:
+    check_every_prefix(entries)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.clause("J1")
+@settings(max_examples=10_000, deadline=None)
+@given(logs())
+def test_a_rebuilt_view_has_the_same_bytes_over_ten_thousand_logs(entries: list[Entry]) -> None:
+    check_every_prefix(entries)
+
+
+@pytest.mark.clause("J1")
+@settings(max_examples=25, deadline=None)
 @given(logs())
 def test_a_tail_fed_in_batches_ends_like_views_fed_one_by_one(entries: list[Entry]) -> None:
     one_by_one, batched = PlainLog(views()), PlainLog()
@@ -59,7 +72,7 @@ def test_a_tail_fed_in_batches_ends_like_views_fed_one_by_one(entries: list[Entr
 
 
 @pytest.mark.clause("LIST-8")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(logs())
 def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[Entry]) -> None:
     log = PlainLog([SessionListView()])
@@ -72,7 +85,7 @@ def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[En
 
 
 @pytest.mark.clause("LIST-3")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(logs())
 def test_updated_at_never_falls(entries: list[Entry]) -> None:
     log = PlainLog([SessionListView()])
