@@ -67,7 +67,7 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
 
 def _route_differs(state: Session, change: RouteChanged) -> bool:
     return change.route != state.route or (
-        change.display_name is not None and change.display_name != state.settings.get("displayName")
+        change.display_name is not None and change.display_name != state.chat_name
     )
 
 
@@ -134,7 +134,10 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
     if state.running is not None:
         events.append(
             RunAborted(
-                run_id=state.running.waiting.queued.run_id, attempt=state.running.attempt, by="archive"
+                run_id=state.running.waiting.queued.run_id,
+                attempt=state.running.attempt,
+                by="archive",
+                partial=state.running.said,
             )
         )
     events.append(SessionArchived(session_id=state.session_id, reason=command.reason))
@@ -145,7 +148,14 @@ def decide_abort(state: Session, command: Abort) -> list[Event]:
     """Return the abort of the run under way, or of one in the queue; nothing if there is no such run."""
     running = state.running
     if running is not None and command.run_id in {None, running.waiting.queued.run_id}:
-        return [RunAborted(run_id=running.waiting.queued.run_id, attempt=running.attempt, by=command.by)]
+        return [
+            RunAborted(
+                run_id=running.waiting.queued.run_id,
+                attempt=running.attempt,
+                by=command.by,
+                partial=running.said,
+            )
+        ]
     return [
         RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by)
         for waiting in state.queue
@@ -182,6 +192,7 @@ def decide_wake(state: Session, *, retry_interrupted: int) -> list[Event]:
             attempt=running.attempt,
             code="interrupted",
             error=f"interrupted: the process ended during attempt {running.attempt}",
+            partial=running.said,
         )
     ]
 
@@ -217,4 +228,5 @@ def decide_failure(
     """Return the end of a run that broke; nothing if the attempt is over already."""
     if not is_current(state, run_id, attempt):
         return []
-    return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=error)]
+    partial = state.running.said if state.running is not None else None
+    return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=error, partial=partial)]

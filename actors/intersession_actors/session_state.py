@@ -48,6 +48,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int
     cause: str
     last_tool_result: str | None = None
+    said: str | None = None
+    """The last text that the agent had put on record, for a run that does not come to its end (GATE-5)."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool = False
     settings: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     route: Route | None = None
+    chat_name: str | None = None
     chat_type: str | None = None
     channel: str | None = None
     queue: tuple[Waiting, ...] = ()
@@ -120,6 +123,7 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901 - one c
                 archived=False,
                 settings=settings,
                 route=None,
+                chat_name=None,
                 chat_type=event.chat_type,
                 channel=event.channel,
             )
@@ -130,6 +134,7 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901 - one c
             return replace(
                 state,
                 route=event.route,
+                chat_name=event.display_name or state.chat_name,
                 chat_type=event.chat_type or state.chat_type,
                 channel=event.route.channel,
             )
@@ -194,25 +199,31 @@ def _put_back(state: Session, event: RunInterrupted) -> Session:
 
 def _ended(state: Session, run_id: str) -> Session:
     running = state.running
-    if running is not None and running.waiting.queued.run_id == run_id:
-        running = None
+    first = running.waiting if running is not None else next(iter(state.queue), None)
+    # Another run may end in the queue while the first one, cut off, waits to be tried again: that keeps its count.
+    was_first = first is not None and first.queued.run_id == run_id
     return msgspec.structs.replace(
         state,
-        running=running,
+        running=None if was_first else running,
         queue=tuple(waiting for waiting in state.queue if waiting.queued.run_id != run_id),
-        interrupted=0 if running is None else state.interrupted,
+        interrupted=0 if was_first else state.interrupted,
         ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
     )
 
 
 def _noted(state: Session, message: Message) -> Session:
     running = state.running
-    if running is None or message.role != "toolResult" or message.run_id != running.waiting.queued.run_id:
+    if running is None or message.run_id != running.waiting.queued.run_id:
         return state
-    result = text_of(message)
-    return msgspec.structs.replace(
-        state, running=msgspec.structs.replace(running, last_tool_result=result or running.last_tool_result)
-    )
+    text = text_of(message)
+    match message.role:
+        case "toolResult" if text:
+            running = msgspec.structs.replace(running, last_tool_result=text)
+        case "assistant" if text:
+            running = msgspec.structs.replace(running, said=text)
+        case _:
+            return state
+    return msgspec.structs.replace(state, running=running)
 
 
 def is_current(state: Session, run_id: str, attempt: int) -> bool:

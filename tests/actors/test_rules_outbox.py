@@ -1,0 +1,159 @@
+"""The rules of a delivery: decided, started, done, failed and tried again, or in doubt."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+from intersession_actors.outbox_rules import (
+    FIRST_RETRY_MS,
+    MAX_ATTEMPTS,
+    Delivery,
+    decide_checked,
+    decide_done,
+    decide_not_done,
+    decide_resume,
+    evolve,
+)
+from intersession_events.delivery import (
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryEvent,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+)
+from intersession_events.registry import decode, encode, topic_of
+from intersession_events.session import Route
+
+DECIDED = DeliveryDecided(
+    delivery_id="d1",
+    session_key="agent:main:main",
+    route=Route(channel="telegram", to="42"),
+    text="done",
+    key="d1",
+    purpose="announce",
+)
+STARTED = DeliveryStarted(delivery_id="d1", attempt=1)
+FAILED = DeliveryFailed(delivery_id="d1", attempt=1, error="down", retry_at_ms=1_000)
+
+
+def state_after(*events: DeliveryEvent) -> Delivery:
+    state: Delivery | None = None
+    for event in events:
+        state = evolve(state, event)
+    assert state is not None
+    return state
+
+
+@pytest.mark.clause("ANN-3")
+def test_a_text_the_policy_lets_out_is_started() -> None:
+    assert decide_checked(state_after(DECIDED), None) == [STARTED]
+
+
+@pytest.mark.clause("ANN-4", "POL-3")
+def test_a_text_the_policy_forbids_is_denied_naming_the_rule() -> None:
+    (denied,) = decide_checked(state_after(DECIDED), "session.sendPolicy.default: deny")
+
+    assert denied == DeliveryDenied(delivery_id="d1", rule="session.sendPolicy.default: deny")
+    assert state_after(DECIDED, denied).outcome == "denied"
+
+
+@pytest.mark.clause("ANN-4")
+def test_the_policy_is_asked_again_for_every_attempt() -> None:
+    again = state_after(DECIDED, STARTED, FAILED)
+
+    assert decide_checked(again, None) == [DeliveryStarted(delivery_id="d1", attempt=2)]
+    assert decide_checked(again, "deny") == [DeliveryDenied(delivery_id="d1", rule="deny")]
+
+
+@pytest.mark.clause("ANN-3")
+def test_what_the_channel_took_is_done_with_its_receipt() -> None:
+    (done,) = decide_done(state_after(DECIDED, STARTED), 1, '{"id":7}')
+
+    assert done == DeliveryDone(delivery_id="d1", attempt=1, receipt='{"id":7}')
+    assert state_after(DECIDED, STARTED, done).outcome == "done"
+
+
+@pytest.mark.clause("ANN-3")
+def test_an_outcome_of_an_older_attempt_counts_for_nothing() -> None:
+    second = state_after(DECIDED, STARTED, FAILED, DeliveryStarted(delivery_id="d1", attempt=2))
+
+    assert decide_done(second, 1, None) == []
+    assert decide_not_done(second, 1, error="late", retry=True, now_ms=0) == []
+
+
+@pytest.mark.clause("ANN-3")
+def test_a_refusal_is_final_at_once() -> None:
+    (failed,) = decide_not_done(state_after(DECIDED, STARTED), 1, error="blocked", retry=False, now_ms=0)
+
+    assert failed == DeliveryFailed(delivery_id="d1", attempt=1, error="blocked", retry_at_ms=None)
+    assert state_after(DECIDED, STARTED, failed).outcome == "failed"
+
+
+@pytest.mark.clause("ANN-3", "A8")
+def test_failures_are_tried_again_later_and_later_and_not_for_ever() -> None:
+    log: list[DeliveryEvent] = [DECIDED]
+    waits: list[int] = []
+    for _ in range(MAX_ATTEMPTS):
+        log += decide_checked(state_after(*log), None)
+        state = state_after(*log)
+        (failed,) = decide_not_done(state, state.attempt, error="down", retry=True, now_ms=5_000)
+        assert isinstance(failed, DeliveryFailed)
+        if failed.retry_at_ms is not None:
+            waits.append(failed.retry_at_ms - 5_000)
+        log.append(failed)
+
+    assert state_after(*log).outcome == "failed"
+    assert waits == [FIRST_RETRY_MS * 4**number for number in range(MAX_ATTEMPTS - 1)]
+    assert decide_checked(state_after(*log), None) == []
+
+
+@pytest.mark.clause("ANN-3", "A5", "A6")
+def test_what_was_cut_off_is_sent_again_only_to_a_channel_that_takes_the_key_twice() -> None:
+    cut_off = state_after(DECIDED, STARTED)
+
+    assert decide_resume(cut_off, idempotent=True) == [DeliveryStarted(delivery_id="d1", attempt=2)]
+    (unknown,) = decide_resume(cut_off, idempotent=False)
+    assert unknown == DeliveryUnknown(delivery_id="d1", attempt=1)
+    assert evolve(cut_off, unknown).outcome == "unknown"
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("state", [state_after(DECIDED), state_after(DECIDED, STARTED, FAILED)])
+def test_what_was_not_under_way_is_in_no_doubt(state: Delivery) -> None:
+    assert decide_resume(state, idempotent=False) == []
+
+
+@pytest.mark.clause("ANN-3", "O3")
+@for_all(
+    story=st.lists(st.sampled_from(["check", "deny", "done", "fail", "refuse", "restart"]), max_size=40),
+    idempotent=st.booleans(),
+)
+def test_whatever_happens_a_channel_without_keys_is_called_again_only_after_it_said_no(
+    story: list[str], *, idempotent: bool
+) -> None:
+    log: list[DeliveryEvent] = [DECIDED]
+    for number, what in enumerate(story):
+        state = state_after(*log)
+        match what:
+            case "check":
+                log += decide_checked(state, None)
+            case "deny":
+                log += decide_checked(state, "deny")
+            case "done":
+                log += decide_done(state, state.attempt, None)
+            case "restart":
+                log += decide_resume(state, idempotent=idempotent)
+            case _:
+                log += decide_not_done(state, state.attempt, error="no", retry=what == "fail", now_ms=number)
+
+    starts = [at for at, event in enumerate(log) if isinstance(event, DeliveryStarted)]
+    if not idempotent:
+        assert all(isinstance(log[at - 1], DeliveryDecided | DeliveryFailed) for at in starts)
+    numbers = [event.attempt for event in log if isinstance(event, DeliveryStarted)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    finals = [event for event in log if state_after(*log[: log.index(event) + 1]).phase == "final"]
+    assert len(finals) <= 1
+    read_back = [decode(topic_of(event), encode(event)) for event in log]
+    assert state_after(*read_back) == state_after(*log)  # type: ignore[arg-type]

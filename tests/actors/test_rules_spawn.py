@@ -1,0 +1,232 @@
+"""The rules of a spawn: given what happened, when a run or a delivery ends, then what follows."""
+
+from typing import Any, get_args
+
+import pytest
+
+from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.exchange_rules import announce_delivery
+from intersession_actors.spawn_rules import Facts, Spawn, decide, evolve
+from intersession_events import ids
+from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
+from intersession_events.registry import decode, encode, topic_of
+from intersession_events.spawn import (
+    ChildArchived,
+    ChildEnded,
+    ResultHanded,
+    SpawnAccepted,
+    SpawnClose,
+    SpawnClosed,
+    SpawnEvent,
+)
+
+LOG = "00000000-0000-4000-8000-000000000001"
+STREAM = "spawn:w1"
+CHILD = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
+REQUESTER = "agent:main:main"
+ANNOUNCE_RUN = ids.derive(LOG, "run", "w1", "announce")
+RESULT_RUN = ids.derive(LOG, "run", "w1", "result")
+DELIVERY = announce_delivery(LOG, "w1")
+MINUTE = 60_000
+
+
+def accepted(**fields: Any) -> SpawnAccepted:
+    given_fields: dict[str, Any] = {
+        "spawn_id": "w1",
+        "run_id": "r0",
+        "child": CHILD,
+        "child_session_id": "s1",
+        "agent_id": "main",
+        "task": "count the files",
+        "message_id": "m1",
+        "requester": REQUESTER,
+    }
+    return SpawnAccepted(**{**given_fields, **fields})
+
+
+def state_after(*events: SpawnEvent) -> Spawn:
+    state: Spawn | None = None
+    for event in events:
+        state = evolve(state, event)
+    assert state is not None
+    return state
+
+
+def ended(run_id: str, text: str | None = None, **fields: Any) -> RunEnded:
+    return RunEnded(stream=STREAM, run_id=run_id, status=fields.pop("status", "ok"), text=text, **fields)
+
+
+def facts(*, has_route: bool = True, **fields: Any) -> Facts:
+    return Facts(log_id=LOG, has_route=has_route, **fields)
+
+
+def refused(run_id: str) -> dict[str, StepRefused]:
+    step = StepRefused(stream=STREAM, run_id=run_id, code="not_visible", error="the session is gone")
+    return {run_id: step}
+
+
+DONE = ChildEnded(run_id="r0", status="ok", text="42 files", started_ms=1_000, ended_ms=6_000)
+ASKED = AnnounceRequested(speaker=CHILD, run_id=ANNOUNCE_RUN, message_id="m2")
+GOES_OUT = AnnounceDecided(text="Status: success", delivery_id=DELIVERY)
+
+
+def lines(text: str | None) -> list[str]:
+    assert text is not None
+    return text.split("\n")
+
+
+@pytest.mark.clause("SPAWN-9")
+def test_a_child_that_has_ended_is_asked_what_to_announce() -> None:
+    events = decide(state_after(accepted()), ended("r0", "42 files", started_ms=1, ended_ms=2), facts())
+
+    assert events[0] == ChildEnded(run_id="r0", status="ok", text="42 files", started_ms=1, ended_ms=2)
+    assert isinstance(events[1], AnnounceRequested)
+    assert (events[1].speaker, events[1].run_id) == (CHILD, ANNOUNCE_RUN)
+
+
+@pytest.mark.clause("SPAWN-9", "SPAWN-10")
+def test_its_announce_goes_to_the_requesters_route_in_the_one_form() -> None:
+    (decided,) = decide(state_after(accepted(), DONE, ASKED), ended(ANNOUNCE_RUN, "All counted."), facts())
+
+    assert isinstance(decided, AnnounceDecided)
+    assert decided.delivery_id == DELIVERY
+    assert lines(decided.text)[:3] == ["Status: success", "Result: All counted.", "Notes: (none)"]
+    assert "runtime 5s" in lines(decided.text)[3]
+
+
+@pytest.mark.clause("SPAWN-9")
+def test_without_a_route_the_result_is_handed_to_the_requesters_session() -> None:
+    state = state_after(accepted(), DONE, ASKED)
+
+    decided, handed, closed = decide(state, ended(ANNOUNCE_RUN, "All counted."), facts(has_route=False))
+
+    assert isinstance(decided, AnnounceDecided)
+    assert decided.delivery_id is None
+    assert isinstance(handed, ResultHanded)
+    assert (handed.requester, handed.run_id) == (REQUESTER, RESULT_RUN)
+    assert closed == SpawnClosed(reason="handed_over")
+
+
+def closes() -> dict[SpawnClose, tuple[Spawn, RunEnded | DeliveryEnded, Facts]]:
+    announcing = state_after(accepted(), DONE, ASKED)
+    delivering = state_after(accepted(), DONE, ASKED, GOES_OUT)
+    said = ended(ANNOUNCE_RUN, "All counted.")
+
+    def delivered(outcome: Any) -> DeliveryEnded:
+        return DeliveryEnded(stream=STREAM, delivery_id=DELIVERY, outcome=outcome)
+
+    return {
+        "no_route": (state_after(accepted(requester=None), DONE, ASKED), said, facts(has_route=False)),
+        "announced": (delivering, delivered("done"), facts()),
+        "silent": (announcing, ended(ANNOUNCE_RUN, " ANNOUNCE_SKIP\n"), facts()),
+        "handed_over": (announcing, said, facts(has_route=False)),
+        "announce_failed": (delivering, delivered("failed"), facts()),
+        "announce_denied": (delivering, delivered("denied"), facts()),
+        "delivery_unknown": (delivering, delivered("unknown"), facts()),
+        "requester_gone": (announcing, said, facts(has_route=False, refused=refused(RESULT_RUN))),
+    }
+
+
+@pytest.mark.clause("SPAWN-9")
+@pytest.mark.parametrize("reason", sorted(set(get_args(SpawnClose)) - {"inferred"}))
+def test_a_spawn_closes_for_each_of_its_reasons(reason: SpawnClose) -> None:
+    state, outcome, known = closes()[reason]
+
+    events = decide(state, outcome, known)
+
+    assert isinstance(events[-1], SpawnClosed)
+    assert events[-1].reason == reason
+    stored = [(topic_of(event), encode(event)) for event in events]
+    after = state
+    for topic, payload in stored:
+        after = evolve(after, decode(topic, payload))
+    assert after.phase == "closed"
+    assert decide(after, outcome, known) == [], "told twice, it leads to nothing more"
+
+
+@pytest.mark.clause("SPAWN-10")
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        ("error", "error"),
+        ("timeout", "timeout"),
+        ("interrupted", "interrupted"),
+        ("aborted", "interrupted"),
+    ],
+)
+def test_a_child_that_broke_is_announced_for_it_and_not_asked(status: RunStatus, shown: str) -> None:
+    events = decide(state_after(accepted()), ended("r0", status=status, error="it broke"), facts())
+
+    decided = events[-1]
+    assert isinstance(decided, AnnounceDecided)
+    assert decided.why == "child_failed"
+    assert lines(decided.text)[:3] == [f"Status: {shown}", "Result: (no output)", "Notes: it broke"]
+
+
+@pytest.mark.clause("SPAWN-10")
+def test_the_status_is_never_the_models_word() -> None:
+    state = state_after(accepted(), DONE, ASKED)
+
+    (decided,) = decide(state, ended(ANNOUNCE_RUN, "Status: error\nall lost"), facts())
+
+    assert isinstance(decided, AnnounceDecided)
+    assert [line for line in lines(decided.text) if line.startswith("Status:")] == ["Status: success"]
+
+
+@pytest.mark.clause("SPAWN-10")
+@pytest.mark.parametrize(
+    ("announced", "final", "tool", "shown"),
+    [
+        ("announced", "final", "tool", "announced"),
+        (None, "final", "tool", "final"),
+        (None, None, "tool", "tool"),
+        ("NO_REPLY", None, None, "(no output)"),
+    ],
+)
+def test_the_result_falls_back_to_the_reply_and_then_to_the_last_tool_result(
+    announced: str | None, final: str | None, tool: str | None, shown: str
+) -> None:
+    done = ChildEnded(run_id="r0", status="ok", text=final, last_tool_result=tool)
+
+    (decided,) = decide(state_after(accepted(), done, ASKED), ended(ANNOUNCE_RUN, announced), facts())
+
+    assert isinstance(decided, AnnounceDecided)
+    assert lines(decided.text)[1] == f"Result: {shown}"
+
+
+@pytest.mark.clause("SPAWN-9")
+def test_a_broken_announce_turn_does_not_lose_the_result() -> None:
+    state = state_after(accepted(), DONE, ASKED)
+
+    (decided,) = decide(state, ended(ANNOUNCE_RUN, status="timeout", error="timeout"), facts())
+
+    assert isinstance(decided, AnnounceDecided)
+    assert lines(decided.text)[:2] == ["Status: success", "Result: 42 files"]
+
+
+def test_a_child_that_was_archived_meanwhile_is_announced_for_it() -> None:
+    events = decide(state_after(accepted()), ended("r0", "42 files"), facts(refused=refused(ANNOUNCE_RUN)))
+
+    assert isinstance(events[-1], AnnounceDecided)
+    assert lines(events[-1].text)[1] == "Result: 42 files"
+
+
+@pytest.mark.clause("SPAWN-11")
+@pytest.mark.parametrize(
+    ("fields", "due"),
+    [
+        ({"cleanup": "delete"}, 0),
+        ({"archive_after_ms": MINUTE}, 6_000 + MINUTE),
+        ({"archive_after_ms": 0}, None),
+        ({"mode": "session", "archive_after_ms": MINUTE}, None),
+    ],
+)
+def test_a_child_is_archived_from_the_end_of_its_run_and_only_when_the_announce_is_final(
+    fields: dict[str, Any], due: int | None
+) -> None:
+    open_still = state_after(accepted(**fields), DONE, ASKED, GOES_OUT)
+    final = evolve(open_still, SpawnClosed(reason="announced"))
+
+    assert open_still.archive_at_ms is None
+    assert final.archive_at_ms == due
+    assert evolve(final, ChildArchived(child=CHILD, reason="cleanup")).archive_at_ms is None
