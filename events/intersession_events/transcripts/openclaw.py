@@ -31,11 +31,10 @@ from intersession_events.recorded import Draft, StreamAppend
 from intersession_events.session import LineImported, MessageRecorded
 from intersession_events.system import ImportReported
 from intersession_events.transcripts.openclaw_append import (
+    KnownStreams,
     Progress,
     append_fresh,
     fresh,
-    generations_of,
-    goes_on_here,
 )
 from intersession_events.transcripts.openclaw_files import read_state
 from intersession_events.transcripts.openclaw_plan import ImportPlan, plan, plan_survey
@@ -72,44 +71,45 @@ def import_openclaw(
         StoreUnavailable: the store could not take it.
     """
     found = survey(read_state(directory))
-    taken = _foreign(found, log)
+    known = KnownStreams(log)
+    taken = _foreign(found, known)
     planned = plan_survey(found, log_id=log.log_id, taken=taken)
-    parted = _parted(found, planned, log)
+    parted = _parted(found, planned, known)
     if parted:
         taken |= parted
         planned = plan_survey(found, log_id=log.log_id, taken=taken)
     if taken and on_taken == "refuse":
         raise ImportFailed(f"the log has other sessions of these keys already: {', '.join(sorted(taken))}")
-    new = fresh(planned, log)
+    new = fresh(planned, known)
     appended = append_fresh(log, new, progress)
     notes = tuple(
         Note(subject=stream, what="goes on in the state; left as an earlier import had closed it")
         for stream in new.left
     )
-    known = log.stream(_report_stream(planned.import_id), limit=1)
+    reported = log.stream(_report_stream(planned.import_id), limit=1)
     report = msgspec.structs.replace(
         planned.report,
         appended=appended,
-        already_imported=appended == 0 and bool(known),
+        already_imported=appended == 0 and bool(reported),
         notes=(*planned.report.notes, *notes),
     )
-    if not known:
+    if not reported:
         _record(report, log, clock())
     return report
 
 
-def _foreign(found: Survey, log: Log) -> set[str]:
+def _foreign(found: Survey, known: KnownStreams) -> set[str]:
     """Return the keys whose sessions in the log no import of this state made."""
     foreign: set[str] = set()
     for session in found.sessions:
-        recorded = log.stream(ids.session_stream(str(session.key)))
+        here = known.of(ids.session_stream(str(session.key)))
         ours = {generation.session_id for generation in session.generations}
-        if recorded and not ours & generations_of(recorded):
+        if here.version and not ours & here.generations:
             foreign.add(str(session.key))
     return foreign
 
 
-def _parted(found: Survey, planned: ImportPlan, log: Log) -> set[str]:
+def _parted(found: Survey, planned: ImportPlan, known: KnownStreams) -> set[str]:
     """Return the keys of imported sessions that went on here, and elsewhere in the state: two histories by now."""
     lines: dict[str, set[str]] = {}
     for item in planned.planned:
@@ -118,8 +118,8 @@ def _parted(found: Survey, planned: ImportPlan, log: Log) -> set[str]:
     parted: set[str] = set()
     for session in found.sessions:
         stream = ids.session_stream(str(session.key))
-        recorded = log.stream(stream)
-        if goes_on_here(recorded) and lines.get(stream, set()) - {item.id for item in recorded}:
+        here = known.of(stream)
+        if here.goes_on and lines.get(stream, set()) - here.events:
             parted.add(str(session.key))
     return parted
 

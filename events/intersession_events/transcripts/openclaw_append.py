@@ -29,30 +29,35 @@ class Fresh(NamedTuple):
     left: tuple[str, ...]
 
 
-def goes_on_here(recorded: Iterable[Recorded]) -> bool:
-    """Whether a session in the log is more than an import made of it: it was opened or spoken to here."""
-    for item in recorded:
-        match item.event:
-            case RunQueued():
-                return True
-            case SessionOpened(opened_by=by):
-                if by != "import":
-                    return True
-            case MessageRecorded(source=None):
-                return True
-            case _:
-                pass
-    return False
+class Known(NamedTuple):
+    """What a log has of a stream: the ids of its events, its version, the session ids it has had.
+
+    `goes_on` is True for a session that is more than an import made of it: it was opened or spoken to here.
+    `closed` is True for an exchange or a spawn that is over.
+    """
+
+    events: frozenset[str]
+    version: int
+    generations: frozenset[str]
+    goes_on: bool
+    closed: bool
 
 
-def generations_of(recorded: Iterable[Recorded]) -> set[str]:
-    """Return the session ids that a stream has had."""
-    return {
-        item.event.session_id for item in recorded if isinstance(item.event, SessionOpened | SessionReset)
-    }
+class KnownStreams:
+    """Reads each stream of a log once, and remembers what matters for an import."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._known: dict[str, Known] = {}
+
+    def of(self, stream: str) -> Known:
+        """Return what the log has of a stream."""
+        if stream not in self._known:
+            self._known[stream] = _known(self._log.stream(stream))
+        return self._known[stream]
 
 
-def fresh(plan: ImportPlan, log: Log) -> Fresh:
+def fresh(plan: ImportPlan, known: KnownStreams) -> Fresh:
     """Return what of a plan is new to the log."""
     planned: list[Planned] = []
     versions: dict[str, int] = {}
@@ -61,17 +66,15 @@ def fresh(plan: ImportPlan, log: Log) -> Fresh:
     for item in plan.planned:
         by_stream.setdefault(item.stream, []).append(item)
     for stream, items in by_stream.items():
-        recorded = log.stream(stream)
-        versions[stream] = recorded[-1].version if recorded else 0
-        known = {item.id for item in recorded}
-        new = [item for item in items if item.draft.id not in known]
-        if recorded and stream in plan.generations:
+        here = known.of(stream)
+        versions[stream] = here.version
+        new = [item for item in items if item.draft.id not in here.events]
+        if here.goes_on:
             # What went on here keeps its own state; lines that it lacks are planned for a stream of their own.
-            going_on = goes_on_here(recorded)
-            new = (
-                [] if going_on else list(_of_session(new, plan.generations[stream], generations_of(recorded)))
-            )
-        elif any(isinstance(item.event, ExchangeClosed | SpawnClosed) for item in recorded):
+            new = []
+        elif here.version and stream in plan.generations:
+            new = list(_of_session(new, plan.generations[stream], here.generations))
+        elif here.closed:
             later = [item for item in new if isinstance(item.draft.event, ChildArchived)]
             if len(later) < len(new):
                 left.append(stream)
@@ -105,7 +108,9 @@ def _appends(batch: Sequence[Planned], versions: dict[str, int]) -> Iterator[Str
         versions[stream] += len(drafts)
 
 
-def _of_session(new: Iterable[Planned], generations: Sequence[str], known: set[str]) -> Iterator[Planned]:
+def _of_session(
+    new: Iterable[Planned], generations: Sequence[str], known: frozenset[str]
+) -> Iterator[Planned]:
     """Yield what a session that is in the log already gets: it is opened once, and never goes back a generation."""
     newest_known = max(
         (index for index, session_id in enumerate(generations) if session_id in known), default=-1
@@ -120,3 +125,28 @@ def _of_session(new: Iterable[Planned], generations: Sequence[str], known: set[s
                     yield item
             case _:
                 yield item
+
+
+def _known(recorded: Sequence[Recorded]) -> Known:
+    generations: set[str] = set()
+    goes_on = closed = False
+    for item in recorded:
+        match item.event:
+            case SessionOpened(session_id=session_id, opened_by=by):
+                generations.add(session_id)
+                goes_on = goes_on or by != "import"
+            case SessionReset(session_id=session_id):
+                generations.add(session_id)
+            case RunQueued() | MessageRecorded(source=None):
+                goes_on = True
+            case ExchangeClosed() | SpawnClosed():
+                closed = True
+            case _:
+                pass
+    return Known(
+        frozenset(item.id for item in recorded),
+        recorded[-1].version if recorded else 0,
+        frozenset(generations),
+        goes_on,
+        closed,
+    )

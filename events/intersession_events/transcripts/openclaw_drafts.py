@@ -5,7 +5,7 @@ from typing import NamedTuple
 from intersession_events import ids
 from intersession_events.recorded import Draft
 from intersession_events.registry import Event, topic_of
-from intersession_events.transcripts.openclaw_lines import Line
+from intersession_events.transcripts.openclaw_transcript import Line
 
 
 class Place(NamedTuple):

@@ -1,14 +1,15 @@
 """Which key an archived transcript had: nothing names it any more, but much else remembers it (IMP-2). Pure."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from intersession_events.message import text_of
 from intersession_events.transcripts.openclaw_json import a_count, a_list, a_text, at
-from intersession_events.transcripts.openclaw_lines import Transcript
 from intersession_events.transcripts.openclaw_state import RunRecord
-from intersession_events.transcripts.openclaw_steps import Call, Step, calls_of, steps_of
+from intersession_events.transcripts.openclaw_steps import WHITE_SPACE, Call, Step, calls_of, steps_of
+from intersession_events.transcripts.openclaw_transcript import Transcript
 from intersession_events.transcripts.stamp import strip_stamp
 
 _SESSION_KEY: Final = re.compile(r"^session_key: (?P<key>\S+)$", re.MULTILINE)
@@ -56,7 +57,7 @@ def completion_of(text: str) -> Completion | None:
 def task_of(text: str) -> str | None:
     """Return the task that a sub-agent's first message carries; None if it is no such message."""
     _, tag, task = text.partition(_TASK)
-    return task.strip() if tag and "[Subagent Context]" in text else None
+    return task.strip(WHITE_SPACE) if tag and "[Subagent Context]" in text else None
 
 
 def keys_by_session_id(
@@ -82,12 +83,25 @@ def keys_by_session_id(
     return found
 
 
+class Words:
+    """Who said what to whom: sends by their message, spawns and their records by their task."""
+
+    def __init__(self, transcripts: Sequence[Transcript], records: Sequence[RunRecord]) -> None:
+        self.sends: dict[str, list[Call]] = defaultdict(list)
+        self.spawns: dict[str, list[Call]] = defaultdict(list)
+        self.records: dict[str, list[RunRecord]] = defaultdict(list)
+        for transcript in transcripts:
+            for call in calls_of(transcript.lines):
+                if call.name == "sessions_send":
+                    self.sends[_words(call.arguments.get("message"))].append(call)
+                elif call.name == "sessions_spawn":
+                    self.spawns[_words(call.arguments.get("task"))].append(call)
+        for record in records:
+            self.records[_words(record.values.get("task"))].append(record)
+
+
 def key_from_content(
-    transcript: Transcript,
-    *,
-    calls: Sequence[Call],
-    records: Sequence[RunRecord],
-    starts: Sequence[tuple[str, int, str]],
+    transcript: Transcript, words: Words, starts: Sequence[tuple[str, int, str]]
 ) -> Found | None:
     """Return the key that a transcript's own content shows, with the help of everybody else's calls.
 
@@ -101,50 +115,40 @@ def key_from_content(
         return Found(
             f"agent:{transcript.file.agent}:cron:{cron['job']}", "its first message is of this cron job"
         )
-    spawned = _single(_spawns(steps[0], calls, records))
+    spawned = _single(_spawns(steps[0], words))
     if spawned is not None:
         return spawned
-    sent = _single(found for step in steps for found in _sends(step, calls))
+    sent = _single(found for step in steps for found in _sends(step, words))
     if sent is not None:
         return sent
     return _single(_followers(transcript, starts))
 
 
-def _spawns(step: Step, calls: Sequence[Call], records: Sequence[RunRecord]) -> Iterator[Found]:
+def _spawns(step: Step, words: Words) -> Iterator[Found]:
     task = task_of(step.text)
     if task is None:
         return
-    for record in records:
+    for record in words.records[task]:
         key, created = a_text(record.values.get("childSessionKey")), a_count(record.values.get("createdAt"))
-        same_task = (a_text(record.values.get("task")) or "").strip() == task
-        if key and same_task and created is not None and 0 <= step.time - created <= _SOMETIME_MS:
+        if key and created is not None and 0 <= step.time - created <= _SOMETIME_MS:
             yield Found(key, f"its task is that of run {record.run_id}")
-    for call in calls:
+    for call in words.spawns[task]:
         key = a_text(call.details.get("childSessionKey"))
-        same_task = (a_text(call.arguments.get("task")) or "").strip() == task
-        if (
-            call.name == "sessions_spawn"
-            and key
-            and same_task
-            and 0 <= step.time - call.line.time <= _SOMETIME_MS
-        ):
+        if key and 0 <= step.time - call.line.time <= _SOMETIME_MS:
             yield Found(key, f"its task is that of the call at {call.line.file}:{call.line.number}")
 
 
-def _sends(step: Step, calls: Sequence[Call]) -> Iterator[Found]:
+def _sends(step: Step, words: Words) -> Iterator[Found]:
     if step.source is None:
         return
-    for call in calls:
+    for call in words.sends[step.spoken]:
         key = a_text(call.details.get("sessionKey"))
-        if call.name != "sessions_send" or key is None or not key.startswith("agent:"):
+        if key is None or not key.startswith("agent:"):
             continue
-        latest = (
-            call.result.time
-            if call.result is not None and call.status == "ok"
-            else call.line.time + _SOMETIME_MS
-        )
-        same_text = (a_text(call.arguments.get("message")) or "").strip() == step.spoken
-        if same_text and call.line.time <= step.time <= latest:
+        latest = call.line.time + _SOMETIME_MS
+        if call.result is not None and call.status == "ok":
+            latest = call.result.time
+        if call.line.time <= step.time <= latest:
             yield Found(key, f"its message was sent by the call at {call.line.file}:{call.line.number}")
 
 
@@ -162,6 +166,10 @@ def _single(found: Iterator[Found]) -> Found | None:
     """Return what all evidence of a kind agrees on; contradicting evidence is none."""
     by_key = {item.key.lower(): item for item in found}
     return next(iter(by_key.values())) if len(by_key) == 1 else None
+
+
+def _words(value: Any) -> str:
+    return (a_text(value) or "").strip(WHITE_SPACE)
 
 
 def _rows(call: Call) -> list[Any]:

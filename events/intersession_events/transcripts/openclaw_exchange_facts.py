@@ -1,6 +1,6 @@
 """A found exchange -> the facts of its stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,8 +22,8 @@ from intersession_events.exchange import (
 from intersession_events.transcripts.openclaw_drafts import Links, Place, Planned, StreamPlan, beside
 from intersession_events.transcripts.openclaw_exchanges import REPLY_SKIP, Exchange, Turn
 from intersession_events.transcripts.openclaw_json import a_text
-from intersession_events.transcripts.openclaw_lines import Line
 from intersession_events.transcripts.openclaw_steps import Step
+from intersession_events.transcripts.openclaw_transcript import Line
 
 ANNOUNCE_SKIP: Final = "ANNOUNCE_SKIP"
 _TURN_LIMIT: Final = "session.agentToAgent.maxPingPongTurns"
@@ -44,7 +44,7 @@ class World(NamedTuple):
     """What the facts need to know beside the exchange itself.
 
     `channels` are those of the sessions, `routed` the sessions that OpenClaw could have delivered to, `mirrors` the
-    texts it noted as delivered with the line that says so.
+    lines that note a text as delivered, by text.
     """
 
     log_id: str
@@ -52,7 +52,7 @@ class World(NamedTuple):
     links: Links
     channels: Mapping[str, str]
     routed: Collection[str]
-    mirrors: Mapping[tuple[str, int], tuple[Line, str]]
+    mirrors: Mapping[str, Sequence[Line]]
 
 
 def exchange_id_of(log_id: str, exchange: Exchange) -> str:
@@ -261,9 +261,9 @@ class _Facts:
         self._add(decided, beside(step.reply or step.message), causation=self._world.links.id_of(step.reply))
 
     def _delivered(self, step: Step, text: str) -> tuple[CloseReason, str | None]:
-        for place, (line, mirrored) in self._world.mirrors.items():
-            if place not in self._used and mirrored == text and line.time >= step.end:
-                self._used.add(place)
+        for line in self._world.mirrors.get(text, ()):
+            if line.place not in self._used and line.time >= step.end:
+                self._used.add(line.place)
                 return "announced", f"noted as delivered at {line.file}:{line.number}"
         if self._exchange.target not in self._world.routed:
             return "no_route", None

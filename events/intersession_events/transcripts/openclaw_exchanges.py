@@ -108,9 +108,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         )
         ended = self.turns and (self.last.at.step.said or "") == REPLY_SKIP
         return (
-            self.announce is None
-            and not ended
-            and self.goes_on
+            not ended
             and self.requester != self.target
             and len(self.turns) < _MOST_TURNS
             and (speaker, other) == (key, source)
@@ -208,13 +206,11 @@ class _Finder:
         return True
 
     def _announce(self, at: Stepped, source: str) -> None:
+        pair = self._open[frozenset((source, at.key))]
         expecting = [
             open_
-            for open_ in self._open[frozenset((source, at.key))]
-            if (open_.requester, open_.target) == (source, at.key)
-            and open_.announce is None
-            and open_.goes_on
-            and open_.last.at.step.time <= at.step.time
+            for open_ in pair
+            if (open_.requester, open_.target) == (source, at.key) and open_.last.at.step.time <= at.step.time
         ]
         if not expecting:
             self._leave(
@@ -223,6 +219,7 @@ class _Finder:
             return
         first = _longest_waiting(expecting, at.step.time)
         first.announce = Turn(at=at, rivals=len(expecting) - 1)
+        pair.remove(first)
 
     def _orphan(self, at: Stepped, source: str) -> None:
         if self._was_said(source, plain(at.step.text), at.step.time):
@@ -233,7 +230,8 @@ class _Finder:
 
     def _begin(self, exchange: Exchange) -> None:
         self._found.exchanges.append(exchange)
-        self._open[frozenset((exchange.requester, exchange.target))].append(exchange)
+        if exchange.goes_on:
+            self._open[frozenset((exchange.requester, exchange.target))].append(exchange)
 
     def _was_said(self, key: str, text: str, time: int) -> bool:
         return any(said == text for end, said in self._said[key] if end <= time)

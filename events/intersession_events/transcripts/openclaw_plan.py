@@ -14,7 +14,6 @@ from intersession_events.transcripts.openclaw_exchange_facts import Chain, World
 from intersession_events.transcripts.openclaw_exchanges import Found, Stepped, find_exchanges, inter_session
 from intersession_events.transcripts.openclaw_json import a_count
 from intersession_events.transcripts.openclaw_keys import kept_aside, mentioned
-from intersession_events.transcripts.openclaw_lines import Line
 from intersession_events.transcripts.openclaw_report import ImportReport, Renamed, Unattributed, folded
 from intersession_events.transcripts.openclaw_session_facts import (
     Lineage,
@@ -27,6 +26,7 @@ from intersession_events.transcripts.openclaw_spawn_facts import is_cleaned_up, 
 from intersession_events.transcripts.openclaw_spawns import FoundSpawns, Spawn, find_spawns
 from intersession_events.transcripts.openclaw_state import OpenClawState
 from intersession_events.transcripts.openclaw_steps import mirrors_of, steps_of
+from intersession_events.transcripts.openclaw_transcript import Line
 
 _TAKEN: Final = "the log has another session of this key: kept beside it, not mixed into it"
 
@@ -145,6 +145,9 @@ class _Planner:
     ) -> list[tuple[str, int]]:
         """Plan exchanges and spawns; return the notes of deliveries that belong to none."""
         used = {spawn.mirror[0].place for spawn in spawned.spawns if spawn.mirror is not None}
+        by_text: dict[str, list[Line]] = {}
+        for _, line, text in sorted(mirrors.values(), key=lambda item: (item[1].time, item[1].place)):
+            by_text.setdefault(text, []).append(line)
         world = World(
             log_id=self._log_id,
             max_turns=self._survey.state.settings.max_turns,
@@ -155,7 +158,7 @@ class _Planner:
                 if (channel := session.key.channel or _route_channel(session)) is not None
             },
             routed={key for key, session in sessions.items() if _has_route(session)},
-            mirrors={place: (line, text) for place, (_, line, text) in mirrors.items()},
+            mirrors=by_text,
         )
         chains: dict[tuple[str, int], Chain] = {}
         for exchange in found.exchanges:

@@ -19,9 +19,9 @@ from intersession_events.session import (
 )
 from intersession_events.transcripts.openclaw_drafts import Links, Place, Planned, StreamPlan
 from intersession_events.transcripts.openclaw_json import a_count, a_text, at
-from intersession_events.transcripts.openclaw_lines import Line
 from intersession_events.transcripts.openclaw_sessions import Generation, Session
 from intersession_events.transcripts.openclaw_state import Entry
+from intersession_events.transcripts.openclaw_transcript import Line
 
 SOURCE: Final = "openclaw"
 _BEHIND: Final = 1 << 60

@@ -10,14 +10,18 @@ from typing import Final
 import msgspec
 
 from intersession_events.keys import SessionKey
-from intersession_events.transcripts.openclaw_evidence import Found, key_from_content, keys_by_session_id
+from intersession_events.transcripts.openclaw_evidence import (
+    Found,
+    Words,
+    key_from_content,
+    keys_by_session_id,
+)
 from intersession_events.transcripts.openclaw_files import agent_id_of
 from intersession_events.transcripts.openclaw_json import a_count, a_text
 from intersession_events.transcripts.openclaw_keys import canonical, is_run_alias, kept_aside
-from intersession_events.transcripts.openclaw_lines import Line, Transcript, read_transcript
 from intersession_events.transcripts.openclaw_report import Note, Renamed, Skipped
 from intersession_events.transcripts.openclaw_state import Closing, Entry, OpenClawState
-from intersession_events.transcripts.openclaw_steps import Call, calls_of
+from intersession_events.transcripts.openclaw_transcript import Line, Transcript, read_transcript
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TOPIC: Final = re.compile(r"(?P<id>.+?)-topic-(?P<topic>.+)")
@@ -158,14 +162,14 @@ class _Surveyor:
             if (session_id := a_text(entry.values.get("sessionId")))
         }
         known = {**by_id, **entries}
-        calls = [call for transcript in self._transcripts for call in calls_of(transcript.lines)]
+        words = Words(self._transcripts, self._state.records)
         starts = [
             (place[0], self._by_place[place][0].start, str(key))
             for place, key in self._owner.items()
             if place in self._by_place
         ]
         for place in orphans:
-            key, why = self._find(place, known, calls, starts)
+            key, why = self._find(place, known, words, starts)
             self._owner[place] = key
             self._places[key].append(place)
             self._notes.append(Note(subject=self._by_place[place][0].file.path, what=why))
@@ -174,7 +178,7 @@ class _Surveyor:
         self,
         place: Place,
         known: dict[str, Found],
-        calls: Sequence[Call],
+        words: Words,
         starts: Sequence[tuple[str, int, str]],
     ) -> tuple[SessionKey, str]:
         agent, stem = place
@@ -183,8 +187,7 @@ class _Surveyor:
         if found is None and topic is not None and (base := known.get(topic["id"])) is not None:
             found = Found(f"{base.key}:topic:{topic['topic']}", f"a topic of that session, by {base.why}")
         if found is None:
-            records = self._state.records
-            found = key_from_content(self._by_place[place][0], calls=calls, records=records, starts=starts)
+            found = key_from_content(self._by_place[place][0], words, starts)
         if found is not None:
             key = canonical(found.key, agent=agent, channel=None, settings=self._state.settings)
             if key is not None:

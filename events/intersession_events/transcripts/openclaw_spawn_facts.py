@@ -19,8 +19,8 @@ from intersession_events.transcripts.openclaw_drafts import Place, Planned, Stre
 from intersession_events.transcripts.openclaw_evidence import task_of
 from intersession_events.transcripts.openclaw_exchange_facts import ANNOUNCE_SKIP, Chain, World
 from intersession_events.transcripts.openclaw_json import a_count, a_text, at
-from intersession_events.transcripts.openclaw_lines import Line
 from intersession_events.transcripts.openclaw_spawns import Spawn
+from intersession_events.transcripts.openclaw_transcript import Line
 
 _STATUS: Final[dict[str, RunStatus]] = {
     "ok": "ok",

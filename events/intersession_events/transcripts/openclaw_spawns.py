@@ -10,11 +10,11 @@ import msgspec
 from intersession_events.transcripts.openclaw_evidence import Completion, completion_of, task_of
 from intersession_events.transcripts.openclaw_exchanges import Stepped
 from intersession_events.transcripts.openclaw_json import a_count, a_text
-from intersession_events.transcripts.openclaw_lines import Line
 from intersession_events.transcripts.openclaw_report import Unattributed
 from intersession_events.transcripts.openclaw_sessions import Session
 from intersession_events.transcripts.openclaw_state import RunRecord
 from intersession_events.transcripts.openclaw_steps import Call, Step
+from intersession_events.transcripts.openclaw_transcript import Line
 
 _MIRROR: Final = re.compile(
     r"\S+ Subagent \S.*? (?:finished|timed out|failed)[^\n]*(?:\n\n(?P<body>.*))?", re.DOTALL
