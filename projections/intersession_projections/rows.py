@@ -25,5 +25,5 @@ def from_text(text: str, kind: type[T]) -> T:
 
 
 @cache
-def _decoder(kind: type[Any]) -> "msgspec.json.Decoder[Any]":
+def _decoder(kind: Any) -> "msgspec.json.Decoder[Any]":
     return msgspec.json.Decoder(kind)
