@@ -53,12 +53,17 @@ class Outbox(ProcessManager[Delivery]):
         match command:
             case SendChecked():
                 events = outbox_rules.decide_checked(state, command.rule)
-            case DeliveryReturned(result=Delivered(receipt=receipt)):
-                events = outbox_rules.decide_done(state, command.attempt, receipt)
-            case DeliveryReturned(result=NotDelivered(error=error, retry=retry)):
+            case DeliveryReturned(result=Delivered(receipt=receipt, cut_at=cut_at)):
+                events = outbox_rules.decide_done(state, command.attempt, receipt, cut_at)
+            case DeliveryReturned(result=NotDelivered() as failed):
                 crash_point("A8")
                 events = outbox_rules.decide_not_done(
-                    state, command.attempt, error=error, retry=retry, now_ms=self.world.clock.now_ms()
+                    state,
+                    command.attempt,
+                    error=failed.error,
+                    retry=failed.retry,
+                    in_doubt=failed.in_doubt,
+                    now_ms=self.world.clock.now_ms(),
                 )
             case RetryDue() if command.attempt == state.attempt:
                 self._check(flow.stream, state)

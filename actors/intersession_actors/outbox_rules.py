@@ -68,19 +68,28 @@ def decide_checked(state: Delivery, rule: str | None) -> list[DeliveryEvent]:
     return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
 
 
-def decide_done(state: Delivery, attempt: int, receipt: str | None) -> list[DeliveryEvent]:
+def decide_done(
+    state: Delivery, attempt: int, receipt: str | None, cut_at: int | None = None
+) -> list[DeliveryEvent]:
     """Return the end of a delivery that the channel took."""
     if state.phase != "started" or state.attempt != attempt:
         return []
-    return [DeliveryDone(delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt)]
+    return [
+        DeliveryDone(delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt, cut_at=cut_at)
+    ]
 
 
 def decide_not_done(
-    state: Delivery, attempt: int, *, error: str, retry: bool, now_ms: int
+    state: Delivery, attempt: int, *, error: str, retry: bool, in_doubt: bool, now_ms: int
 ) -> list[DeliveryEvent]:
-    """Return what a failed attempt leads to: another one later, or the end."""
+    """Return what a failed attempt leads to: another one later, the end, or doubt.
+
+    `in_doubt`: the channel may have shown it. Only one that takes a key twice may be asked again then.
+    """
     if state.phase != "started" or state.attempt != attempt:
         return []
+    if in_doubt and not retry:
+        return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt)]
     again = retry and attempt < MAX_ATTEMPTS
     return [
         DeliveryFailed(

@@ -150,16 +150,11 @@ class ProcessManager(Handler, Generic[S]):
         return flow
 
     def _take(self, command: Command) -> None:
-        stream = self.stream_of(command)
-        flow = self._flow(stream)
-        if flow.busy:
-            flow.waiting.append(command)
-            return
-        if flow.state is None and not self.begins(command):
-            flow.waiting.append(command)
+        flow = self._flow(self.stream_of(command))
+        flow.waiting.append(command)
+        if not flow.busy and flow.state is None and not self.begins(command):
             self._load(flow)
-            return
-        self._step(flow, command)
+        self._go_on(flow)
 
     def begins(self, command: Command) -> bool:
         """Whether a command begins a flow, so that there is nothing to load."""
@@ -194,8 +189,6 @@ class ProcessManager(Handler, Generic[S]):
             self.refuse(command, plan)
             plan = None
         if plan is None or not (plan.events or plan.through):
-            flow.busy = False
-            self._go_on(flow)
             return
         flow.busy = True
         flow.command = command
@@ -266,7 +259,9 @@ class ProcessManager(Handler, Generic[S]):
             self.refuse(command, Refused(code=message.code, error=message.error))
             return
         flow.refused[message.run_id] = message
-        self._step(flow, command)
+        flow.busy = False
+        flow.waiting.appendleft(command)
+        self._go_on(flow)
 
     def _committed(self, flow: Flow[S], recorded: Sequence[Recorded]) -> None:
         command, flow.command = flow.command, None
@@ -300,7 +295,7 @@ class ProcessManager(Handler, Generic[S]):
     def _go_on(self, flow: Flow[S]) -> None:
         while flow.waiting and not flow.busy:
             self._step(flow, flow.waiting.popleft())
-        if not flow.busy and not flow.waiting and flow.state is not None and self.is_over(flow.state):
+        if not flow.busy and (flow.state is None or self.is_over(flow.state)):
             self._flows.pop(flow.stream, None)
 
     def _later(self, key: tuple[str, ...], act: Callable[[], None]) -> None:

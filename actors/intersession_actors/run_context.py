@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from intersession_events.message import Message, text_of
+from intersession_events.message import Message
 from intersession_events.recorded import Recorded
-from intersession_events.run import RunQueued, RunStarted
+from intersession_events.run import RunAborted, RunFailed, RunQueued, RunStarted
 from intersession_events.session import MessageRecorded, SessionOpened, SessionReset
+
+_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,65 +28,127 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
 
 
+class TranscriptFold:
+    """The transcript as its next run will see it, event by event. `version` is how far it has come."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._session_id = ""
+        self._transcript: list[Message] = []
+        self._chain = b""
+        self._waiting: dict[str, tuple[RunQueued, Message]] = {}
+        self._last: Message | None = None
+        self._started: tuple[RunQueued, Message, list[Message]] | None = None
+
+    def apply(self, recorded: Recorded) -> None:
+        """Take the stream's next event in."""
+        self.version = recorded.version
+        match recorded.event:
+            case SessionOpened(session_id=session_id) | SessionReset(session_id=session_id):
+                self._begin(session_id)
+            case MessageRecorded(message=message, session_id=of) if of == self._session_id:
+                self._take(message)
+            case RunQueued() as queued:
+                if self._last is not None and self._last.id == queued.message_id:
+                    self._waiting[queued.run_id] = (queued, self._last)
+                    self._last = None
+            case RunStarted(run_id=run_id):
+                self._start(run_id)
+            case RunAborted(run_id=run_id) | RunFailed(run_id=run_id):
+                self._give_up(run_id)
+            case _:
+                pass
+
+    def context(self, run_id: str) -> RunContext:
+        """Return the context of a run that waits, or is to be tried again.
+
+        Raises:
+            LookupError: no such run waits in this stream, or its message is not there.
+        """
+        self._settle()
+        started = self._started
+        if run_id in self._waiting:
+            if started is not None:
+                self._close()
+            queued, message = self._waiting[run_id]
+            partial: tuple[Message, ...] = ()
+        elif started is not None and started[0].run_id == run_id:
+            queued, message, done = started
+            partial = tuple(said for said in done if said.run_id == run_id and said.role != "user")
+        else:
+            raise LookupError(f"run {run_id} has no message in this stream")
+        return RunContext(
+            message=message,
+            transcript=tuple(self._transcript),
+            partial=partial,
+            system_context=queued.system_context,
+            hash=_hash(self._chain, queued.system_context, message, partial),
+        )
+
+    def _begin(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._transcript = []
+        self._chain = b""
+        self._last = self._started = None
+
+    def _take(self, message: Message) -> None:
+        self._settle()
+        self._last = message
+
+    def _start(self, run_id: str) -> None:
+        """Put the message in its place; a run that is tried again keeps what it did before."""
+        self._settle()
+        if self._started is not None and self._started[0].run_id == run_id:
+            return
+        self._close()
+        waiting = self._waiting.pop(run_id, None)
+        if waiting is not None:
+            self._started = (*waiting, [])
+
+    def _settle(self) -> None:
+        """Keep a message that no run answers where it stands: with the run that is under way, if one is."""
+        said, self._last = self._last, None
+        if said is None:
+            return
+        if self._started is not None:
+            self._started[2].append(said)
+        else:
+            self._add(said)
+
+    def _give_up(self, run_id: str) -> None:
+        """Keep the message of a run that ended before it began: it was said all the same."""
+        waiting = self._waiting.pop(run_id, None)
+        if waiting is not None:
+            self._settle()
+            self._last = waiting[1]
+            self._settle()
+
+    def _close(self) -> None:
+        """Move the run that was started last, and what it said, into the transcript."""
+        if self._started is not None:
+            _queued, message, done = self._started
+            self._started = None
+            for said in (message, *done):
+                self._add(said)
+
+    def _add(self, message: Message) -> None:
+        self._transcript.append(message)
+        self._chain = hashlib.sha256(self._chain + _ENCODER.encode(message)).digest()
+
+
 def build(recorded: Iterable[Recorded], run_id: str) -> RunContext:
-    """Return the context of a run, from its session's stream.
+    """Return the context of a run, from its session's stream up to the run's start.
 
     Raises:
         LookupError: the stream has no such run, or not its message.
     """
-    transcript: list[Message] = []
-    inputs: dict[str, Message] = {}
-    queued: dict[str, RunQueued] = {}
-    partial: list[Message] = []
-    pending: dict[str, Message] = {}
-    awaited: set[str] = set()
-    session_id = ""
+    fold = TranscriptFold()
     for item in recorded:
-        match item.event:
-            case SessionOpened(session_id=opened):
-                transcript, session_id = [], opened
-            case SessionReset(session_id=renewed):
-                transcript, session_id = [], renewed
-            case MessageRecorded(message=message, session_id=of) if of == session_id:
-                if message.run_id == run_id and message.role != "user":
-                    partial.append(message)
-                else:
-                    pending[message.id] = message
-                    transcript.append(message)
-            case RunQueued() as event:
-                queued[event.run_id] = event
-                message_or_none = pending.pop(event.message_id, None)
-                if message_or_none is not None:
-                    inputs[event.run_id] = message_or_none
-                    awaited.add(event.run_id)
-                    transcript.remove(message_or_none)
-            case RunStarted(run_id=started) if started in awaited and started != run_id:
-                awaited.discard(started)
-                transcript.append(inputs[started])
-            case _:
-                pass
-    if run_id not in inputs:
-        raise LookupError(f"run {run_id} has no message in this stream")
-    message = inputs[run_id]
-    context = queued[run_id].system_context
-    return RunContext(
-        message=message,
-        transcript=tuple(transcript),
-        partial=tuple(partial),
-        system_context=context,
-        hash=_hash(context, message, transcript, partial),
-    )
+        fold.apply(item)
+    return fold.context(run_id)
 
 
-def _hash(context: str, message: Message, transcript: list[Message], partial: list[Message]) -> str:
-    """SHA-256 of the canonical JSON of all that the agent is given."""
-    seen = {"context": context, "message": message, "partial": partial, "transcript": transcript}
-    return hashlib.sha256(msgspec.json.encode(seen, order="sorted")).hexdigest()
-
-
-def final_text(messages: tuple[Message, ...]) -> str | None:
-    """Return the visible text of the last assistant message, or None."""
-    for message in reversed(messages):
-        if message.role == "assistant":
-            return text_of(message) or None
-    return None
+def _hash(chain: bytes, context: str, message: Message, partial: tuple[Message, ...]) -> str:
+    """SHA-256 over the chain of the transcript's messages and the canonical JSON of the rest."""
+    rest = {"context": context, "message": message, "partial": partial}
+    return hashlib.sha256(chain + _ENCODER.encode(rest)).hexdigest()

@@ -3,16 +3,13 @@
 Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from intersession_actors import run_context
 from intersession_actors.commands import Command, ContextBuilt, DeadlinePassed, RunReturned
 from intersession_actors.run_context import RunContext
 from intersession_actors.session_state import Running
 from intersession_actors.world import World
-from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.recorded import Recorded
 from intersession_events.run import Step
 
 
@@ -27,11 +24,11 @@ class RunStarter:
     def build(self, run_id: str, attempt: int) -> None:
         """Have a run's context read from the log, off this thread; it comes back as `ContextBuilt`."""
         tell = self._tell_self
-
-        def loaded(recorded: Sequence[Recorded] | Exception) -> None:
-            tell(ContextBuilt(run_id=run_id, attempt=attempt, context=_built(recorded, run_id)))
-
-        self._world.log.load(ids.session_stream(self._key), loaded)
+        self._world.contexts.read(
+            self._key,
+            run_id,
+            lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
+        )
 
     def call(self, running: Running, context: RunContext) -> None:
         """Call the agent: the start is durable. Its result comes back as `RunReturned`."""
@@ -73,12 +70,3 @@ RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
 
 def _timer(run_id: str) -> tuple[str, ...]:
     return ("deadline", run_id)
-
-
-def _built(recorded: Sequence[Recorded] | Exception, run_id: str) -> RunContext | Exception:
-    if isinstance(recorded, Exception):
-        return recorded
-    try:
-        return run_context.build(recorded, run_id)
-    except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
-        return error

@@ -118,10 +118,10 @@ class SessionSystem:
         )
         for agent_id, agent in self._agents.items():
             self._executor.register(agent_id, agent)
-        self._caller = ChannelCaller(pool_size=config.runs.pool_size)
+        self._timers = TimerWheel(self._clock)
+        self._caller = ChannelCaller(pool_size=config.runs.pool_size, clock=self._clock, timers=self._timers)
         for name, channel in self._channels.items():
             self._caller.register(name, channel)
-        self._timers = TimerWheel(self._clock)
         self._doors = ThreadPoolExecutor(DOOR_THREADS, thread_name_prefix="doors")
         world = World(
             log=log,

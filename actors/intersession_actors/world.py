@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from intersession_actors.commands import Command
+from intersession_actors.context_cache import ContextCache
 from intersession_actors.run_context import RunContext
 from intersession_actors.session_state import Running
 from intersession_actors.turn import Turn
@@ -109,6 +110,7 @@ class World:
         idle_ms: int = 60_000,
     ) -> None:
         self.log = log
+        self.contexts = ContextCache(log)
         self.clock = clock
         self.timers = timers
         self.agents = agents

@@ -33,11 +33,15 @@ class DeliveryStarted(Fact, frozen=True, kw_only=True):
 
 
 class DeliveryDone(Fact, frozen=True, kw_only=True):
-    """The channel took it. `receipt` is the source text of the JSON it gave, if any."""
+    """The channel took it. `receipt` is the source text of the JSON it gave, if any.
+
+    `cut_at` is how many characters of the text it got, where that was not all.
+    """
 
     delivery_id: str
     attempt: int
     receipt: str | None = None
+    cut_at: int | None = None
 
 
 class DeliveryFailed(Fact, frozen=True, kw_only=True):

@@ -91,8 +91,8 @@ class Log(Protocol):
         """Read the events of a stream with `after < version <= to`."""
         ...
 
-    def load(self, stream: str, on_loaded: OnLoaded) -> None:
-        """Read a whole stream off a reader's thread; never blocks. `on_loaded` must not block either."""
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
+        """Read a stream behind a version, off a reader's thread; never blocks. `on_loaded` must not block either."""
         ...
 
     def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:

@@ -63,7 +63,7 @@ class SqliteLog:
         self._closed = False
         self._following = threading.Lock()
         self._follower: Follower | None = None
-        self._to_load: deque[tuple[str, OnLoaded]] = deque()
+        self._to_load: deque[tuple[str, OnLoaded, int]] = deque()
         self._loaders: ThreadPoolExecutor | None = None
         self._writer: Writer | None = None
         if threads:
@@ -145,14 +145,14 @@ class SqliteLog:
         self._check_process()
         return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
 
-    def load(self, stream: str, on_loaded: OnLoaded) -> None:
-        """Read a whole stream off a reader's thread; never blocks."""
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
+        """Read a stream behind a version, off a reader's thread; never blocks."""
         if self._loaders is None:
-            self._to_load.append((stream, on_loaded))
+            self._to_load.append((stream, on_loaded, after))
             return
         try:
             self._check_process()
-            self._loaders.submit(self._load, stream, on_loaded)
+            self._loaders.submit(self._load, stream, on_loaded, after)
         except (LogError, RuntimeError) as error:
             tell(on_loaded, error if isinstance(error, LogError) else StoreUnavailable("the log is closed"))
 
@@ -314,9 +314,9 @@ class SqliteLog:
             if self._follower is None and not self._closed:
                 self._follower = Follower(self._readers, self._events, self._frontier)
 
-    def _load(self, stream: str, on_loaded: OnLoaded) -> None:
+    def _load(self, stream: str, on_loaded: OnLoaded, after: int) -> None:
         try:
-            loaded: Sequence[Recorded] | Exception = self._events.stream(stream)
+            loaded: Sequence[Recorded] | Exception = self._events.stream(stream, after=after)
         except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
             loaded = error
         tell(on_loaded, loaded)

@@ -1,0 +1,59 @@
+"""Keeps the transcripts of the sessions that talk, so that each run reads only what is new since the one before.
+
+A transcript is folded from the log and can be dropped at any time; the least recently used go first.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from intersession_actors.run_context import RunContext, TranscriptFold
+from intersession_events import ids
+from intersession_events.log import Log
+from intersession_events.recorded import Recorded
+
+MOST_SESSIONS: Final = 256
+
+OnContext = Callable[[RunContext | Exception], None]
+
+
+class ContextCache:
+    """Reads the contexts of runs. One context of a session at a time."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._folds: OrderedDict[str, TranscriptFold] = OrderedDict()
+
+    def read(self, key: str, run_id: str, on_context: OnContext) -> None:
+        """Have a run's context read, off this thread; never blocks."""
+        with self._lock:
+            fold = self._folds.pop(key, None) or TranscriptFold()
+
+        def loaded(recorded: Sequence[Recorded] | Exception) -> None:
+            on_context(self._built(key, run_id, fold, recorded))
+
+        self._log.load(ids.session_stream(key), loaded, after=fold.version)
+
+    def forget(self, key: str) -> None:
+        """Drop a session's transcript."""
+        with self._lock:
+            self._folds.pop(key, None)
+
+    def _built(
+        self, key: str, run_id: str, fold: TranscriptFold, recorded: Sequence[Recorded] | Exception
+    ) -> RunContext | Exception:
+        if isinstance(recorded, Exception):
+            return recorded
+        try:
+            for item in recorded:
+                fold.apply(item)
+            context = fold.context(run_id)
+        except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
+            return error
+        with self._lock:
+            self._folds[key] = fold
+            if len(self._folds) > MOST_SESSIONS:
+                self._folds.popitem(last=False)
+        return context
