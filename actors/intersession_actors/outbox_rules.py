@@ -80,7 +80,7 @@ def decide_done(
 
 
 def decide_not_done(
-    state: Delivery, attempt: int, *, error: str, retry: bool, in_doubt: bool, now_ms: int
+    state: Delivery, attempt: int, *, error: str, retry: bool, now_ms: int, in_doubt: bool = False
 ) -> list[DeliveryEvent]:
     """Return what a failed attempt leads to: another one later, the end, or doubt.
 
