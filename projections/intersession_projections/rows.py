@@ -3,14 +3,14 @@
 JSON text also carries a NUL, which a text column of PostgreSQL refuses.
 """
 
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
 
-_ENCODER = msgspec.json.Encoder(order="sorted")
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+_DECODERS: Final[dict[type[Any], "msgspec.json.Decoder[Any]"]] = {}
 
 
 def to_text(value: Any) -> str:
@@ -20,10 +20,8 @@ def to_text(value: Any) -> str:
 
 def from_text(text: str, kind: type[T]) -> T:
     """Return what `to_text` stored."""
-    decoded: T = _decoder(kind).decode(text)
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    decoded: T = decoder.decode(text)
     return decoded
-
-
-@cache
-def _decoder(kind: Any) -> "msgspec.json.Decoder[Any]":
-    return msgspec.json.Decoder(kind)
