@@ -9,6 +9,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,7 @@ from intersession_events.transcripts.openclaw_export import entry_line, header_l
 
 _BATCH: Final = 500
 _KNOWN_FILES: Final = 1_000
+_COALESCE_S: Final = 0.1
 _STATE: Final = ".mirror.json"
 _TAIL_BYTES: Final = 1 << 20
 logger = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ class TranscriptMirror:
         self._log = log
         self._directory = directory
         self._position = 0
+        self._remembered = 0
         self._last: OrderedDict[str, _LastLine] = OrderedDict()
         self._changed = threading.Condition()
         self._moved = False
@@ -75,6 +78,9 @@ class TranscriptMirror:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        if self._position > self._remembered:
+            with suppress(OSError):  # it is only a shortcut: the lines themselves say how far they are
+                self._remember()
 
     def catch_up(self) -> int:
         """Write all that the log has; return the position reached.
@@ -83,11 +89,12 @@ class TranscriptMirror:
             OSError: the directory can't be written.
         """
         if self._position == 0:
-            self._position = self._resume()
+            self._position = self._remembered = self._resume()
         while batch := list(self._log.all(after=self._position, limit=_BATCH)):
             self._write(batch)
             self._position = batch[-1].position
-            self._remember()
+            if self._position - self._remembered >= _BATCH:
+                self._remember()
         return self._position
 
     def _follow(self) -> None:
@@ -103,6 +110,8 @@ class TranscriptMirror:
                 return
             with self._changed:
                 self._changed.wait_for(lambda: self._stopping or self._moved)
+                # Files are for people and other tools: many small commits make one write.
+                self._changed.wait_for(lambda: self._stopping, _COALESCE_S)
 
     def _wake(self, _committed: Sequence[Recorded]) -> None:
         with self._changed:
@@ -129,6 +138,7 @@ class TranscriptMirror:
         partial = state.with_suffix(".new")
         partial.write_bytes(msgspec.json.encode(Mirrored(self._log.log_id, self._position)))
         partial.replace(state)
+        self._remembered = self._position
 
     def _write(self, batch: Sequence[Recorded]) -> None:
         """Append the lines of a batch, each file opened once."""
