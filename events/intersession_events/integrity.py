@@ -35,6 +35,7 @@ Code = Literal[
     "id_repeated",
     "tail_cut",
     "head_mismatch",
+    "after_head",
     "head_forged",
     "other_log",
 ]
@@ -117,12 +118,13 @@ def verify(
     *,
     head: LogHead | None = None,
     key: bytes | None = None,
+    final: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
     """Walk all rows and say what is wrong with them; the first damaged one does not end it.
 
-    `head` is one that was exported earlier, `key` the one it was signed with. `progress` gets the position reached
-    and the last one.
+    `head` is one that was exported earlier, `key` the one it was signed with. With `final` the log is to end at the
+    head: whatever comes after it was added by somebody else. `progress` gets the position reached and the last one.
     """
     given = log.positions_given()
     walk = _Walk(log.log_id, head)
@@ -130,7 +132,7 @@ def verify(
         walk.take(row)
         if progress is not None and count % _PAGE == 0:
             progress(row[0], given)
-    walk.end(log, given, key)
+    walk.end(log, given, key, final=final)
     if progress is not None:
         progress(walk.position, given)
     return walk.report()
@@ -188,7 +190,7 @@ class _Walk:
             self._twice.add(mark)
         self._ids.add(mark)
 
-    def end(self, log: RawLog, given: int, key: bytes | None) -> None:
+    def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
         if given > self.position:
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
@@ -196,6 +198,9 @@ class _Walk:
             self._find_repeated(log)
         if self._known is not None:
             self._check_known(self._known, key)
+            if final and self.position > self._known.position:
+                added = self.position - self._known.position
+                self._find("after_head", f"{added} positions come after the head, which was to be the end")
 
     def report(self) -> VerifyReport:
         return VerifyReport(

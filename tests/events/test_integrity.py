@@ -4,12 +4,15 @@ import hashlib
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostile import row_id, rows
+from intersession_events.errors import NotALog
 from intersession_events.integrity import KEPT, Finding, LogHead, VerifyReport, head, verify
 from intersession_events.recorded import Draft
 from intersession_events.stores.sqlite import SqliteLog
@@ -314,3 +317,51 @@ def test_any_edit_is_found_with_a_head(row: int, edit: st.DataObject) -> None:
         log.transact(lambda sql: sql.execute(statement, (new, row + 1)))
 
         assert not verify(log, head=before).ok
+
+
+def _forge_at_the_end(path: Path) -> None:
+    """Append a row with a right chain, as somebody could who may write the file."""
+    with SqliteLog(path) as log:
+        log.append_now([anywhere("s0", said("forged"))])
+
+
+def _restore_from_a_dump(path: Path) -> None:
+    source, restored = sqlite3.connect(path), sqlite3.connect(path.with_name("restored.db"))
+    restored.executescript("\n".join(source.iterdump()))
+    source.close()
+    restored.close()
+    path.with_name("restored.db").rename(path)
+
+
+ATTACKS: dict[str, Callable[[Path], None]] = {
+    "S01": lambda path: change(path, _FLIP),
+    "S02": lambda path: change(path, "DELETE FROM stored_events WHERE rowid=3"),
+    "S04": lambda path: change(path, "UPDATE stored_events SET originator_id='s9' WHERE rowid=3"),
+    "S05": lambda path: change(path, "UPDATE stored_events SET topic='os:system' WHERE rowid=3"),
+    "S07": _forge_at_the_end,
+    "S08": _restore_from_a_dump,
+}
+_FLIP = "UPDATE stored_events SET state=CAST(replace(state, 'hello', 'hellp') AS BLOB) WHERE rowid=3"
+SEEN = {
+    "S01": {"changed"},
+    "S02": {"missing", "position_missing", "head_mismatch"},
+    "S04": {"changed", "missing"},
+    "S05": {"changed", "unknown_topic"},
+    "S07": {"after_head"},
+}
+
+
+@pytest.mark.clause("X5", "V1")
+@pytest.mark.parametrize("row", rows("S"), ids=row_id)
+def test_every_hostile_store_is_seen_through(path: Path, row: dict[str, Any]) -> None:
+    genuine = exported(path, KEY)
+    ATTACKS[row["id"]](path)
+
+    if row["id"] == "S08":
+        with pytest.raises(NotALog):
+            verified(path)
+        return
+    with SqliteLog(path, read_only=True) as log:
+        report = verify(log, head=genuine, key=KEY, final=True)
+
+    assert set(report.counts) == SEEN[row["id"]]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
+from intersession_events.integrity import verify
+from intersession_events.mapper import payload_of, seal
 from intersession_events.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, said, to
@@ -78,6 +80,20 @@ def test_a_conflict_seen_in_a_commit_that_failed_is_no_conflict(tmp_path: Path) 
         log.append([to("s", 0, A)], told.append)
         log.step()
         assert [type(outcome) for outcome in told[2:]] == [Committed, Conflict]
+
+
+def test_one_that_can_not_be_written_fails_alone_in_its_batch(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db", threads=False) as log:
+        told: list[Outcome] = []
+        bad_id = msgspec.structs.replace(B, id="\ud800")
+        for batch in ([to("s", 0, A)], [to("t", 0, A), to("u", 0, bad_id)], [to("s", 1, B)]):
+            log.append(batch, told.append)
+
+        log.step()
+
+        assert [type(outcome) for outcome in told] == [Committed, Unavailable, Committed]
+        assert [event.position for event in log.stream("s")] == [1, 2]
+        assert log.stream("t") == []
 
 
 @pytest.mark.clause("D4")
@@ -169,6 +185,39 @@ def test_a_stream_that_was_changed_is_not_read(written: Path, statement: str, er
             assert [event.id for event in log.stream("healthy")] == ["id-a"]
         log.append_now([to("new", 0, A)])
     assert isinstance(loaded[0], error)
+
+
+def test_a_gap_before_what_is_read_is_noticed(written: Path) -> None:
+    change(written, "DELETE FROM stored_events WHERE rowid=2")
+
+    with SqliteLog(written, read_only=True) as log:
+        with pytest.raises(CorruptEvent, match="version 2 is missing"):
+            log.stream("s", after=1)
+        with pytest.raises(CorruptEvent, match="version 2 is missing"):
+            log.stream("s", after=1, backwards=True)
+        assert [event.version for event in log.stream("s", backwards=True, limit=1)] == [3]
+
+
+def test_a_row_that_hashes_but_follows_another_one_is_noticed(written: Path) -> None:
+    with SqliteLog(written, read_only=True) as log:
+        topic, payload = payload_of(B)
+        state, _ = seal(
+            B,
+            topic,
+            payload,
+            log_id=log.log_id,
+            stream="s",
+            version=2,
+            epoch=1,
+            prev="f" * 64,
+            salt=b"s" * 16,
+        )
+    change(written, "UPDATE stored_events SET state=? WHERE rowid=2", state)
+
+    with SqliteLog(written, read_only=True) as log:
+        with pytest.raises(CorruptEvent, match="does not follow"):
+            log.stream("s")
+        assert verify(log).counts["chain_broken"] == 2
 
 
 def test_nothing_is_appended_to_a_stream_whose_end_is_damaged(written: Path) -> None:

@@ -234,7 +234,7 @@ def test_a_raising_callback_harms_nobody_else(log: SqliteLog, caplog: pytest.Log
     def explode(_: Outcome) -> None:
         raise SystemExit(3)
 
-    stop = log.on_committed(lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
+    stop = log.on_committed(lambda _: 1 / 0)  # type: ignore[arg-type]
     log.append([to("s", 0, A)], explode)
 
     assert log.append_now([to("s", 1, B)]).position == 2
@@ -347,10 +347,14 @@ def test_closing_finishes_what_was_queued_and_refuses_the_rest(tmp_path: Path) -
     told: list[Outcome] = []
     for number in range(200):
         log.append([anywhere("s", said(f"{number}"))], told.append)
+    loads: list[Any] = []
+    for _ in range(20):
+        log.load("nobody", loads.append)
 
     log.close()
     log.close()
 
+    assert loads == [[]] * 20
     assert [type(outcome) for outcome in told] == [Committed] * 200
     log.append([anywhere("s", A)], told.append)
     assert isinstance(told[-1], Unavailable)
