@@ -89,7 +89,8 @@ class TranscriptMirror:
             OSError: the directory can't be written.
         """
         if self._position == 0:
-            self._position = self._remembered = self._resume()
+            self._position = self._resume()
+            self._remember()  # whose files these are is said before the first one is written
         while batch := list(self._log.all(after=self._position, limit=_BATCH)):
             self._write(batch)
             self._position = batch[-1].position
