@@ -16,8 +16,10 @@ from intersession_events.errors import (
     NotALog,
     NotStorable,
     StoreBusy,
+    StoreLocked,
     StoreUnavailable,
 )
+from intersession_events.log import Log
 from intersession_events.message import Usage
 from intersession_events.recorded import Committed, Conflict, Outcome, Recorded, Unavailable
 from intersession_events.run import RunCompleted
@@ -515,6 +517,30 @@ def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:
 
     with SqliteLog(tmp_path / "log.db") as log:
         assert log.append_now([to("s", 0, A)]).position == 1
+
+
+@pytest.mark.parametrize("name", ["with space.db", "100%?mode=memory.db", "a#b&c.db", "ü:memory:.db"])
+def test_a_path_is_taken_as_it_is_written(tmp_path: Path, name: str) -> None:
+    with SqliteLog(tmp_path / name) as log:
+        log.append_now([to("s", 0, A)])
+        assert ids(log.stream("s")) == ["id-a"]
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, f"{name}.lock"])
+
+
+def test_two_names_of_a_file_have_one_lock(tmp_path: Path) -> None:
+    (tmp_path / "alias.db").symlink_to(tmp_path / "log.db")
+
+    with SqliteLog(tmp_path / "log.db"), pytest.raises(StoreLocked, match=f"pid {os.getpid()}"):
+        SqliteLog(tmp_path / "alias.db")
+
+
+def test_it_keeps_the_protocol_of_a_log() -> None:
+    def use(log: Log) -> int:
+        return log.append_now([to("s", 0, A)]).position
+
+    with SqliteLog(":memory:") as log:
+        assert use(log) == 1
 
 
 def test_the_gateways_address_can_be_found_by_others(tmp_path: Path) -> None:
