@@ -1,0 +1,202 @@
+"""The catalogue of events, made from the vocabulary itself.
+
+    python tests/events_catalogue.py            prints what would be written
+    python tests/events_catalogue.py --write    writes docs/events.md
+
+What the page says of "since" is kept: an event or a field that is new on the page has been there since this version.
+"""
+
+import inspect
+import json
+import re
+import sys
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from intersession_events import access, delivery, exchange, message, run, session, spawn, system
+from intersession_events.fact import Fact
+from intersession_events.registry import TOPICS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "events.md"
+COMMAND = "python tests/events_catalogue.py --write"
+
+# Vocabulary, heading, the streams its events are in.
+STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
+    (session, session.SessionEvent, "Sessions", "`session:<key>`"),
+    (run, run.RunEvent, "Runs", "`session:<key>`"),
+    (exchange, exchange.ExchangeEvent, "Exchanges", "`exchange:<id>`"),
+    (spawn, spawn.SpawnEvent, "Spawns", "`spawn:<id>`"),
+    (delivery, delivery.DeliveryEvent, "Deliveries", "`delivery:<id>`"),
+    (access, access.AccessEvent, "Access", "`access:<requester key>`, `access:operator`"),
+    (system, system.SystemEvent, "The log", "`log`, `import:<id>`"),
+)
+STREAM_OF: Mapping[type, str] = {
+    system.LogOpened: "`log`",
+    system.ConfigLoaded: "`log`",
+    system.ImportReported: "`import:<id>`",
+}
+
+HEAD = f"""# Events
+
+Made by `{COMMAND}` from the vocabulary; not to be edited, save the versions under "since".
+
+What can have happened. An event is stored under a topic, `<name>.<version>`, that is frozen for ever and says nothing of where a
+class lives; a topic that is not in this list is a typed error on reading, never an import. Old versions are made new on read.
+
+The stored payload is canonical JSON (RFC 8785) with the names below. A field with `?` may be left out: it then has
+the value after `=`, else none, 0, false or nothing in it. Times are milliseconds since 1970 in
+UTC, lengths of time are milliseconds, money is millionths; no number is a fraction or above 2^53. JSON that is not ours (tool arguments, unknown fields
+of an import) is a text: its source. Ids are UUIDs; most are derived (UUIDv5), so that doing a step again can't do it twice.
+
+The envelope around a payload, and how to hash both again: [read the log with sqlite3 and jq](howto/read-the-log.md).
+
+| each event also has | |
+| --- | --- |
+| `position` | its place in the whole log, from 1; the row's `rowid` |
+| stream, version | its stream (`originator_id`) and its place in it, from 1 (`originator_version`) |
+| `id`, `time` | its own UUID, and when it was recorded |
+| `causation`, `correlation` | the id of the event that led to it; the run that the whole chain began with |
+| `epoch` | which writer: the number goes up each time a process takes the log |
+| `prev`, `digest`, `hash`, `salt` | the chain, see [reliability](reliability.md) |
+"""
+
+
+class Since(typing.NamedTuple):
+    """What the page says of the versions in which topics and their fields came."""
+
+    topics: Mapping[str, str]
+    fields: Mapping[tuple[str, str], str]
+
+
+def since_of(text: str) -> Since:
+    """Read the versions back from a page."""
+    topics: dict[str, str] = {}
+    fields: dict[tuple[str, str], str] = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if len(cells) == 4 and (topic := re.search(r"`(\w+\.\d+)`", cells[0])):
+            topics[topic[1]] = cells[3]
+            for name, given in re.findall(r"(?:^|; )`(\w+)\??`(?: \(since ([\w.]+)\))?", cells[2]):
+                fields[topic[1], name] = given or cells[3]
+    return Since(topics, fields)
+
+
+def version() -> str:
+    """Return the version of this project."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["version"])
+
+
+def page(before: str) -> str:
+    """Return docs/events.md, given what it was."""
+    since, now = since_of(before), version()
+    lines = [HEAD]
+    listed: set[str] = set()
+    for module, union, title, streams in STREAMS:
+        lines += [f"## {title}", "", (module.__doc__ or "").split("\n", 1)[0], ""]
+        lines += ["| event | stream | fields | since |", "| --- | --- | --- | --- |"]
+        notes: list[str] = []
+        for event in typing.get_args(union):
+            topic = next(name for name, cls in TOPICS.items() if cls is event)
+            if topic in listed:
+                lines.append(f"| {event.__name__} | {streams} | as above | |")
+                continue
+            listed.add(topic)
+            came = since.topics.get(topic, now)
+            fields = "; ".join(_fields(event, topic, came, since, now)) or "none"
+            lines.append(
+                f"| {event.__name__} `{topic}` | {STREAM_OF.get(event, streams)} | {fields} | {came} |"
+            )
+            notes.append(f"- **{event.__name__}**: {_said(event)}")
+        lines += ["", *notes, ""]
+    lines += ["## Parts", "", "What events are made of.", "", "| part | fields |", "| --- | --- |"]
+    parts = list(_parts())
+    for part in parts:
+        fields = "; ".join(f"{_name(each)} {_kind(each.type)}{_default(each)}" for each in _of(part))
+        lines.append(f"| {part.__name__} | {fields} |")
+    lines += ["", *(f"- **{part.__name__}**: {_said(part)}" for part in parts), ""]
+    return "\n".join(lines)
+
+
+def current_page() -> str:
+    """Return docs/events.md as it should be now."""
+    return page(PAGE.read_text(encoding="utf-8") if PAGE.exists() else "")
+
+
+def _of(shape: type) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(shape)
+
+
+def _fields(event: type, topic: str, came: str, since: Since, now: str) -> Iterator[str]:
+    known = topic in since.topics
+    for each in _of(event):
+        given = since.fields.get((topic, each.encode_name), now if known else came)
+        later = f" (since {given})" if given != came else ""
+        yield f"{_name(each)}{later} {_kind(each.type)}{_default(each)}"
+
+
+def _name(field: msgspec.structs.FieldInfo) -> str:
+    required = field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT
+    return f"`{field.encode_name}`" if required else f"`{field.encode_name}?`"
+
+
+def _kind(hint: object) -> str:
+    """Say in a word what a field holds."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return " or ".join(f'"{value}"' for value in arguments)
+    if origin in {typing.Union, types.UnionType}:
+        return " or ".join(_kind(each) for each in arguments if each is not types.NoneType)
+    if origin is tuple:
+        inner = [each for each in arguments if each is not Ellipsis]
+        return f"pair of {_kind(inner[0])}" if len(inner) == 2 else f"list of {_kind(inner[0])}"
+    if origin is dict:
+        return "map of text"
+    return {str: "text", int: "integer", bool: "true or false"}.get(typing.cast("type", hint)) or str(
+        getattr(hint, "__name__", hint)
+    )
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    """Say which value a field has that is not there, where it is no plain nothing."""
+    match field.default:
+        case _ if field.default is msgspec.NODEFAULT and types.NoneType in typing.get_args(field.type):
+            return " or null"
+        case bool() | int() | str() as value if value:
+            return f" = {json.dumps(value)}"
+        case _:
+            return ""
+
+
+def _said(shape: type) -> str:
+    """Return the docstring in one line, with the names that fields have on disk."""
+    stored = {each.name: each.encode_name for each in _of(shape)}
+    text = " ".join((inspect.getdoc(shape) or "").split())
+    return re.sub(r"`(\w+)`", lambda name: f"`{stored.get(name[1], name[1])}`", text)
+
+
+def _parts() -> Iterator[type[Fact]]:
+    """Yield the shapes that are no events, in the order of their modules."""
+    events = set(TOPICS.values())
+    for module in (message, session, exchange):
+        for shape in vars(module).values():
+            if (
+                inspect.isclass(shape)
+                and issubclass(shape, Fact)
+                and shape.__module__ == module.__name__
+                and shape not in events
+            ):
+                yield shape
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(current_page(), encoding="utf-8")
+    else:
+        sys.stdout.write(current_page())
