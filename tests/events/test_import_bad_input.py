@@ -136,11 +136,12 @@ def test_a_text_with_an_escaped_nul_is_a_message_all_the_same(tmp_path: Path) ->
     assert [event.message.content for event in all_events(found, MessageRecorded)] == ["binary \0 output"]
 
 
-def test_a_version_from_the_future_is_read_and_noted(tmp_path: Path) -> None:
-    found = planned(write_state(tmp_path, [header(version=9), message("a1", said("x"))]))
+@pytest.mark.parametrize("version", [9, 0, "3", [], {}])
+def test_a_version_that_is_not_known_is_read_and_noted(tmp_path: Path, version: object) -> None:
+    found = planned(write_state(tmp_path, [header(version=version), message("a1", said("x"))]))
 
     assert len(all_events(found, MessageRecorded)) == 1
-    assert any("version 9" in note.what for note in found.report.notes)
+    assert any(f"version {version!r}" in note.what for note in found.report.notes)
 
 
 def test_a_broken_store_leaves_the_transcripts_their_ids(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_a_broken_store_leaves_the_transcripts_their_ids(tmp_path: Path) -> None
 
 
 def test_entries_of_any_shape_are_sessions_or_notes(tmp_path: Path) -> None:
-    entries = {
+    entries: dict[str, Any] = {
         "agent:main:a": {"sessionId": 5, "updatedAt": "yesterday", "channel": {}, "label": ["x"]},
         "agent:main:b": {},
         "agent:main:c": None,

@@ -116,10 +116,10 @@ def test_every_message_that_an_exchange_names_is_in_its_session(state: Path) -> 
         if isinstance(item.draft.event, MessageRecorded)
     }
 
-    for event in all_events(found, ExchangeAccepted):
-        assert (ids.session_stream(event.target), event.message_id) in recorded
-    for event in (*all_events(found, TurnRequested), *all_events(found, AnnounceRequested)):
-        assert (ids.session_stream(event.speaker), event.message_id) in recorded
+    asked = [(event.target, event.message_id) for event in all_events(found, ExchangeAccepted)]
+    asked += [(event.speaker, event.message_id) for event in all_events(found, TurnRequested)]
+    asked += [(event.speaker, event.message_id) for event in all_events(found, AnnounceRequested)]
+    assert {(ids.session_stream(key), message_id) for key, message_id in asked} <= recorded
 
 
 @pytest.mark.clause("IMP-4")
@@ -448,3 +448,33 @@ def test_a_reset_by_message_is_recognised_by_its_greeting(tmp_path: Path) -> Non
     )
 
     assert accepted_of(found, "/new").run_id == "r-1"
+
+
+@pytest.mark.clause("IMP-4")
+def test_what_a_fork_copied_happened_once(tmp_path: Path) -> None:
+    ok = {"status": "ok", "runId": "r-1", "reply": "pong", "sessionKey": OTHER}
+    asked = [sent("b1", 3, "ping", MAIN), answer("b2", 4, "pong")]
+    one = [user("a1", 1, "go"), call("a2", 2, "sessions_send", {"sessionKey": OTHER, "message": "ping"})]
+    two_sessions(tmp_path, [*one, result("a3", 5, "a2", ok)], asked)
+    forked = header("s-3", timestamp="2026-03-02T09:00:30.000Z", parentSession="s-2.jsonl")
+    entries = {
+        "agent:main:main": {"sessionId": "s-1"},
+        OTHER: {"sessionId": "s-2"},
+        "agent:main:fork": {"sessionId": "s-3"},
+    }
+    write_state(tmp_path, [forked, *asked, user("c1", 31, "go on")], name="s-3.jsonl", entries=entries)
+
+    found = planned(tmp_path)
+
+    assert (found.report.exchanges, found.report.inter_session, found.report.unattributed) == (1, 1, ())
+    assert (
+        len(
+            [
+                draft
+                for draft in session_of(found, "agent:main:fork")
+                if isinstance(draft.event, MessageRecorded)
+            ]
+        )
+        == 3
+    )
+    assert any("copies of another transcript's" in note.what for note in found.report.notes)

@@ -201,7 +201,7 @@ class _Finder:
         chosen = exact or (expecting if self._was_said(source, text, at.step.time) else [])
         if not chosen:
             return False
-        first = _longest_waiting(chosen, at.step.time)
+        first = _longest_waiting(chosen)
         first.turns.append(Turn(at=at, stale=not exact, rivals=len(chosen) - 1))
         return True
 
@@ -217,7 +217,7 @@ class _Finder:
                 "announce step", at.step.message.place, f"no exchange of {source} with {at.key} waits for one"
             )
             return
-        first = _longest_waiting(expecting, at.step.time)
+        first = _longest_waiting(expecting)
         first.announce = Turn(at=at, rivals=len(expecting) - 1)
         pair.remove(first)
 
@@ -230,8 +230,12 @@ class _Finder:
 
     def _begin(self, exchange: Exchange) -> None:
         self._found.exchanges.append(exchange)
+        pair = self._open[frozenset((exchange.requester, exchange.target))]
+        # With a new exchange under way nobody waits for what was given up; keeping it would only be in the way.
+        now = exchange.primary.at.step.time
+        pair[:] = [open_ for open_ in pair if now - open_.last.at.step.end <= _GIVEN_UP_MS]
         if exchange.goes_on:
-            self._open[frozenset((exchange.requester, exchange.target))].append(exchange)
+            pair.append(exchange)
 
     def _was_said(self, key: str, text: str, time: int) -> bool:
         return any(said == text for end, said in self._said[key] if end <= time)
@@ -255,10 +259,9 @@ def _carries(send: Send, step: Step) -> bool:
     )
 
 
-def _longest_waiting(exchanges: Sequence[Exchange], time: int) -> Exchange:
-    """Return the exchange whose last step ended first, unless that is so long ago that it was given up."""
-    recent = [exchange for exchange in exchanges if time - exchange.last.at.step.end <= _GIVEN_UP_MS]
-    return min(recent or exchanges, key=lambda exchange: exchange.last.at.step.end)
+def _longest_waiting(exchanges: Sequence[Exchange]) -> Exchange:
+    """Return the exchange whose last step ended first."""
+    return min(exchanges, key=lambda exchange: exchange.last.at.step.end)
 
 
 def inter_session(steps: Iterable[Stepped]) -> int:

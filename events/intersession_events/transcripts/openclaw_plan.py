@@ -14,7 +14,7 @@ from intersession_events.transcripts.openclaw_exchange_facts import Chain, World
 from intersession_events.transcripts.openclaw_exchanges import Found, Stepped, find_exchanges, inter_session
 from intersession_events.transcripts.openclaw_json import a_count
 from intersession_events.transcripts.openclaw_keys import kept_aside, mentioned
-from intersession_events.transcripts.openclaw_report import ImportReport, Renamed, Unattributed, folded
+from intersession_events.transcripts.openclaw_report import ImportReport, Note, Renamed, Unattributed, folded
 from intersession_events.transcripts.openclaw_session_facts import (
     Lineage,
     planned_lines,
@@ -63,6 +63,7 @@ class _Planner:
         self._keys = {str(session.key): _key_here(session, taken) for session in found.sessions}
         self._links = Links()
         self._planned: list[Planned] = []
+        self._notes: list[Note] = []
 
         @cache
         def canonical(text: str) -> str:
@@ -73,7 +74,7 @@ class _Planner:
 
     def plan(self) -> ImportPlan:
         sessions = {self._keys[str(session.key)]: session for session in self._survey.sessions}
-        steps = {key: list(self._steps(key, session)) for key, session in sessions.items()}
+        steps = self._steps(sessions)
         mirrors = {
             line.place: (key, line, text)
             for key, session in sessions.items()
@@ -103,11 +104,32 @@ class _Planner:
             report=report,
         )
 
-    def _steps(self, key: str, session: Session) -> Iterable[Stepped]:
-        for generation in session.generations:
+    def _steps(self, sessions: Mapping[str, Session]) -> dict[str, list[Stepped]]:
+        """Return the steps of each session. A forked transcript begins with copies of another's: they happened once."""
+        steps: dict[str, list[Stepped]] = {key: [] for key in sessions}
+        seen: set[str] = set()
+        lives = [
+            (generation.start, key, generation)
+            for key, session in sessions.items()
+            for generation in session.generations
+        ]
+        for _, key, generation in sorted(lives, key=lambda life: life[:2]):
+            copies = 0
+            own: set[str] = set()
             for step in steps_of(generation.lines):
+                if step.message.entry_id is not None and step.message.source in seen:
+                    copies += 1
+                    continue
+                own.add(step.message.source)
                 source = self._mentioned(step.source) if step.source is not None else None
-                yield Stepped(key=key, session_id=generation.session_id, step=step, source=source)
+                steps[key].append(
+                    Stepped(key=key, session_id=generation.session_id, step=step, source=source)
+                )
+            seen |= own
+            if copies:
+                what = f"{copies} user messages are copies of another transcript's: what they led to is counted there"
+                self._notes.append(Note(subject=generation.place, what=what))
+        return steps
 
     def _link(self, sessions: Mapping[str, Session], found: Found, spawned: FoundSpawns) -> None:
         """Name the event of each line, and what led to it, over all sessions."""
@@ -206,7 +228,7 @@ class _Planner:
             renamed=(*self._survey.renamed, *self._moved()),
             skipped=folded(self._survey.skipped),
             unattributed=(*found.unattributed, *spawned.unattributed, *left),
-            notes=self._survey.notes,
+            notes=(*self._survey.notes, *self._notes),
         )
         events = hashlib.sha256("".join(planned.draft.id for planned in self._planned).encode())
         # Where the directory stands is no part of what it is.

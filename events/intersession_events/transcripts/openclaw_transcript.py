@@ -73,7 +73,7 @@ class _Reader:
         if self._backwards:
             what = f"{self._backwards} lines have an earlier time than the line before them, and were given its time"
             notes.append(Note(subject=self._file.path, what=what))
-        if self._version not in {None, *_VERSIONS}:
+        if self._version is not None and self._version not in _VERSIONS:
             what = f"says it is of version {self._version!r}; read as version {_VERSIONS[-1]}"
             notes.append(Note(subject=self._file.path, what=what))
         return Transcript(
