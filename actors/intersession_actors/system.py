@@ -13,6 +13,7 @@ from intersession_actors.agent_executor import AgentExecutor, AgentResult
 from intersession_actors.agents import Agent
 from intersession_actors.channel_caller import ChannelCaller
 from intersession_actors.channels import Channel
+from intersession_actors.chapters import open_chapter
 from intersession_actors.clock import Clock, SystemClock
 from intersession_actors.commands import RunReturned
 from intersession_actors.config import Config, load_config
@@ -171,6 +172,7 @@ class SessionSystem:
         self._runs = RunDoor(core)
         self._chat = ChatDoor(core, self._runs)
         self.gateway = Gateway(core, self._runs, self._chat, self._doors)
+        open_chapter(core, self.config)
         recover(core)
         if self._mirror is not None:
             self._mirror.start()

@@ -1,0 +1,39 @@
+"""What the log says of itself: who took it when, and which configuration came into force. Stream `log`."""
+
+from importlib.metadata import version
+
+from intersession_actors.config import Config
+from intersession_actors.core import Core
+from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.registry import Event
+from intersession_events.system import ConfigLoaded, LogOpened
+
+STREAM = "log"
+_PAGE = 50
+
+
+def open_chapter(core: Core, config: Config) -> None:
+    """Record that this process is the writer now; and its configuration, unless it is the one that was in force.
+
+    Raises:
+        StoreUnavailable: the store could not take it; then it would not take anything else either.
+    """
+    events: list[Event] = [LogOpened(epoch=core.log.epoch, version=version("intersession"))]
+    if _digest_in_force(core) != config.digest():
+        events.append(ConfigLoaded(digest=config.digest(), config=config.redacted()))
+    now = core.clock.now_ms()
+    drafts = tuple(Draft(event=event, id=core.new_id(), time=now) for event in events)
+    core.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=drafts),))
+
+
+def _digest_in_force(core: Core) -> str | None:
+    """Return the digest of the configuration that was loaded last."""
+    after = None
+    while True:
+        page = core.log.stream(STREAM, to=after, backwards=True, limit=_PAGE)
+        for recorded in page:
+            if isinstance(recorded.event, ConfigLoaded):
+                return recorded.event.digest
+        if len(page) < _PAGE:
+            return None
+        after = page[-1].version - 1
