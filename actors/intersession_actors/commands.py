@@ -236,6 +236,12 @@ class StepRefused(Command, frozen=True, kw_only=True):
     error: str
 
 
+class SessionRestarted(Command, frozen=True, kw_only=True):
+    """A session's actor failed and was started again; what it had been told may be lost."""
+
+    key: str
+
+
 class DeliveryEnded(Command, frozen=True, kw_only=True):
     """A delivery a flow waits for is final."""
 

@@ -226,6 +226,8 @@ def _end_loop(
 def _why_refused(accepted: ExchangeAccepted, turn: int, refusal: StepRefused) -> LoopEnd:
     if refusal.code == "policy_denied":
         return "policy_denied"
+    if refusal.code != "not_visible":
+        return "turn_failed"
     return "requester_gone" if speaker_of(accepted, turn) == accepted.requester else "target_gone"
 
 

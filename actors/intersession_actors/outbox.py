@@ -27,6 +27,9 @@ from intersession_events.delivery import (
 )
 from intersession_events.recorded import Recorded
 
+ASK_AGAIN_MS = 60_000
+"""How long to wait for a session that could not say whether its words may go out."""
+
 
 class Outbox(ProcessManager[Delivery]):
     """One actor for all deliveries."""
@@ -106,12 +109,20 @@ class Outbox(ProcessManager[Delivery]):
 
     def _check(self, stream: str, state: Delivery) -> None:
         """Ask the session whether its words may go out now (ANN-4)."""
+
+        def answered(rule: str | Refused | None) -> None:
+            if isinstance(rule, Refused):
+                # Nobody to ask: the system stops, or the session is degraded. Nothing is decided by that.
+                self.world.timers.at(
+                    self.world.clock.now_ms() + ASK_AGAIN_MS,
+                    ("ask", stream),
+                    lambda: self.tell_self(Resume(stream=stream)),
+                )
+                return
+            self.tell_self(SendChecked(stream=stream, rule=rule))
+
         self.world.tell_session(
-            state.decided.session_key,
-            CheckSend(
-                channel=state.decided.route.channel,
-                answer=lambda rule: self.tell_self(SendChecked(stream=stream, rule=rule)),
-            ),
+            state.decided.session_key, CheckSend(channel=state.decided.route.channel, answer=answered)
         )
 
     def _call(self, stream: str, state: Delivery, attempt: int) -> None:

@@ -22,6 +22,7 @@ from intersession_actors.commands import (
     Appended,
     Command,
     Refused,
+    SessionRestarted,
     StepRefused,
     StepTaken,
     StreamLoaded,
@@ -69,6 +70,7 @@ class Flow(Generic[S]):
         "refused",
         "state",
         "stream",
+        "told",
         "version",
         "waiting",
     )
@@ -82,6 +84,8 @@ class Flow(Generic[S]):
         """The id of the last event: what a step of its own accord is caused by."""
         self.correlation: str | None = None
         self.command: Command | None = None
+        self.told: str | None = None
+        """The session that was told the last step over its stream."""
         self.waiting: deque[Command] = deque()
         self.refused: dict[str, StepRefused] = {}
         """Steps of the command under way that a session's actor would not take, by run id."""
@@ -131,6 +135,8 @@ class ProcessManager(Handler, Generic[S]):
                 self._taken(message)
             case StepRefused():
                 self._refused(message)
+            case SessionRestarted():
+                self._tell_again(message.key)
             case Continue():
                 message.act()
             case Command():
@@ -179,7 +185,7 @@ class ProcessManager(Handler, Generic[S]):
         flow.busy = False
         if flow.state is None:
             logger.warning("%s does not exist; what was told to it is dropped", flow.stream)
-            del self._flows[flow.stream]
+            self._never_began(flow)
             return
         self._go_on(flow)
 
@@ -205,8 +211,8 @@ class ProcessManager(Handler, Generic[S]):
             *plan.carried,
         )
         if plan.through is not None:
-            key, session_command = plan.through(appends)
-            self.world.tell_session(key, session_command)
+            flow.told, session_command = plan.through(appends)
+            self.world.tell_session(flow.told, session_command)
             return
         stream = flow.stream
         self.world.log.append(
@@ -251,17 +257,34 @@ class ProcessManager(Handler, Generic[S]):
     def _refused(self, message: StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
         flow = self._flow(message.stream)
-        command, flow.command = flow.command, None
-        if command is None:
+        if flow.command is None:
             return
+        if message.code == "unavailable" and flow.state is not None:
+            # The store, not the session: nothing is decided by that.
+            self._later(("refused", flow.stream), lambda: self._reload(flow))
+            return
+        command, flow.command = flow.command, None
         if flow.state is None:
-            del self._flows[flow.stream]
             self.refuse(command, Refused(code=message.code, error=message.error))
+            self._never_began(flow)
             return
         flow.refused[message.run_id] = message
         flow.busy = False
         flow.waiting.appendleft(command)
         self._go_on(flow)
+
+    def _never_began(self, flow: Flow[S]) -> None:
+        """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
+        self._flows.pop(flow.stream, None)
+        for command in flow.waiting:
+            if self.begins(command):
+                self._take(command)
+
+    def _tell_again(self, session_key: str) -> None:
+        """Tell a session that was started again the steps it may have lost. A step it did take is known to it."""
+        for flow in list(self._flows.values()):
+            if flow.told == session_key and flow.command is not None:
+                self._reload(flow)
 
     def _committed(self, flow: Flow[S], recorded: Sequence[Recorded]) -> None:
         command, flow.command = flow.command, None

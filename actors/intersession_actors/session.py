@@ -72,6 +72,8 @@ class SessionActor(Handler):
         """The run whose context is being read."""
         self._contexts: dict[str, RunContext] = {}
         self._waiting: deque[Command] = deque()
+        self._left_behind: tuple[str, int] | None = None
+        """The attempt that an earlier process, or an earlier life of this actor, left under way."""
         self._asleep_after = -1
         self._starter = RunStarter(world, key, self._tell_self)
 
@@ -115,11 +117,23 @@ class SessionActor(Handler):
         if running is not None and self._command is None:
             # Begun by this process before this actor was started again, it will come back; begun by an earlier
             # one, it never will.
-            if not self.world.agents.is_running(running.waiting.queued.run_id, running.attempt):
-                self._waiting.appendleft(Wake())
-            else:
+            run_id = running.waiting.queued.run_id
+            if self.world.agents.is_running(run_id, running.attempt):
                 self._starter.watch(running)
+            else:
+                self._left_behind = (run_id, running.attempt)
+                self._waiting.appendleft(Wake())
         self._go_on()
+
+    def _was_left_behind(self) -> bool:
+        """Whether the run under way was found so in the log, and nobody works on it."""
+        running = self.state.running
+        return running is not None and (running.waiting.queued.run_id, running.attempt) == self._left_behind
+
+    def _made_good(self) -> Sequence[Event]:
+        if not self._was_left_behind():
+            return ()  # told to go on, and it does
+        return session_rules.decide_wake(self.state, retry_interrupted=self.world.retry_interrupted)
 
     def _evolve(self, recorded: Recorded) -> None:
         self.state = session_state.evolve(self.state, recorded)
@@ -167,10 +181,7 @@ class SessionActor(Handler):
             case CheckSend():
                 command.answer(self._policy(command.channel))
             case Wake():
-                self._record(
-                    command,
-                    session_rules.decide_wake(self.state, retry_interrupted=self.world.retry_interrupted),
-                )
+                self._record(command, self._made_good())
             case _:
                 logger.warning("%s can't take %r", self.key, command)
 
@@ -449,6 +460,8 @@ class SessionActor(Handler):
             return
         if not self._waiting and self.me.close_if_idle():
             self.world.passivated(self.key)
+        else:
+            self._asleep_after = -1
 
     def _tell_self(self, command: Command) -> None:
         with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters

@@ -27,6 +27,7 @@ from intersession_events.run import (
     RunCompleted,
     RunFailed,
     RunInterrupted,
+    RunQueued,
     RunStarted,
 )
 from intersession_events.session import (
@@ -127,7 +128,10 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
         return Refused(code="busy", error="key: the session has work to do, wait for it")
     events: list[Event] = [
         RunFailed(
-            run_id=waiting.queued.run_id, attempt=0, code="target_gone", error="the session was archived"
+            run_id=waiting.queued.run_id,
+            attempt=0,
+            code="target_gone",
+            error="target_gone: the session was archived",
         )
         for waiting in state.queue
     ]
@@ -176,6 +180,11 @@ def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Even
             deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
         )
     ]
+
+
+def is_task(queued: RunQueued) -> bool:
+    """Whether a run is a sub-agent's, on its task; the announce and what its requester makes of it are no tasks."""
+    return queued.spawn_id is not None and queued.step == "message" and queued.caller is not None
 
 
 def decide_wake(state: Session, *, retry_interrupted: int) -> list[Event]:
@@ -229,4 +238,6 @@ def decide_failure(
     if not is_current(state, run_id, attempt):
         return []
     partial = state.running.said if state.running is not None else None
-    return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=error, partial=partial)]
+    # The code is the first word of what people and agents read (docs/errors.md).
+    words = error if error.startswith(f"{code}:") else f"{code}: {error}"
+    return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=words, partial=partial)]

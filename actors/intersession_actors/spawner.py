@@ -60,6 +60,8 @@ class Spawner(ProcessManager[Spawn]):
         match recorded.event:
             case SpawnAccepted():
                 crash_point("P2")
+            case AnnounceDecided(text=None):
+                crash_point("A4")
             case SpawnClosed():
                 self._archive_later(stream, state)
             case _:
@@ -195,15 +197,15 @@ class Spawner(ProcessManager[Spawn]):
             return None
         child = state.accepted.child
         refusal = flow.refused.pop("", None)
-        if refusal is not None and refusal.code == "busy":
+        if refusal is not None and refusal.code != "not_visible":
             self.world.timers.at(
                 self.world.clock.now_ms() + BUSY_CHILD_MS,
                 ("archive", stream),
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
             return None
-        crash_point("P8")
         deleted = state.accepted.cleanup == "delete"
+        crash_point("P8" if deleted else "P9")
         event = ChildArchived(child=child, reason="cleanup" if deleted else "expired")
         plan = Plan(events=(event,), cause=flow.cause, correlation=flow.correlation)
         if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream

@@ -19,6 +19,8 @@ from intersession_actors.commands import (
     ContextBuilt,
     IdleFor,
     Refused,
+    SessionRestarted,
+    StepRefused,
     StreamLoaded,
 )
 from intersession_actors.handler import Failure, Handler, Ref
@@ -82,7 +84,7 @@ class Supervisor:
                 entry = self._managers.get(prefix)
                 reason = self._degraded.get(prefix)
             if reason is not None:
-                _refuse(command, f"the {prefix} manager is degraded: {reason}")
+                self._refuse(command, f"the {prefix} manager is degraded: {reason}")
                 return
             if entry is None:
                 return  # an append may carry streams that nobody manages
@@ -90,7 +92,7 @@ class Supervisor:
                 entry[0].tell(command, urgent=True)
             except pykka.ActorDeadError:
                 if self._stopping or not self._replaced(prefix, entry[0]):
-                    _refuse(command, "the system is stopping")
+                    self._refuse(command, "the system is stopping")
                     return
                 continue
             return
@@ -111,13 +113,18 @@ class Supervisor:
             with self._lock:
                 reason = self._degraded.get(key)
                 ref = None if reason is not None else self._awake(key)
+            if reason is not None:
+                self._refuse(command, f"the session is degraded: {reason}", to_flow="internal")
+                return
             if ref is None:
-                _refuse(command, f"the session is degraded: {reason}" if reason else "the system is stopping")
+                self._refuse(command, "the system is stopping")
                 return
             try:
                 ref.tell(command, urgent=not _is_from_a_door(command))
             except InboxFull:
-                _refuse(command, "the session has too many messages waiting, try again later", code="busy")
+                self._refuse(
+                    command, "the session has too many messages waiting, try again later", code="busy"
+                )
                 return
             except pykka.ActorDeadError:
                 self._forget(key, ref)
@@ -176,11 +183,12 @@ class Supervisor:
             is_manager = name in self._managers
         message = failure.message
         if isinstance(message, Command):
-            _refuse(message, f"it failed: {failure.error}", code="internal")
+            # A flow is told again below (`SessionRestarted`): the step may be in the log, or can be taken yet.
+            self._refuse(message, f"it failed: {failure.error}", code="internal", to_flow=None)
         if is_manager and not given_up and not self._stopping:
             self._replaced(name, failure.ref)
             self.on_manager_restart(name)
-        elif not given_up and not self._stopping:
+        elif not self._stopping and not is_manager:
             self._again(name)
         for mail in failure.left:
             if isinstance(mail.message, Command) and not isinstance(mail.message, _OF_ONE_LIFE):
@@ -190,21 +198,35 @@ class Supervisor:
                     self.tell_session(name, mail.message)
 
     def _again(self, key: str) -> None:
-        """Wake a session at once: it may have been in the middle of a run."""
+        """Wake a session at once: it may have been in the middle of a run, and of a flow's step."""
         with self._lock:
             if key not in self._degraded:
                 self._awake(key)
+        for prefix in list(self._managers):
+            self.tell_flow(f"{prefix}:", SessionRestarted(key=key))
+
+    def _refuse(
+        self,
+        command: Command,
+        error: str,
+        *,
+        code: RefusalCode = "unavailable",
+        to_flow: RefusalCode | None = "unavailable",
+    ) -> None:
+        """Tell whoever waits for a command that nothing comes of it: a door, or a flow whose step it was."""
+        answer = getattr(command, "answer", None)
+        if answer is not None:
+            answer(Refused(code=code, error=error))
+        stream: str | None = getattr(command, "flow", None)
+        if stream is not None and to_flow is not None:
+            run = getattr(command, "queue", None)
+            run_id = run.run_id if run is not None else ""
+            self.tell_flow(stream, StepRefused(stream=stream, run_id=run_id, code=to_flow, error=error))
 
 
 def _is_from_a_door(command: Command) -> bool:
     """Whether somebody outside asked for it, so that the inbox's bound holds for it."""
     return getattr(command, "answer", None) is not None
-
-
-def _refuse(command: Command, error: str, *, code: RefusalCode = "unavailable") -> None:
-    answer = getattr(command, "answer", None)
-    if answer is not None:
-        answer(Refused(code=code, error=error))
 
 
 def _nothing(_prefix: str) -> None:

@@ -231,7 +231,7 @@ def test_a_failure_ends_only_the_attempt_it_is_of() -> None:
 
     assert decide_failure(state, run_id="r1", attempt=2, code="timeout", error="late") == []
     assert decide_failure(state, run_id="r1", attempt=1, code="timeout", error="late") == [
-        RunFailed(run_id="r1", attempt=1, code="timeout", error="late")
+        RunFailed(run_id="r1", attempt=1, code="timeout", error="timeout: late")
     ]
 
 

@@ -29,7 +29,7 @@ def read_arguments(kind: type[A], arguments: Mapping[str, Any]) -> A:
         msgspec.json.encode(arguments)
     except UnicodeEncodeError:
         raise invalid(
-            "arguments", "a text is not valid Unicode (a lone surrogate), send valid text"
+            _not_unicode(arguments), "a text is not valid Unicode (a lone surrogate), send valid text"
         ) from None
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise invalid("arguments", f"they are not a JSON object ({error}), send one") from None
@@ -64,6 +64,16 @@ def _named(error: str, kind: type[Any]) -> ToolRefused:
             wrong["at"] or "arguments", wrong["what"][:1].lower() + wrong["what"][1:].replace("`", "")
         )
     return invalid("arguments", error[:1].lower() + error[1:].replace("`", ""))
+
+
+def _not_unicode(arguments: Mapping[str, Any]) -> str:
+    """Return the field whose text can't be encoded, itself made harmless."""
+    for name, value in arguments.items():
+        try:
+            msgspec.json.encode({name: value})
+        except UnicodeEncodeError:
+            return name.encode("ascii", "backslashreplace").decode()
+    return "arguments"
 
 
 def _path(at: str | None, field: str) -> str:

@@ -83,7 +83,14 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
     if caller.key is not None and timeout > 0:
         _refuse_cycle(core, caller.key, target)
     if known is None and core.outcome(run_id) is None:
-        _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
+        try:
+            _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
+        except ToolRefused as refused:
+            if target.opening is None or refused.code != "not_visible":
+                raise
+            # Somebody else opened the session a moment ago: it is that one that is meant.
+            target = _target(core, caller, given)
+            _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
     delivery = _delivery(core, target)
     if timeout == 0:
         return Answer(

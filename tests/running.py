@@ -1,0 +1,167 @@
+"""A system under test: on a real file, with agents that stop where a test wants them, waited for by what its log says."""
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from intersession import SessionSystem
+from intersession_actors.turn import Turn
+from intersession_events import ids
+from intersession_events.exchange import ExchangeClosed
+from intersession_events.spawn import SpawnClosed
+
+WAIT = 20.0
+"""Seconds a test waits for what has to come; it comes in milliseconds, or never."""
+
+E = TypeVar("E")
+
+SEES_ALL: dict[str, Any] = {
+    "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+    "runs": {"shutdownGraceSeconds": 0},
+}
+"""A configuration in which every session sees and reaches every other one."""
+
+QUIET: dict[str, Any] = {"session": {"agentToAgent": {"maxPingPongTurns": 0, "announce": "routed"}}}
+"""A configuration in which a send is one run and nothing after it."""
+
+
+def merged(*configs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return configurations laid over each other, the last one on top."""
+    result: dict[str, Any] = {}
+    for config in configs:
+        for name, value in config.items():
+            below = result.get(name)
+            result[name] = (
+                merged(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
+            )
+    return result
+
+
+class Booth:
+    """Starts systems on one file, one after the other, as a process that stops and starts again does."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"sqlite:///{path / 'log.db'}"
+        self._open: list[SessionSystem] = []
+
+    def start(
+        self,
+        agents: Mapping[str, Any],
+        channels: Mapping[str, Any] | None = None,
+        *configs: Mapping[str, Any],
+        **given: Any,
+    ) -> SessionSystem:
+        """Start a system in which all see all, unless `configs` say otherwise."""
+        system = SessionSystem(
+            self.url, agents=agents, channels=channels or {}, config=merged(SEES_ALL, *configs), **given
+        )
+        self._open.append(system)
+        return system
+
+    def close(self) -> None:
+        """Stop what is still running."""
+        for system in self._open:
+            system.close(grace=0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Gate:
+    """Where an agent stops until a test lets it go on."""
+
+    def __init__(self) -> None:
+        self._reached: queue.SimpleQueue[Turn] = queue.SimpleQueue()
+        self._open = threading.Event()
+
+    def stop(self, turn: Turn) -> None:
+        """Say that the agent is here, and wait until the gate is open."""
+        self._reached.put(turn)
+        if not self._open.wait(WAIT):
+            raise TimeoutError("nobody opened the gate")
+
+    def reached(self) -> Turn:
+        """Wait until an agent is here; return its turn."""
+        return self._reached.get(timeout=WAIT)
+
+    def open(self) -> None:
+        """Let the agent go on, and every one after it."""
+        self._open.set()
+
+
+def recorded(system: SessionSystem, kind: type[E], stream: str | None = None) -> list[E]:
+    """Return all events of a kind, in order, of one stream if it is given."""
+    return [
+        item.event
+        for item in system.log.all()
+        if isinstance(item.event, kind) and stream in {None, item.stream}
+    ]
+
+
+def wait_for(system: SessionSystem, kind: type[E], where: Callable[[E], bool] | None = None) -> E:
+    """Wait until an event of a kind is in the log, and return it."""
+    for item in system.follow(0, timeout=WAIT):
+        if isinstance(item.event, kind) and (where is None or where(item.event)):
+            return item.event
+    raise AssertionError(f"no {kind.__name__} came: {[item.topic for item in system.log.all()]}")
+
+
+def wait_for_number(system: SessionSystem, kind: type[E], number: int) -> None:
+    """Wait until there are that many events of a kind."""
+    for item in system.follow(0, timeout=WAIT):
+        number -= isinstance(item.event, kind)
+        if number == 0:
+            return
+    raise AssertionError(f"{number} more {kind.__name__} did not come")
+
+
+def exchange_of(system: SessionSystem, run_id: str) -> str:
+    """Return the stream of the exchange that a send began, by the run it answered."""
+    return ids.exchange_stream(ids.derive(system.log.log_id, "exchange", run_id))
+
+
+def spawn_of(system: SessionSystem, run_id: str) -> str:
+    """Return the stream of the spawn, by the run it answered."""
+    return ids.spawn_stream(ids.derive(system.log.log_id, "spawn", run_id))
+
+
+def closed_exchange(system: SessionSystem, run_id: str) -> list[Any]:
+    """Wait until an exchange is closed and return its events."""
+    return _closed(system, exchange_of(system, run_id), ExchangeClosed)
+
+
+def closed_spawn(system: SessionSystem, run_id: str) -> list[Any]:
+    """Wait until a spawn is closed and return its events."""
+    return _closed(system, spawn_of(system, run_id), SpawnClosed)
+
+
+def _closed(system: SessionSystem, stream: str, kind: type[Any]) -> list[Any]:
+    events: list[Any] = []
+    for item in system.follow(0, timeout=WAIT):
+        if item.stream == stream:
+            events.append(item.event)
+            if isinstance(item.event, kind):
+                return events
+    raise AssertionError(f"{stream} did not close: {[type(event).__name__ for event in events]}")
+
+
+def one(events: list[Any], kind: type[E]) -> E:
+    """Return the one event of a kind among others."""
+    (found,) = [event for event in events if isinstance(event, kind)]
+    return found
+
+
+def texts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return role and text of each message of a history."""
+    return [(message["role"], _text(message["content"])) for message in result["messages"]]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content if block["type"] == "text")
