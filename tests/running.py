@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from fakes import ManualClock
 from intersession import SessionSystem
 from intersession_actors.turn import Turn
 from intersession_events import ids
@@ -118,6 +119,12 @@ def wait_for_number(system: SessionSystem, kind: type[E], number: int) -> None:
         if number == 0:
             return
     raise AssertionError(f"{number} more {kind.__name__} did not come")
+
+
+def pass_time(system: SessionSystem, clock: ManualClock, ms: int) -> None:
+    """Move the clock, and let what falls due on the way happen."""
+    clock.advance(ms)
+    system._timers.look()
 
 
 def exchange_of(system: SessionSystem, run_id: str) -> str:

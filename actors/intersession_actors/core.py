@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.access_rules import Requester
 from intersession_actors.clock import Clock
-from intersession_actors.commands import Accepted, Command, Refused, StepTaken
+from intersession_actors.commands import Accepted, Command, Patch, Refused, StepTaken
 from intersession_actors.config import Config
 from intersession_actors.drafting import append_of
 from intersession_actors.errors import ToolRefused
@@ -139,6 +139,23 @@ class Core:
     def ask_session(self, key: str, command: Command) -> Accepted:
         """Tell a session's actor and wait until it is durable."""
         return self.ask(lambda told: self.supervisor.tell_session(key, told), command)
+
+    def calling_row(self, requester: Requester) -> SessionRow | None:
+        """Return the session that calls, which is answered later; None for the operator and where there is none.
+
+        The main session of a configured agent is opened where it does not exist, as it is for a target (SEND-2):
+        the loop and a sub-agent's result come to it.
+        """
+        key = requester.key
+        if key is None:
+            return None
+        row = self.sessions.get(str(key))
+        if row is not None and row.archived is not None:
+            row = None
+        if row is None and key.is_main and key.agent_id in self.config.agent_ids:
+            self.ask_session(str(key), Patch(values={}, opening=self.opening(key, by="send")))
+            row = self.sessions.get(str(key))
+        return row
 
     def outcome(self, run_id: str) -> RunOutcome | None:
         """Return a run as far as it got."""

@@ -203,7 +203,7 @@ def _end_loop(
     """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn."""
     ended = LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
     accepted = state.accepted
-    if accepted.settings.announce == "routed" and not facts.has_route:
+    if accepted.settings.announce == "routed" and accepted.route is None:
         return [ended, AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
     run_id = ids.derive(facts.log_id, "run", accepted.exchange_id, "announce")
     refusal = facts.refused.get(run_id)
@@ -264,7 +264,9 @@ def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[ExchangeEve
         return []
     match outcome.outcome:
         case "done":
-            return [ExchangeClosed(reason="announced")]
+            # Without a route it was given to the host that listens to `webchat` (ANN-2).
+            routed = state.accepted.route is not None
+            return [ExchangeClosed(reason="announced" if routed else "no_route")]
         case "failed":
             return [ExchangeClosed(reason="announce_failed", note=outcome.note)]
         case "denied":

@@ -27,10 +27,12 @@ from intersession_events.exchange import (
 )
 from intersession_events.message import Usage
 from intersession_events.registry import decode, encode, topic_of
+from intersession_events.session import Route
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"
 ASKER, ASKED = "agent:main:main", "agent:ops:main"
+ROUTE = Route(channel="telegram", to="-5")
 ANNOUNCE_RUN = ids.derive(LOG, "run", "x1", "announce")
 DELIVERY = announce_delivery(LOG, "x1")
 
@@ -49,6 +51,7 @@ def accepted(**fields: Any) -> ExchangeAccepted:
         "message": "how is it going?",
         "requester": ASKER,
         "caller": ASKER,
+        "route": ROUTE,
     }
     return ExchangeAccepted(**{**given_fields, **fields})
 
@@ -289,11 +292,21 @@ def test_what_has_no_route_is_recorded_all_the_same() -> None:
 def test_announce_routed_saves_the_turn_where_there_is_no_route() -> None:
     routed = ExchangeSettings(max_turns=0, announce="routed")
 
-    without = decide(state_after(accepted(settings=routed)), ended("r0", "fine"), facts(has_route=False))
+    nowhere = state_after(accepted(settings=routed, route=None))
+    without = decide(nowhere, ended("r0", "fine"), facts())
     with_route = decide(state_after(accepted(settings=routed)), ended("r0", "fine"), facts())
 
     assert without[-2:] == [AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
     assert isinstance(with_route[-1], AnnounceRequested)
+
+
+@pytest.mark.clause("ANN-2")
+def test_what_a_listening_host_got_had_no_route_all_the_same() -> None:
+    nowhere = state_after(accepted(route=None), PRIMARY, LOOPED, ASKED_TO_ANNOUNCE, GOES_OUT)
+
+    events = decide(nowhere, DeliveryEnded(stream=STREAM, delivery_id=DELIVERY, outcome="done"), facts())
+
+    assert events == [ExchangeClosed(reason="no_route")]
 
 
 @pytest.mark.clause("ANN-1")

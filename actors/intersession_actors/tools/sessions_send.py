@@ -140,6 +140,17 @@ def _target(core: Core, caller: Caller, given: SendArguments) -> Target:
 def _refuse_cycle(core: Core, requester: str, target: Target) -> None:
     path = core.wait_graph.cycle(requester, str(target.key))
     if path is not None:
+        core.receipts.record(
+            requester,
+            SendRefused(
+                requester=requester,
+                target=str(target.key),
+                code="cycle",
+                limit="cycle",
+                value=len(path) - 1,
+                chain=path,
+            ),
+        )
         raise ToolRefused(
             "cycle",
             f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0",
@@ -186,7 +197,7 @@ def _accept(
         )
         raise ToolRefused("limit", tripped.error)
     loop, loop_reason = _loop(core, caller, target)
-    requester_row = core.sessions.get(caller.key) if caller.key is not None else None
+    requester_row = core.calling_row(caller.requester)
     row = target.found.row if target.found is not None else None
     accepted = ExchangeAccepted(
         exchange_id=ids.derive(core.log.log_id, "exchange", run_id),

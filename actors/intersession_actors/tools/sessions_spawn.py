@@ -136,7 +136,7 @@ def _accept(
 ) -> None:
     config, log_id = core.config, core.log.log_id
     child = SessionKey.subagent(allowed.agent_id, ids.derive(log_id, "child", run_id))
-    row = core.sessions.get(caller.key) if caller.key is not None else None
+    row = core.calling_row(caller.requester)
     opening = msgspec.structs.replace(
         core.opening(
             child,
