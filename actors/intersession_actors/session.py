@@ -133,7 +133,11 @@ class SessionActor(Handler):
     def _made_good(self) -> Sequence[Event]:
         if not self._was_left_behind():
             return ()  # told to go on, and it does
-        return session_rules.decide_wake(self.state, retry_interrupted=self.world.retry_interrupted)
+        return session_rules.decide_wake(
+            self.state,
+            retry_interrupted=self.world.retry_interrupted,
+            now_ms=self.world.clock.now_ms(),
+        )
 
     def _evolve(self, recorded: Recorded) -> None:
         self.state = session_state.evolve(self.state, recorded)
@@ -217,9 +221,6 @@ class SessionActor(Handler):
     def _timed_out(self, command: DeadlinePassed) -> None:
         crash_point("P7")
         running = self.state.running
-        seconds = 0.0
-        if running is not None:
-            seconds = running.waiting.queued.timeout_ms / 1000
         self.world.agents.cancel(command.run_id)
         self._record(
             command,
@@ -228,7 +229,7 @@ class SessionActor(Handler):
                 run_id=command.run_id,
                 attempt=command.attempt,
                 code="timeout",
-                error=f"timeout: the run had {seconds:g} s",
+                error=session_rules.timed_out(running.waiting.queued) if running is not None else "timeout",
             ),
         )
 

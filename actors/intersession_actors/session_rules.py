@@ -182,17 +182,34 @@ def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Even
     ]
 
 
+def timed_out(queued: RunQueued) -> str:
+    """Say that a run has had its time."""
+    return f"timeout: the run had {queued.timeout_ms / 1000:g} s"
+
+
 def is_task(queued: RunQueued) -> bool:
     """Whether a run is a sub-agent's, on its task; the announce and what its requester makes of it are no tasks."""
     return queued.spawn_id is not None and queued.step == "message" and queued.caller is not None
 
 
-def decide_wake(state: Session, *, retry_interrupted: int) -> list[Event]:
-    """Return what becomes of an attempt that the last process left behind (reliability 3.1, rule 4)."""
+def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[Event]:
+    """Return what becomes of an attempt that the last process left behind (docs/reliability.md, rule 4)."""
     running = state.running
     if running is None:
         return []
-    run_id = running.waiting.queued.run_id
+    queued = running.waiting.queued
+    run_id = queued.run_id
+    if is_task(queued) and 0 < running.deadline_ms <= now_ms:
+        # A sub-agent was given its seconds once (SPAWN-8, P7); other limits are for each attempt.
+        return [
+            RunFailed(
+                run_id=run_id,
+                attempt=running.attempt,
+                code="timeout",
+                error=timed_out(queued),
+                partial=running.said,
+            )
+        ]
     if running.attempt <= retry_interrupted:
         return [RunInterrupted(run_id=run_id, attempt=running.attempt)]
     return [

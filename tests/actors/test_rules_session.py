@@ -239,7 +239,7 @@ def test_a_failure_ends_only_the_attempt_it_is_of() -> None:
 def test_an_attempt_that_was_cut_off_is_tried_again_before_what_waited_behind_it() -> None:
     cut_off = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
 
-    (interrupted,) = decide_wake(cut_off, retry_interrupted=1)
+    (interrupted,) = decide_wake(cut_off, retry_interrupted=1, now_ms=500)
 
     assert interrupted == RunInterrupted(run_id="r1", attempt=1)
     assert start(evolve(cut_off, recorded(9, interrupted))) == [started("r1", 2)]
@@ -253,14 +253,39 @@ def test_a_run_that_is_out_of_attempts_ends_as_interrupted(retries: int, attempt
         history += [started("r1", number), RunInterrupted(run_id="r1", attempt=number)]
     history.append(started("r1", attempt))
 
-    (failed,) = decide_wake(state_after(*history), retry_interrupted=retries)
+    (failed,) = decide_wake(state_after(*history), retry_interrupted=retries, now_ms=500)
 
     assert isinstance(failed, RunFailed)
     assert (failed.code, failed.attempt) == ("interrupted", attempt)
 
 
+@pytest.mark.clause("P7", "SPAWN-8")
+@pytest.mark.parametrize(
+    ("given", "now_ms", "ends"),
+    [
+        ({"spawn_id": "p", "caller": "operator"}, 2_000, True),
+        ({"spawn_id": "p", "caller": "operator"}, 1_999, False),
+        ({"spawn_id": "p"}, 2_000, False),  # its requester's run on the result: a limit for each attempt
+        ({}, 2_000, False),
+    ],
+)
+def test_a_sub_agent_whose_time_was_over_while_the_process_was_down_is_not_tried_again(
+    given: dict[str, Any], now_ms: int, ends: bool
+) -> None:
+    begun = RunStarted(run_id="r1", attempt=1, context_hash="h", deadline_ms=2_000)
+    state = state_after(OPENED, queued("r1", timeout_ms=1_500, **given), begun)
+
+    (event,) = decide_wake(state, retry_interrupted=1, now_ms=now_ms)
+
+    assert event == (
+        RunFailed(run_id="r1", attempt=1, code="timeout", error="timeout: the run had 1.5 s")
+        if ends
+        else RunInterrupted(run_id="r1", attempt=1)
+    )
+
+
 def test_a_session_at_rest_has_nothing_to_make_good() -> None:
-    assert decide_wake(state_after(OPENED, queued("r1")), retry_interrupted=1) == []
+    assert decide_wake(state_after(OPENED, queued("r1")), retry_interrupted=1, now_ms=500) == []
 
 
 @pytest.mark.clause("S5")
@@ -453,7 +478,7 @@ def test_whatever_happens_runs_end_once_and_start_in_order(steps: list[str]) -> 
             case "abort":
                 log += decide_abort(state, Abort(run_id=f"r{names}", by="me"))
             case _:
-                log += decide_wake(state, retry_interrupted=1)
+                log += decide_wake(state, retry_interrupted=1, now_ms=500)
 
     ends = [event.run_id for event in log if isinstance(event, RunCompleted | RunFailed | RunAborted)]
     assert len(ends) == len(set(ends))
