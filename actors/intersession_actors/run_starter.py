@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from intersession_actors.commands import Command, ContextBuilt, DeadlinePassed, RunReturned
 from intersession_actors.run_context import RunContext
+from intersession_actors.session_rules import is_task
 from intersession_actors.session_state import Running
 from intersession_actors.world import World
 from intersession_events.crash_points import crash_point
-from intersession_events.run import Step
+from intersession_events.run import RunQueued, Step
 
 
 class RunStarter:
@@ -34,7 +35,8 @@ class RunStarter:
         """Call the agent: the start is durable. Its result comes back as `RunReturned`."""
         world, key = self._world, self._key
         queued, attempt = running.waiting.queued, running.attempt
-        crash_point(_POINTS[queued.step][0])
+        before, after = _points(queued)
+        crash_point(before)
         turn = world.make_turn(agent_id=world.agent_of(key), key=key, running=running, context=context)
         world.agents.start(
             turn,
@@ -42,7 +44,7 @@ class RunStarter:
                 key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result)
             ),
         )
-        crash_point(_POINTS[queued.step][1])
+        crash_point(after)
 
     def watch(self, running: Running) -> None:
         """End the attempt when it has had its time (LOOP-7)."""
@@ -64,8 +66,14 @@ _POINTS: dict[Step, tuple[str, str]] = {
 }
 """Crash points before and after the call of an agent, by step (docs/reliability.md)."""
 
+_OF_A_TASK: tuple[str, str] = ("P5", "P5")
+
 RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
 """Crash points where an agent has answered and the answer is not yet stored."""
+
+
+def _points(queued: RunQueued) -> tuple[str, str]:
+    return _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
 
 
 def _timer(run_id: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
+from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView
 from intersession_events.recorded import Recorded
 from intersession_events.stores.failures import is_of_the_store
@@ -67,6 +68,7 @@ class InlineViews:
         for name in self._views:
             if name in self._live:
                 self._take_in(cursor, name, recorded)
+                crash_point("B1")
                 _remember(cursor, name, recorded[-1].position)
 
     def position_of(self, cursor: SQLiteCursor, name: str, head: int) -> int | None:

@@ -1,17 +1,18 @@
 """The one writer of a log: events and the views of them in one transaction, fenced by its epoch."""
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable, UnknownTopic
-from intersession_events.exchange import ExchangeAccepted
+from intersession_events.exchange import ExchangeAccepted, TurnRequested
 from intersession_events.log import InlineView
 from intersession_events.mapper import payload_of
 from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
+from intersession_events.registry import Event
 from intersession_events.stores import identity
 from intersession_events.stores.appends import Append, Encoded, Part, Sealing, tell
 from intersession_events.stores.event_reader import EventReader
@@ -126,12 +127,12 @@ class Writer:
                 cursor.execute("INSERT OR IGNORE INTO log_topics VALUES (?)", (topic,))
             self._topics |= fresh
         self.views.apply(cursor, recorded)
-        _pass("S1", recorded)
+        _pass(_STORING, recorded)
 
     def committed(self, written: Sequence[Work]) -> None:
         """Move on, before those who wait are told."""
         recorded = _recorded(written)
-        _pass("S2", recorded)
+        _pass(_STORED, recorded)
         if recorded:
             self._frontier.advance(recorded[-1].position)
 
@@ -227,7 +228,13 @@ def _recorded(written: Sequence[Work]) -> list[Recorded]:
     return [event for work in written if isinstance(work, Append) for event in work.recorded]
 
 
-def _pass(point: str, recorded: Sequence[Recorded]) -> None:
-    for event in recorded:
-        if isinstance(event.event, ExchangeAccepted):
+_STORING: Final[Mapping[type[Event], str]] = {ExchangeAccepted: "S1", TurnRequested: "K1"}
+_STORED: Final[Mapping[type[Event], str]] = {ExchangeAccepted: "S2"}
+"""Crash points before and after the commit of an event (docs/reliability.md)."""
+
+
+def _pass(points: Mapping[type[Event], str], recorded: Sequence[Recorded]) -> None:
+    for item in recorded:
+        point = points.get(type(item.event))
+        if point is not None:
             crash_point(point)
