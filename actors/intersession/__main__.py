@@ -1,0 +1,8 @@
+"""`python -m intersession`: the command line."""
+
+import sys
+
+from intersession.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

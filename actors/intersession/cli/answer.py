@@ -1,0 +1,46 @@
+"""What a command answers: one value for programs, and how it is shown to people."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from intersession.cli.terminal import Screen
+
+OK: Final = 0
+REFUSED: Final = 1
+USAGE: Final = 2
+UNAVAILABLE: Final = 3
+NOT_VERIFIED: Final = 4
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+_UNPRINTABLE: Final = re.compile(r"[^ -~\n]")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`value` is what `--json` prints (plain JSON values), `show` prints it for people."""
+
+    value: Any
+    show: Callable[[Screen], None]
+    exit_code: int = OK
+
+
+def json_text(value: Any, encoding: str | None) -> str:
+    """Return a JSON document that is inert in a terminal: what is not printable is escaped.
+
+    Nothing but ASCII goes to what is not UTF-8.
+    """
+    text = json.dumps(value, ensure_ascii=not _is_utf8(encoding), indent=2)
+    return _UNPRINTABLE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found.group()
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    return (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"

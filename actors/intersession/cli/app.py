@@ -1,0 +1,43 @@
+"""The commands by name."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from cyclopts import App, Parameter
+
+
+def _version() -> str:
+    try:
+        return f"intersession {version('intersession')}"
+    except PackageNotFoundError:
+        return "intersession (not installed)"
+
+
+app = App(
+    name="intersession",
+    help=(
+        "Session tools for AI agents, on a log that can be replayed and proven. Try `intersession demo` first; "
+        "`intersession COMMAND --help` describes a command."
+    ),
+    help_format="plaintext",
+    help_epilogue=(
+        "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store locked or not available, 4 not verified, 130 interrupted."
+    ),
+    version=_version,
+    version_format="plaintext",
+    default_parameter=Parameter(negative=(), show_default=False),
+    suppress_keyboard_interrupt=False,
+)
+
+_HERE = "intersession.cli"
+
+# By name, so that each command only loads what it needs.
+app.command(f"{_HERE}.demo:demo", name="demo")
+app.command(f"{_HERE}.sessions:sessions", name="sessions")
+app.command(f"{_HERE}.history:history", name="history")
+app.command(f"{_HERE}.runs:runs", name="runs")
+app.command(f"{_HERE}.replay:replay", name="replay")
+app.command(f"{_HERE}.send:send", name="send")
+app.command(f"{_HERE}.importing:importing", name="import")
+app.command(f"{_HERE}.verify:verify", name="verify")
+app.command(f"{_HERE}.config:config", name="config")
+app.command(f"{_HERE}.policy:policy", name="policy")

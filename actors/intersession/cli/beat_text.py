@@ -1,0 +1,91 @@
+"""Beats as people read them: a conversation, with places, causes and times beside it."""
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from intersession.cli.beat import Beat
+from intersession.cli.moments import clock, day
+from intersession.cli.names import Names
+from intersession.cli.terminal import Screen, one_line, safe
+
+_INDENT = 6
+_TOOL_TEXT = 160
+
+
+class BeatPrinter:
+    """Prints one story, beat after beat.
+
+    `whole` leaves nothing out of what tools were given and gave. `today` is the day that was said already.
+    """
+
+    def __init__(self, screen: Screen, names: Names, *, whole: bool = False, today: str = "") -> None:
+        self._screen = screen
+        self._names = names
+        self._whole = whole
+        self._day = today
+
+    def print_all(self, beats: Iterable[Beat]) -> None:
+        """Print beats in order."""
+        for beat in beats:
+            self.print(beat)
+
+    def print(self, beat: Beat) -> None:
+        """Print the next beat."""
+        self._new_day(beat)
+        match beat.kind:
+            case "said":
+                self._screen.line()
+                self._head(beat)
+                self._text(beat, "")
+            case "tool" if not self._whole:
+                text = one_line(beat.text or "", _TOOL_TEXT)
+                self._head(beat, safe(f" {text}", "dim"))
+            case "tool" | "note":
+                self._head(beat)
+                self._text(beat, "dim")
+            case "end":
+                self._screen.line()
+                self._head(beat)
+
+    def _head(self, beat: Beat, tail: Text | None = None) -> None:
+        parts = [safe(f"#{beat.position:<{_INDENT - 2}} ", "dim")]
+        if beat.who is not None:
+            parts.append(self._name(beat.who))
+            if beat.to is not None:
+                parts += [safe(" → "), self._name(beat.to)]
+            parts.append(safe(" " if beat.to is None else " · "))
+        parts.append(safe(beat.how, "bold" if beat.kind == "end" else ""))
+        if tail is not None:
+            parts.append(tail)
+        because = "" if beat.cause is None else f"  ← #{beat.cause}"
+        parts.append(safe(f"  {clock(beat.time)}{because}", "dim"))
+        self._screen.line(*parts)
+
+    def _text(self, beat: Beat, style: str) -> None:
+        if beat.text is not None:
+            self._screen.indented(safe(beat.text, style), _INDENT)
+
+    def _name(self, name: str) -> Text:
+        return safe(self._names.of(name), self._names.style(name))
+
+    def _new_day(self, beat: Beat) -> None:
+        today = day(beat.time)
+        if today != self._day:
+            self._day = today
+            self._screen.line()
+            self._screen.line(safe(f"{today} (times are UTC)", "dim"))
+
+
+def names_in(beats: Iterable[Beat]) -> Names:
+    """Return the names of all that take part."""
+    return Names(name for beat in beats for name in (beat.who, beat.to))
+
+
+def show_legend(screen: Screen, names: Names) -> None:
+    """Say what the short names stand for."""
+    parts: list[Text] = []
+    for short, name in names.legend:
+        parts += [safe(", " if parts else "  "), safe(short, names.style(name)), safe(f" is {name}", "dim")]
+    if parts:
+        screen.line(*parts)

@@ -1,0 +1,33 @@
+"""From any event back to the last one before it that is shown: what led to what, in a story that leaves things out."""
+
+from intersession_events.recorded import Recorded
+
+
+class Causes:
+    """Remembers the causes of events as they come, in log order."""
+
+    def __init__(self) -> None:
+        self._causes: dict[str, str | None] = {}
+        self._shown: dict[str, int] = {}
+
+    def take(self, recorded: Recorded) -> int | None:
+        """Take an event in; return the position of the nearest shown event that led to it."""
+        self._causes[recorded.id] = recorded.causation
+        return self._nearest(recorded.causation)
+
+    def show(self, recorded: Recorded) -> None:
+        """Say that an event is shown."""
+        self._shown[recorded.id] = recorded.position
+
+    def show_as(self, event_id: str, position: int) -> None:
+        """Say that an event is not shown itself, but another one that says the same."""
+        self._shown.setdefault(event_id, position)
+
+    def _nearest(self, event_id: str | None) -> int | None:
+        seen: set[str] = set()
+        while event_id is not None and event_id not in seen:
+            if event_id in self._shown:
+                return self._shown[event_id]
+            seen.add(event_id)
+            event_id = self._causes.get(event_id)
+        return None

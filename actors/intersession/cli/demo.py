@@ -1,0 +1,139 @@
+"""`intersession demo`: a real exchange on a real log, and then all of it read back from there."""
+
+import io
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from intersession.cli.answer import Answer
+from intersession.cli.demo_agents import GREETING, ORDER, QUESTION, host
+from intersession.cli.failures import UsageError
+from intersession.cli.options import Json
+from intersession.cli.reading import store_path
+from intersession.cli.replay import Story
+from intersession.cli.subject import find_subject
+from intersession.cli.terminal import Screen, safe
+from intersession_actors.channels import console_channel
+from intersession_actors.clock import SystemClock
+from intersession_actors.config import load_config
+from intersession_actors.system import SessionSystem
+from intersession_actors.tools.reader import Reader
+from intersession_events.store_url import VARIABLE
+from intersession_events.stores import open_log
+from intersession_projections.inline import inline_views
+
+_WAIT_S: Final = 20.0
+_INTRO: Final = (
+    "Two agents, `main` and `research`, each in a session of its own. Ada asks main something on Telegram; main asks",
+    "research with sessions_send. The two then talk it over in turns, and research announces the result to its lab on",
+    "Discord. At last Ada orders some work, which main gives to a sub-agent with sessions_spawn. No model is involved.",
+)
+_CHAPTERS: Final = (
+    "Ada asks, and main asks research while she waits",
+    "What main and research said to each other",
+    "Ada orders some work",
+    "The sub-agent does it, and its result is announced",
+)
+
+
+def demo(
+    *,
+    store: Annotated[
+        str | None,
+        Parameter(help="Where the demo's log is made; it must not be there yet. Default: a temporary file."),
+    ] = None,
+    json: Json = False,
+) -> Answer:
+    """Let two agents talk, from a person's message to announces on channels, and replay it from the log.
+
+    No key and no network is needed. The log stays where it is, and the last lines say what to try with it.
+    """
+    del json
+    url = store or f"sqlite:///{Path(tempfile.mkdtemp(prefix='intersession-demo-')) / 'demo.db'}"
+    if Path(store_path(url)).exists():
+        raise UsageError(f"--store: {store_path(url)} is there already, the demo wants a file of its own")
+    heard = io.StringIO()
+    flows = _play(url, heard)
+    config = load_config(None).config
+    with open_log(url, read_only=True, inline=inline_views()) as log:
+        reader = Reader(log, config=lambda: config, clock=SystemClock())
+        stories = [Story.of(reader, find_subject(reader, flow)) for flow in flows]
+        value = {
+            "store": url,
+            "logId": log.log_id,
+            "position": log.head(),
+            "heard": heard.getvalue().splitlines(),
+            "replay": [
+                {"title": title, **story.value(steps=False)}
+                for title, story in zip(_CHAPTERS, stories, strict=True)
+            ],
+            "tryNext": _commands(url, flows),
+        }
+    return Answer(value, lambda screen: _show(screen, value, stories))
+
+
+def _play(url: str, heard: io.StringIO) -> list[str]:
+    """Let it happen; return the ids of what happened, in order."""
+    with host(url, channel=console_channel(heard)) as system:
+        _say(system, channel="discord", chat_id="lab", sender="ben", text=GREETING, agent_id="research")
+        asked = _say(system, channel="telegram", chat_id="ada", sender="ada", text=QUESTION)
+        _until_over(system)
+        ordered = _say(system, channel="telegram", chat_id="ada", sender="ada", text=ORDER)
+        _until_over(system)
+        flows = system.core.flows
+        exchanges = [flow.exchange_id for flow in flows.exchanges()]
+        spawns = [flow.spawn_id for flow in flows.spawns()]
+    return [asked, *exchanges, ordered, *spawns]
+
+
+def _say(system: SessionSystem, **message: Any) -> str:
+    return str(system.inbound(wait=_WAIT_S, **message)["runId"])
+
+
+def _until_over(system: SessionSystem) -> None:
+    """Wait until nothing is open any more."""
+    flows = system.core.flows
+    for _ in system.follow(0, timeout=_WAIT_S):
+        if not (flows.open_exchanges() or flows.open_spawns() or flows.open_deliveries()):
+            return
+
+
+def _commands(url: str, flows: list[str]) -> list[str]:
+    """Return commands that work on the file the demo left."""
+    _, exchange, *_ = flows
+    return [
+        f"export {VARIABLE}={shlex.quote(url)}",
+        "intersession sessions",
+        "intersession runs",
+        f"intersession replay {exchange} --steps",
+        "intersession replay main",
+        "intersession history agent:research:main --as-of 12",
+        "intersession verify",
+        'intersession send "And on Sunday?" --agent research --agents intersession.cli.demo_agents:host',
+    ]
+
+
+def _show(screen: Screen, value: dict[str, Any], stories: list[Story]) -> None:
+    for line in _INTRO:
+        screen.line(line)
+    screen.line()
+    screen.line(safe("What people saw on their channels", "bold"))
+    for line in value["heard"]:
+        screen.line("  ", line)
+    screen.line()
+    screen.line(
+        safe("All of it, read back from the log", "bold"),
+        safe(f"  {value['position']} events in {value['store']}", "dim"),
+    )
+    screen.line(safe("#12 is a place in the log, ← #12 what led to it.", "dim"))
+    for number, (title, story) in enumerate(zip(_CHAPTERS, stories, strict=True), 1):
+        screen.line()
+        screen.line(safe(f"{number}. {title}", "bold underline"))
+        story.show(screen)
+    screen.line()
+    screen.line(safe("Try next", "bold underline"))
+    for command in value["tryNext"]:
+        screen.line("  ", command)

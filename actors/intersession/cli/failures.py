@@ -1,0 +1,90 @@
+"""What went wrong, as a command says it: a code, a sentence, and the exit code that a script looks at."""
+
+from typing import Any, Final, NamedTuple
+
+from cyclopts import CycloptsError
+
+from intersession.cli.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
+from intersession_actors.errors import ConfigError, ToolRefused
+from intersession_events.errors import (
+    CorruptEvent,
+    ImportFailed,
+    IntersessionError,
+    InvalidKey,
+    LogTooNew,
+    NoSuchStore,
+    NotALog,
+    StoreLocked,
+    StoreUnavailable,
+    UnknownTopic,
+)
+from intersession_events.stores.writer_lock import holder_of
+from intersession_projections.seek import UnknownPlace
+
+
+class UsageError(Exception):
+    """The command was called in a way that makes no sense; the message says what to do."""
+
+
+class Failure(NamedTuple):
+    """`code` is for programs: one of the refusals of `docs/errors.md`, or one of those of the command line."""
+
+    exit_code: int
+    code: str
+    error: str
+    status: str = "error"
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {"status": self.status, "code": self.code, "error": self.error}
+
+
+_CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
+    (UsageError, USAGE, "usage"),
+    (CycloptsError, USAGE, "usage"),
+    (ConfigError, REFUSED, "invalid_config"),
+    (ImportFailed, REFUSED, "import_failed"),
+    (InvalidKey, REFUSED, "invalid_key"),
+    (UnknownPlace, REFUSED, "invalid_request"),
+    (StoreLocked, UNAVAILABLE, "store_locked"),
+    (NoSuchStore, UNAVAILABLE, "no_store"),
+    (StoreUnavailable, UNAVAILABLE, "unavailable"),
+    (NotALog, UNAVAILABLE, "not_a_log"),
+    (LogTooNew, UNAVAILABLE, "log_too_new"),
+    (CorruptEvent, NOT_VERIFIED, "corrupt"),
+    (UnknownTopic, UNAVAILABLE, "unknown_topic"),
+    (IntersessionError, REFUSED, "error"),
+    (OSError, UNAVAILABLE, "unavailable"),
+)
+"""The first that fits counts, so the special ones come first."""
+
+
+def failure_of(error: Exception) -> Failure | None:
+    """Return what is to be said of an error; None for a fault of ours."""
+    if isinstance(error, ToolRefused):
+        return Failure(REFUSED, error.code, error.error, error.status)
+    for kind, exit_code, code in _CODES:
+        if isinstance(error, kind):
+            return Failure(exit_code, code, _said(error))
+    return None
+
+
+def _said(error: Exception) -> str:
+    match error:
+        case StoreLocked():
+            return _locked(error)
+        case CorruptEvent():
+            return f"{error}; `intersession verify` shows all that is wrong"
+        case _:
+            return str(error).strip()
+
+
+def _locked(error: StoreLocked) -> str:
+    holder = holder_of(error.path)
+    if holder is None or holder.gateway is None:
+        return f"{error.path} has a writer already ({error.holder}); stop it, or let it do the work"
+    return (
+        f"{error.path} has a writer already ({error.holder}) with a gateway at {holder.gateway}, which this version of "
+        "the command line can't use; stop it, or ask it through its gateway"
+    )

@@ -1,0 +1,100 @@
+"""`intersession history`: the transcript of one session."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from intersession.cli.answer import Answer
+from intersession.cli.failures import UsageError
+from intersession.cli.messages import show_message
+from intersession.cli.options import READING, ActingAs, AsOf, Reading, place
+from intersession.cli.reading import acting_as, reader_of
+from intersession.cli.terminal import Screen, safe
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.resolve import resolve_target
+from intersession_actors.tools.sessions_history import sessions_history
+from intersession_events.message import Message, raw_message
+
+
+def history(
+    session: Annotated[str, Parameter(help="The session: its key in any form, or a session id.")],
+    /,
+    *,
+    limit: Annotated[
+        int | None, Parameter(help="At most this many messages, 1 to 1000. Default: 200.")
+    ] = None,
+    before: Annotated[str | None, Parameter(help="Only messages before the one with this id.")] = None,
+    as_of: AsOf = None,
+    tools: Annotated[bool, Parameter(help="Also what tools gave.")] = False,
+    raw: Annotated[
+        bool, Parameter(help="Uncut, exactly as recorded, tools too; any --limit. The operator's alone.")
+    ] = False,
+    acting: ActingAs = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Print the transcript of a session, oldest first.
+
+    It is what `sessions_history` answers: long texts are cut, and with --as secrets of others are hidden.
+    """
+    if raw and acting is not None:
+        raise UsageError("--raw: only the operator reads uncut, leave out --raw or --as")
+    with reader_of(reading) as reader:
+        if raw:
+            found = _uncut(reader, session, limit=limit, before=before, as_of=as_of)
+        else:
+            arguments = {
+                "sessionKey": session,
+                "limit": limit,
+                "includeTools": tools,
+                "asOf": place(as_of),
+                "before": before,
+            }
+            found, _ = sessions_history(reader, acting_as(reader, acting), arguments)
+    return Answer(found, lambda screen: _show(screen, found))
+
+
+def _uncut(
+    reader: Reader, session: str, *, limit: int | None, before: str | None, as_of: str | None
+) -> dict[str, Any]:
+    at = place(as_of)
+    position = reader.log.head() if at is None else reader.place(at).position
+    target = resolve_target(reader, reader.requester(None), session, "history", as_of=position)
+    if target.row is None or target.session_id is None:
+        raise ToolRefused("not_visible", f"sessionKey: session not visible: {session}")
+    wanted = None if before is not None else limit
+    messages = reader.history.operator_messages(
+        target.row.key, target.session_id, as_of=position, limit=wanted
+    )
+    if before is not None:
+        messages = _up_to(messages, before)[-limit if limit else 0 :]
+    return {
+        "sessionKey": target.shown,
+        "sessionId": target.session_id,
+        "messages": [raw_message(message) for message in messages],
+        "position": position,
+    }
+
+
+def _up_to(messages: list[Message], before: str) -> list[Message]:
+    for index, message in enumerate(messages):
+        if message.id == before:
+            return messages[:index]
+    raise ToolRefused("invalid_request", f"before: no message {before!a} in this session, give the id of one")
+
+
+def _show(screen: Screen, found: Mapping[str, Any]) -> None:
+    messages: list[dict[str, Any]] = found["messages"]
+    for message in messages:
+        show_message(screen, message)
+    notes = [f"{len(messages)} messages of {found['sessionKey']} as of position {found['position']}"]
+    if found.get("droppedMessages"):
+        notes.append(f"{found['droppedMessages']} older ones left out for their size")
+    if found.get("contentTruncated"):
+        notes.append("long texts were cut (--raw shows all)")
+    if found.get("contentRedacted"):
+        notes.append("secrets were hidden")
+    screen.line(safe("; ".join(notes), "dim"))
+    if "before" in found:
+        screen.line(safe(f"older: --before {found['before']}", "dim"))

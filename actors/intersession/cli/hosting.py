@@ -1,0 +1,66 @@
+"""Becoming the host of a log for a while: agents from somebody's module, or a system of their own making."""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from intersession.cli.failures import UsageError
+from intersession.cli.options import Common
+from intersession.cli.reading import store_url
+from intersession_actors.config import load_config
+from intersession_actors.system import SessionSystem
+
+_EXPECTED: Final = (
+    "give module:NAME, where NAME is a dict of agents by id, or a function that takes the store's URL and returns a "
+    "SessionSystem"
+)
+
+
+def hosted(common: Common, *, agents: str | None, config: Path | None) -> SessionSystem:
+    """Return a running system on the log: the writer, for as long as the command lasts.
+
+    Raises:
+        UsageError: what `--agents` names is not there, or is neither agents nor a function that makes a system.
+        StoreLocked: somebody else is the writer.
+    """
+    found = None if agents is None else _imported(agents)
+    if callable(found):
+        if config is not None:
+            raise UsageError(
+                f"--config: {agents} makes a system with a configuration of its own, leave one of them out"
+            )
+        return _made(found, common, agents or "")
+    settings = load_config(config).config
+    return SessionSystem(store_url(common, settings), agents=found or {}, config=settings)
+
+
+def _imported(spec: str) -> Mapping[str, Any] | Callable[[str | None], Any]:
+    module_name, _, name = spec.partition(":")
+    if not module_name or not name:
+        raise UsageError(f"--agents: {spec!r} names nothing; {_EXPECTED}")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # as for `python -m`: what lies here can be named
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        # Whatever a module of somebody's raises while it is imported is theirs to mend.
+        raise UsageError(
+            f"--agents: {spec!r} can't be loaded ({type(error).__name__}: {error}); {_EXPECTED}"
+        ) from error
+    if isinstance(found, Mapping):
+        return cast("Mapping[str, Any]", found)
+    if callable(found):
+        return cast("Callable[[str | None], Any]", found)
+    raise UsageError(f"--agents: {spec!r} is a {type(found).__name__}; {_EXPECTED}")
+
+
+def _made(factory: Callable[[str | None], Any], common: Common, spec: str) -> SessionSystem:
+    system = factory(store_url(common))
+    if isinstance(system, SessionSystem):
+        return system
+    raise UsageError(f"--agents: {spec} returned a {type(system).__name__}; {_EXPECTED}")

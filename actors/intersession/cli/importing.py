@@ -1,0 +1,131 @@
+"""`intersession import`: transcripts of another system, made into a log that can be listed, replayed and proven."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from cyclopts import App, Parameter
+
+from intersession.cli.answer import Answer
+from intersession.cli.moments import moment
+from intersession.cli.options import COMMON, Common
+from intersession.cli.reading import store_path, store_url
+from intersession.cli.terminal import Screen, safe
+from intersession.cli.words import counted
+from intersession_actors.clock import SystemClock
+from intersession_events.stores import open_log
+from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
+from intersession_projections.inline import inline_views
+
+importing = App(name="import", help="Make a log of another system's transcripts.")
+
+_MOST_LINES = 20
+
+
+@importing.command
+def openclaw(
+    directory: Annotated[
+        Path, Parameter(help="The state directory: the one with agents/<id>/sessions in it. It is only read.")
+    ],
+    /,
+    *,
+    on_taken: Annotated[
+        Literal["beside", "refuse"],
+        Parameter(
+            help="What to do with a session whose key the log has from elsewhere: keep it beside, under a key of its "
+            "own, or refuse the import. Default: beside."
+        ),
+    ] = "beside",
+    common: Common = COMMON,
+) -> Answer:
+    """Import an OpenClaw state directory; again to add what is new in it.
+
+    Nothing is lost without a line in the report, and the report is kept in the log.
+    """
+    screen = Screen()
+    path = store_path(store_url(common))
+    if not Path(path).exists():
+        read_state(directory)  # a wrong directory must not leave an empty log behind
+    with (
+        open_log(store_url(common), inline=inline_views()) as log,
+        screen.progress(f"Importing {directory}") as progress,
+    ):
+        report = import_openclaw(
+            directory, log, clock=SystemClock().now_ms, progress=progress, on_taken=on_taken
+        )
+    value: dict[str, Any] = msgspec.to_builtins(report)
+    return Answer(value | {"store": path}, lambda on: _show(on, report, path))
+
+
+def _show(screen: Screen, report: ImportReport, path: str) -> None:
+    screen.line(safe(f"Imported {report.source}", "bold"), safe(f"  into {path}", "dim"))
+    if report.first_ms is not None and report.last_ms is not None:
+        screen.line(safe(f"  from {moment(report.first_ms)} to {moment(report.last_ms)} UTC", "dim"))
+    rows = [
+        (
+            "sessions",
+            report.sessions,
+            "" if report.generations <= report.sessions else f"{report.generations} generations",
+        ),
+        (
+            "messages",
+            report.messages,
+            f"{report.inter_session} between sessions, {report.attributed} of them attributed",
+        ),
+        (
+            "exchanges",
+            report.exchanges,
+            f"{counted(report.turns, 'turn')}, {counted(report.announces, 'announce')}, {report.refused_sends} sends were refused",
+        ),
+        ("spawns", report.spawns, f"{report.refused_spawns} were refused"),
+        (
+            "other lines",
+            sum(report.lines.values()),
+            ", ".join(f"{count} {kind}" for kind, count in report.lines.items()),
+        ),
+        ("skipped lines", report.skipped_lines, ""),
+        ("events", report.events, _appended(report)),
+    ]
+    screen.table(
+        ["what", "count", "of which"],
+        [(what, str(count), more) for what, count, more in rows],
+        fold=["of which"],
+    )
+    _list(
+        screen,
+        "Under another key here",
+        [f"{each.original} is {each.key}: {each.reason}" for each in report.renamed],
+    )
+    _list(
+        screen,
+        "Skipped",
+        [
+            f"{each.file}:{each.line}"
+            + (f"-{each.last_line}" if each.last_line != each.line else "")
+            + f": {each.reason}"
+            + (" (kept as text)" if each.kept else "")
+            for each in report.skipped
+        ],
+    )
+    _list(
+        screen,
+        "Belongs to no exchange or spawn that could be found",
+        [f"{each.where}: {each.what}: {each.reason}" for each in report.unattributed],
+    )
+    _list(screen, "Notes", [f"{each.subject}: {each.what}" for each in report.notes])
+
+
+def _appended(report: ImportReport) -> str:
+    if report.already_imported and report.appended == 0:
+        return "all in the log already, nothing was added"
+    return f"{report.appended} added"
+
+
+def _list(screen: Screen, title: str, lines: list[str]) -> None:
+    if not lines:
+        return
+    screen.line(safe(title, "bold"))
+    for line in lines[:_MOST_LINES]:
+        screen.indented(line, 2)
+    if len(lines) > _MOST_LINES:
+        screen.line(safe(f"  and {len(lines) - _MOST_LINES} more; --json has all of them", "dim"))

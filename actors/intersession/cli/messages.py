@@ -1,0 +1,73 @@
+"""A message of a transcript in its raw form, as people read it: who says it, in which words, with which tools."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from intersession.cli.moments import moment
+from intersession.cli.terminal import Screen, one_line, safe
+from intersession_actors.plain_json import is_object
+
+_INTERNAL = "the system"
+
+
+def show_message(screen: Screen, message: Mapping[str, Any], *, indent: int = 0, ids: bool = False) -> None:
+    """Show one message: a line on who and when, then its words. With `ids` also its id, to page back from."""
+    head = [safe(" " * indent), safe(speaker(message), "bold cyan"), safe(f"  {_when(message)}", "dim")]
+    if ids:
+        head.append(safe(f"  {message.get('id', '')}", "dim"))
+    screen.line(*head)
+    for text, style in parts(message):
+        screen.indented(safe(text, style), indent + 4)
+
+
+def speaker(message: Mapping[str, Any]) -> str:
+    """Return who says it, in words."""
+    role = message.get("role")
+    if role == "assistant":
+        return "agent"
+    if role == "toolResult":
+        return f"tool {message.get('toolName') or ''}".rstrip()
+    origin = message.get("provenance")
+    if not is_object(origin):
+        return str(role)
+    match origin.get("kind"):
+        case "external_user":
+            channel = origin.get("sourceChannel")
+            return "a person" if channel is None else f"a person ({channel})"
+        case "inter_session":
+            return f"session {origin.get('sourceSessionKey') or '?'}"
+        case _:
+            return _INTERNAL
+
+
+def parts(message: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the texts of a message, each with the style it is shown in."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [(content, "")]
+    shown = [_part(block) for block in content or () if is_object(block)]
+    return shown or [("(nothing)", "dim")]
+
+
+def call_text(name: str, arguments: object) -> str:
+    """Return a tool call as one line."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return one_line(f"calls {name} {text}")
+
+
+def _part(block: Mapping[str, Any]) -> tuple[str, str]:
+    match block.get("type"):
+        case "text":
+            return str(block.get("text", "")), ""
+        case "thinking":
+            return f"(thinks) {block.get('thinking', '')}", "dim italic"
+        case "toolCall":
+            return call_text(str(block.get("name", "")), block.get("arguments", {})), "yellow"
+        case _:
+            return f"({block.get('type')})", "dim"
+
+
+def _when(message: Mapping[str, Any]) -> str:
+    time = message.get("timestamp")
+    return moment(time) if isinstance(time, int) else ""

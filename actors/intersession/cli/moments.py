@@ -1,0 +1,43 @@
+"""Times as people read them: UTC, to the second in lists, to the millisecond in what happened."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND_MS: Final = 1000
+_MINUTE_MS: Final = 60_000
+
+
+def moment(time_ms: int) -> str:
+    """Return date and time: `2026-11-21 04:05:06`. What no calendar has stays a number."""
+    at = _at(time_ms)
+    return f"{time_ms} ms" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def day(time_ms: int) -> str:
+    """Return the date alone."""
+    at = _at(time_ms)
+    return "" if at is None else f"{at:%Y-%m-%d}"
+
+
+def clock(time_ms: int) -> str:
+    """Return the time of day: `04:05:06.789`."""
+    at = _at(time_ms)
+    return f"{time_ms} ms" if at is None else f"{at:%H:%M:%S}.{time_ms % _SECOND_MS:03d}"
+
+
+def duration(milliseconds: int) -> str:
+    """Return how long something took: `12 ms`, `3.4 s`, `5 min 6 s`."""
+    if milliseconds < _SECOND_MS:
+        return f"{milliseconds} ms"
+    if milliseconds < _MINUTE_MS:
+        return f"{milliseconds / _SECOND_MS:.1f} s"
+    minutes, seconds = divmod(milliseconds // _SECOND_MS, 60)
+    return f"{minutes} min {seconds} s"
+
+
+def _at(time_ms: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(milliseconds=time_ms)
+    except OverflowError:
+        return None

@@ -1,0 +1,55 @@
+"""Short names for sessions in a story: `research` for `agent:research:main`, and a legend that says so."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import SessionKey
+
+_UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_FIRST: Final = r"\1"
+_COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+class Names:
+    """The names of all that take part in one story, in the order they come up. What is no session key keeps its own."""
+
+    def __init__(self, names: Iterable[str | None] = ()) -> None:
+        self._short: dict[str, str] = {}
+        self._colours: dict[str, str] = {}
+        for name in names:
+            if name is not None:
+                self.of(name)
+
+    def of(self, name: str) -> str:
+        """Return how a name is shown."""
+        if name not in self._short:
+            key = _key(name)
+            short = name if key is None else _short(key)
+            # Two sessions of one short name keep their whole keys, so that nobody is taken for somebody else.
+            self._short[name] = name if short in self._short.values() else short
+            if key is not None:
+                self._colours[name] = _COLOURS[len(self._colours) % len(_COLOURS)]
+        return self._short[name]
+
+    def style(self, name: str) -> str:
+        """Return the colour of a name; people and channels have none."""
+        colour = self._colours.get(name)
+        return "bold" if colour is None else f"bold {colour}"
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """Short names and what they stand for, where that differs."""
+        return [(short, name) for name, short in self._short.items() if short != name]
+
+
+def _key(name: str) -> SessionKey | None:
+    try:
+        return SessionKey.parse(name)
+    except InvalidKey:
+        return None
+
+
+def _short(key: SessionKey) -> str:
+    return key.agent_id if key.is_main else f"{key.agent_id}/{_UUID.sub(_FIRST, key.rest)}"

@@ -1,0 +1,95 @@
+"""`intersession policy`: may a session's words go out, and which rule says so (POL-4)."""
+
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from intersession.cli.answer import OK, REFUSED, Answer
+from intersession.cli.options import Common, ConfigFile, Json
+from intersession.cli.reading import reading_log
+from intersession.cli.terminal import Screen, safe
+from intersession_actors.config import Config, load_config
+from intersession_actors.errors import ToolRefused
+from intersession_actors.send_policy import Speaker, judge_send
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import KeyReference, SessionKey, refer
+from intersession_projections.inline import inline_views
+from intersession_projections.session_list import Sessions
+from intersession_projections.session_row import SessionRow
+
+policy = App(name="policy", help="Look at the send policy.")
+
+
+@policy.command(name="test")
+def verdict(
+    session: Annotated[str, Parameter(help="The session's key, in any form.")],
+    /,
+    *,
+    channel: Annotated[
+        str | None, Parameter(help="Where the words would go. Default: what is known of the session.")
+    ] = None,
+    chat_type: Annotated[
+        Literal["direct", "group", "channel"] | None,
+        Parameter(help="The kind of chat. Default: what is known of the session."),
+    ] = None,
+    override: Annotated[
+        Literal["allow", "deny"] | None,
+        Parameter(help="The session's own setting. Default: what is known of it."),
+    ] = None,
+    config: ConfigFile = None,
+    store: Annotated[
+        str | None, Parameter(help="A log that knows the session. Default: none, its key alone counts.")
+    ] = None,
+    json: Json = False,
+) -> Answer:
+    """Say whether the send policy lets a session's words out, and by which rule. Exit code 1 if it does not.
+
+    The policy is that of --config. With --store, what the log knows of the session counts too.
+    """
+    del json
+    settings = load_config(config).config
+    key = _key(settings, session)
+    row = None if store is None else _row(store, key)
+    found = judge_send(
+        settings.session.send_policy,
+        Speaker(
+            key=key,
+            channel=channel or (None if row is None else row.channel or row.last_channel),
+            chat_type=chat_type or (None if row is None else row.chat_type),
+            override=override or (None if row is None else row.send_policy),
+        ),
+    )
+    value = {"sessionKey": str(key), "action": found.action, "rule": found.rule}
+
+    def show(screen: Screen) -> None:
+        style = "bold green" if found.allowed else "bold red"
+        screen.line(safe(found.action, style), f"  {key}")
+        screen.line(safe(f"  {found.rule}", "dim"))
+
+    return Answer(value, show, OK if found.allowed else REFUSED)
+
+
+def _key(config: Config, session: str) -> SessionKey:
+    try:
+        reference = refer(
+            session,
+            requester_agent=None,
+            default_agent=config.default_agent,
+            main_key=config.session.main_key,
+            scope=config.session.scope,
+        )
+    except InvalidKey as error:
+        raise ToolRefused("invalid_key", str(error)) from None
+    if not isinstance(reference, KeyReference):
+        raise ToolRefused(
+            "invalid_key", f"{session[:128]!r} is no session key, give one like agent:main:main"
+        )
+    return reference.key
+
+
+def _row(store: str, key: SessionKey) -> SessionRow:
+    with reading_log(Common(store=store), views=inline_views()) as log:
+        row = Sessions(log).get(str(key))
+    if row is None:
+        raise ToolRefused("not_visible", f"session not visible: {key}")
+    return row

@@ -1,0 +1,62 @@
+"""Opens a log to be read: no lock, no receipt, beside whoever writes it."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from intersession.cli.options import Common, Reading
+from intersession_actors.access_rules import Requester
+from intersession_actors.clock import SystemClock
+from intersession_actors.config import Config, load_config
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.resolve import resolve_target
+from intersession_events.log import InlineView
+from intersession_events.store_url import sqlite_path
+from intersession_events.stores import open_log
+from intersession_events.stores.sqlite import SqliteLog
+from intersession_projections.inline import inline_views
+
+
+@contextmanager
+def reading_log(
+    common: Common, *, config: Config | None = None, views: Sequence[InlineView] = ()
+) -> Generator[SqliteLog]:
+    """Open the log that was named, else the configuration's, else the default one, for reading.
+
+    Raises:
+        NoSuchStore: it is not there; nothing was made.
+        NotALog: it is something else.
+        StoreUnavailable: it can't be read, or a view that is needed is not up to date.
+    """
+    with open_log(store_url(common, config), read_only=True, inline=views) as log:
+        yield log
+
+
+@contextmanager
+def reader_of(reading: Reading) -> Generator[Reader]:
+    """Open the log for reading, with its views and the rules of the configuration given."""
+    config = load_config(reading.config).config
+    with reading_log(reading, config=config, views=inline_views()) as log:
+        yield Reader(log, config=lambda: config, clock=SystemClock())
+
+
+def store_url(common: Common, config: Config | None = None) -> str | None:
+    """Return the log's URL, None for the default one."""
+    return common.store or (config.store if config is not None else None)
+
+
+def store_path(url: str | None) -> str:
+    """Return the path of the file that a URL means."""
+    return sqlite_path(url, os.environ)
+
+
+def acting_as(reader: Reader, key: str | None) -> Requester:
+    """Return who asks: the operator, or the session it acts as (VIS-6).
+
+    Raises:
+        ToolRefused: there is no such session.
+    """
+    operator = reader.requester(None)
+    if key is None:
+        return operator
+    return reader.requester(str(resolve_target(reader, operator, key, "send", field="--as").key))

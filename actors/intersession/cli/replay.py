@@ -1,0 +1,155 @@
+"""`intersession replay`: a run, an exchange or a whole session, read back from the log as a conversation."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from intersession.cli.answer import Answer
+from intersession.cli.beat import Beat
+from intersession.cli.beat_text import BeatPrinter, names_in, show_legend
+from intersession.cli.flow_story import FlowStory
+from intersession.cli.flows_shown import Flow, began_ms, flow_id, flow_value, in_words, kind_of
+from intersession.cli.moments import clock, day, duration, moment
+from intersession.cli.names import Names
+from intersession.cli.options import READING, Reading
+from intersession.cli.reading import reader_of
+from intersession.cli.session_story import SessionStory
+from intersession.cli.subject import (
+    FlowSubject,
+    SessionSubject,
+    Subject,
+    events_of_session,
+    find_subject,
+    recorded_at,
+)
+from intersession.cli.terminal import Screen, one_line, safe
+from intersession_actors.tools.reader import Reader
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.steps import Step, step_of
+
+
+def replay(
+    what: Annotated[
+        str,
+        Parameter(
+            help="The id of an exchange, a spawn or a run (see `intersession runs`), a session's key, or a session id."
+        ),
+    ],
+    /,
+    *,
+    steps: Annotated[
+        bool, Parameter(help="Every event instead of the conversation: stream, name, cause.")
+    ] = False,
+    tools: Annotated[bool, Parameter(help="All that tools were given and gave, uncut.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Read a run, an exchange or a session back from the log: who said what to whom, and why it ended.
+
+    Each line has its position in the log, and behind the arrow the position of what led to it.
+    """
+    with reader_of(reading) as reader:
+        subject = find_subject(reader, what)
+        story = Story.of(reader, subject)
+    return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """A subject with all there is to tell of it."""
+
+    subject: Subject
+    beats: tuple[Beat, ...]
+    steps: tuple[Step, ...]
+    evidence: str | None = None
+
+    @classmethod
+    def of(cls, reader: Reader, subject: Subject) -> "Story":
+        """Read a subject's story from the log."""
+        match subject:
+            case FlowSubject():
+                return cls._of_flow(reader, subject)
+            case SessionSubject():
+                events = events_of_session(reader, subject)
+                session = SessionStory(subject.row.key)
+                beats = tuple(beat for recorded in events for beat in session.tell(recorded))
+                places = {recorded.id: recorded.position for recorded in events}
+                steps = (step_of(recorded, places.get(recorded.causation or "")) for recorded in events)
+                return cls(subject=subject, beats=beats, steps=tuple(steps))
+
+    @classmethod
+    def _of_flow(cls, reader: Reader, subject: FlowSubject) -> "Story":
+        flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
+        events = recorded_at(reader.log, (step.position for step in subject.steps))
+        beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
+        return cls(subject=subject, beats=beats, steps=subject.steps)
+
+    def value(self, *, steps: bool) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        match self.subject:
+            case FlowSubject(flow=flow):
+                value = flow_value(flow)
+            case SessionSubject(row=row, generation=generation):
+                value = {"id": row.key, "kind": "session", "sessionId": generation or row.session_id}
+        value["beats"] = msgspec.to_builtins(self.beats)
+        if steps:
+            value["steps"] = msgspec.to_builtins(self.steps)
+        return value
+
+    def show(self, screen: Screen, *, steps: bool = False, whole: bool = False) -> None:
+        """Print the story, or its steps."""
+        names, today = names_in(self.beats), ""
+        match self.subject:
+            case FlowSubject(flow=flow):
+                today = day(began_ms(flow))
+                show_flow_head(screen, flow)
+            case SessionSubject(row=row, generation=generation):
+                screen.line(
+                    safe(f"session {row.key}", "bold"), safe(f"  {generation or row.session_id}", "dim")
+                )
+        show_legend(screen, names)
+        if steps:
+            _show_steps(screen, self.steps, names)
+        else:
+            BeatPrinter(screen, names, whole=whole, today=today).print_all(self.beats)
+
+
+def show_flow_head(screen: Screen, flow: Flow) -> None:
+    """Say what it is about: which flow, when, how it went."""
+    began, ended = began_ms(flow), flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
+    took = "" if ended is None else f", took {duration(ended - began)}"
+    screen.line(safe(f"{kind_of(flow)} {flow_id(flow)}", "bold"))
+    screen.line(safe(f"  {moment(began)} UTC{took}; {in_words(flow)}", "dim"))
+    if not isinstance(flow, RunOutcome) and flow.inferred:
+        screen.line(safe("  put together from an imported record; it may be incomplete", "dim"))
+
+
+def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
+    screen.table(
+        ["position", "time (UTC)", "event", "in", "who", "words", "cause"],
+        [
+            (
+                f"#{step.position}",
+                clock(step.time),
+                step.event,
+                _stream(step.stream, names),
+                _who(step, names),
+                one_line(step.words, 80),
+                "" if step.cause is None else f"← #{step.cause}",
+            )
+            for step in steps
+        ],
+        fold=["who", "words"],
+    )
+
+
+def _stream(stream: str, names: Names) -> str:
+    kind, _, name = stream.partition(":")
+    return f"{kind} {names.of(name) if kind == 'session' else name.partition('-')[0]}"
+
+
+def _who(step: Step, names: Names) -> str:
+    who, to = (None if name is None else names.of(name) for name in (step.who, step.to))
+    if to is None:
+        return who or ""
+    return f"{who} → {to}" if who is not None else f"→ {to}"

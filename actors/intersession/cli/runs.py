@@ -1,0 +1,95 @@
+"""`intersession runs`: the exchanges, spawns and runs of a log, with the ids that `replay` takes."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.answer import Answer
+from intersession.cli.flows_shown import Flow, began_ms, flow_id, flow_value, in_words, kind_of
+from intersession.cli.moments import moment
+from intersession.cli.names import Names
+from intersession.cli.options import READING, Reading
+from intersession.cli.reading import reader_of
+from intersession.cli.terminal import Screen, safe
+from intersession.cli.words import counted
+from intersession_actors.tools.reader import Reader
+from intersession_projections.flow_rows import ExchangeSummary, SpawnSummary
+from intersession_projections.run_outcomes import RunOutcome
+
+
+def runs(
+    *,
+    limit: Annotated[
+        int, Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1))
+    ] = 50,
+    unfinished: Annotated[bool, Parameter(name="--open", help="Only what is not over yet.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """List exchanges, spawns and runs, newest first, with the ids that `replay` takes.
+
+    A run that belongs to an exchange or a spawn is part of it and has no line of its own.
+    """
+    with reader_of(reading) as reader:
+        found = _found(reader, limit, unfinished=unfinished)
+    value = {"count": len(found), "runs": [flow_value(flow) for flow in found]}
+    return Answer(value, lambda screen: _show(screen, found))
+
+
+def _found(reader: Reader, limit: int, *, unfinished: bool) -> list[Flow]:
+    flows: list[Flow] = []
+    if unfinished:
+        exchanges = [reader.flows.exchange(_id(stream)) for stream in reader.flows.open_exchanges()]
+        spawns = [reader.flows.spawn(_id(stream)) for stream in reader.flows.open_spawns()]
+        flows += [flow for flow in (*exchanges, *spawns) if flow is not None]
+        flows += [run for run in reader.runs.open_runs() if reader.flows.flow_of_run(run.run_id) is None]
+    else:
+        flows += reader.flows.exchanges(limit)
+        flows += reader.flows.spawns(limit)
+        flows += _runs_alone(reader, limit)
+    return sorted(flows, key=lambda flow: -flow.accepted)[:limit]
+
+
+def _runs_alone(reader: Reader, limit: int) -> list[RunOutcome]:
+    """Return the newest runs that belong to no flow; how far back they lie is not known before."""
+    asked = limit
+    while True:
+        recent = reader.runs.recent(asked)
+        alone = [run for run in recent if reader.flows.flow_of_run(run.run_id) is None]
+        if len(alone) >= limit or len(recent) < asked:
+            return alone[:limit]
+        asked *= 4
+
+
+def _id(stream: str) -> str:
+    return stream.partition(":")[2]
+
+
+def _show(screen: Screen, found: Sequence[Flow]) -> None:
+    if found:
+        names = Names()
+        screen.table(
+            ["id", "what", "accepted (UTC)", "between", "how it stands"],
+            [
+                (flow_id(flow), kind_of(flow), moment(began_ms(flow)), _between(flow, names), in_words(flow))
+                for flow in found
+            ],
+            fold=["between", "how it stands"],
+        )
+    screen.line(
+        safe(
+            f"{counted(len(found), 'line') if found else 'nothing'}; `intersession replay ID` tells one",
+            "dim",
+        )
+    )
+
+
+def _between(flow: Flow, names: Names) -> str:
+    match flow:
+        case ExchangeSummary():
+            return f"{names.of(flow.requester or 'operator')} → {names.of(flow.target)}"
+        case SpawnSummary():
+            return f"{names.of(flow.requester or 'operator')} → {names.of(flow.child)}"
+        case RunOutcome():
+            return names.of(flow.session_key)

@@ -1,0 +1,170 @@
+"""One `sessions_send` on its way, and what can be seen of it meanwhile."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from intersession.cli.beat import Beat
+from intersession.cli.beat_text import BeatPrinter
+from intersession.cli.flow_story import FlowStory
+from intersession.cli.flows_shown import flow_value, in_words
+from intersession_actors.errors import ToolRefused
+from intersession_actors.system import SessionSystem
+from intersession_events.delivery import DeliveryDecided, DeliveryFailed
+from intersession_events.exchange import (
+    AnnounceRequested,
+    ExchangeAccepted,
+    ExchangeClosed,
+    TurnRequested,
+)
+from intersession_events.ids import exchange_stream
+from intersession_events.keys import SessionKey
+from intersession_events.recorded import Recorded
+from intersession_events.run import RunQueued
+from intersession_events.session import MessageRecorded
+
+_POLL_S: Final = 0.5
+
+
+class Sending:
+    """Calls the tool in a thread of its own, so that what happens can be watched meanwhile."""
+
+    def __init__(self, system: SessionSystem, key: str | None, arguments: dict[str, Any]) -> None:
+        self._system = system
+        self._after = system.log.head()
+        self._idempotency_key: str = arguments["idempotencyKey"]
+        self._answer: dict[str, Any] = {}
+        self._beats: list[Beat] = []
+        self._exchange_id: str | None = None
+        self._pending: str | None = None
+        self._parked: dict[str, Any] | None = None
+        self._thread = threading.Thread(target=self._call, args=(key, arguments), daemon=True)
+        self._thread.start()
+
+    def follow(self, printer: BeatPrinter | None) -> None:
+        """Watch the exchange until it is over, or waits for what is not here."""
+        story = FlowStory()
+        for recorded in self._events():
+            for beat in story.tell(recorded):
+                self._beats.append(beat)
+                if printer is not None:
+                    printer.print(beat)
+
+    def result(self) -> dict[str, Any]:
+        """Return what the tool answered, once it has.
+
+        Raises:
+            ToolRefused: nothing was accepted.
+        """
+        while self._thread.is_alive() and self._parked is None:
+            self._thread.join(_POLL_S)
+        if self._parked is not None:
+            return self._parked
+        if "runId" not in self._answer:
+            raise ToolRefused(self._answer["code"], self._answer["error"])
+        return self._answer
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what is known of the exchange by now."""
+        flows = self._system.core.flows
+        exchange_id = self._exchange_id or flows.exchange_of_run(self._answer["runId"])
+        exchange = None if exchange_id is None else flows.exchange(exchange_id)
+        if exchange is None:
+            return {}
+        value: dict[str, Any] = {"exchange": flow_value(exchange)}
+        if self._beats:
+            value["beats"] = msgspec.to_builtins(self._beats)
+        if exchange.is_open:
+            value["pending"] = self._pending or in_words(exchange)
+        return value
+
+    def _call(self, key: str | None, arguments: dict[str, Any]) -> None:
+        self._answer = self._system.tools(key).call("sessions_send", arguments)
+
+    def _events(self) -> Iterator[Recorded]:
+        """Yield the events of the exchange as they come, until it is over."""
+        mine: set[str] = set()
+        before: list[Recorded] = []
+        system, after = self._system, self._after
+        while self._pending is None:
+            for recorded in system.follow(after, timeout=_POLL_S):
+                after = recorded.position
+                if self._exchange_id is None:
+                    before.append(recorded)
+                    if not self._is_mine(recorded):
+                        continue
+                    mine.add(recorded.stream)
+                    batch, before = before, []
+                else:
+                    batch = [recorded]
+                for each in batch:
+                    self._take(each, mine)
+                    if _belongs(each, mine):
+                        yield each
+                if isinstance(recorded.event, ExchangeClosed) and recorded.stream in mine:
+                    return
+            if self._exchange_id is None and not self._thread.is_alive():
+                return  # it was refused, or sent before
+            self._look_who_is_missing()
+
+    def _is_mine(self, recorded: Recorded) -> bool:
+        event = recorded.event
+        if isinstance(event, ExchangeAccepted) and event.idempotency_key == self._idempotency_key:
+            self._exchange_id = event.exchange_id
+            return True
+        return False
+
+    def _take(self, recorded: Recorded, mine: set[str]) -> None:
+        """Note which runs and deliveries belong to the exchange, and what can't go on here."""
+        match recorded.event:
+            case (
+                ExchangeAccepted(run_id=run_id)
+                | TurnRequested(run_id=run_id)
+                | AnnounceRequested(run_id=run_id)
+            ):
+                if recorded.stream in mine:
+                    mine.add(run_id)
+            case RunQueued(exchange_id=str() as exchange_id, run_id=run_id):
+                if exchange_stream(exchange_id) in mine:
+                    mine.add(run_id)
+            case DeliveryDecided(owner=owner) if owner in mine:
+                mine.add(recorded.stream)
+            case DeliveryFailed(retry_at_ms=int()) if recorded.stream in mine:
+                self._pending = "the announce waits for a host that has the channel"
+            case _:
+                pass
+
+    def _look_who_is_missing(self) -> None:
+        """Stop waiting for an agent that nobody has here: its runs are parked (KEY-9)."""
+        flows, exchange_id = self._system.core.flows, self._exchange_id
+        exchange = None if exchange_id is None else flows.exchange(exchange_id)
+        run = (
+            None
+            if exchange is None or exchange.awaits is None
+            else self._system.core.runs.get(exchange.awaits)
+        )
+        if run is None or run.status != "queued":
+            return
+        agent_id = SessionKey.parse(run.session_key, main_key=self._system.config.session.main_key).agent_id
+        if agent_id in self._system.status()["agents"]:
+            return
+        self._pending = f"it waits for a host that has the agent {agent_id!r}"
+        if exchange is not None and exchange.awaits == exchange.run_id:
+            # Nobody here will ever answer, so waiting for the reply is over; what was accepted stays accepted.
+            self._parked = {"runId": exchange.run_id, "status": "accepted", "sessionKey": exchange.target}
+
+
+def _belongs(recorded: Recorded, mine: set[str]) -> bool:
+    if recorded.stream in mine:
+        return True
+    match recorded.event:
+        case MessageRecorded(message=message):
+            return (message.run_id is not None and message.run_id in mine) or (
+                message.provenance is not None
+                and message.provenance.exchange_id is not None
+                and exchange_stream(message.provenance.exchange_id) in mine
+            )
+        case event:
+            return getattr(event, "run_id", None) in mine

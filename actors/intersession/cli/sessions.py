@@ -1,0 +1,105 @@
+"""`intersession sessions`: the sessions of a log, most recently active first."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from intersession.cli.answer import Answer
+from intersession.cli.messages import show_message
+from intersession.cli.moments import moment
+from intersession.cli.options import READING, ActingAs, AsOf, Reading, place
+from intersession.cli.reading import acting_as, reader_of
+from intersession.cli.terminal import Screen, safe
+from intersession_actors.tools.sessions_list import sessions_list
+from intersession_events.keys import Kind
+
+
+def sessions(
+    *,
+    kind: Annotated[tuple[Kind, ...], Parameter(help="Only this kind; may be given several times.")] = (),
+    limit: Annotated[int | None, Parameter(help="At most this many, 1 to 200. Default: 50.")] = None,
+    active_minutes: Annotated[
+        float | None, Parameter(help="Only what was updated in this many minutes up to the time asked for.")
+    ] = None,
+    search: Annotated[str | None, Parameter(help="A part of the key, label or name, in any case.")] = None,
+    label: Annotated[str | None, Parameter(help="Only sessions with exactly this label.")] = None,
+    agent: Annotated[str | None, Parameter(help="Only sessions of this agent.")] = None,
+    messages: Annotated[int, Parameter(help="Show the last messages of each, 0 to 20.")] = 0,
+    as_of: AsOf = None,
+    cursor: Annotated[
+        str | None, Parameter(help="The page after the one that ended with this cursor.")
+    ] = None,
+    acting: ActingAs = None,
+    reading: Reading = READING,
+) -> Answer:
+    """List the sessions of a log, most recently active first.
+
+    The list is what `sessions_list` answers: of the operator, who sees all, or with --as of a session.
+    """
+    arguments = {
+        "kinds": list(kind) or None,
+        "limit": limit,
+        "activeMinutes": active_minutes,
+        "messageLimit": messages,
+        "search": search,
+        "label": label,
+        "agentId": agent,
+        "asOf": place(as_of),
+        "cursor": cursor,
+    }
+    with reader_of(reading) as reader:
+        found, _ = sessions_list(reader, acting_as(reader, acting), arguments)
+    return Answer(found, lambda screen: _show(screen, found))
+
+
+def _show(screen: Screen, found: Mapping[str, Any]) -> None:
+    rows: list[dict[str, Any]] = found["sessions"]
+    if any("messages" in row for row in rows):
+        for row in rows:
+            screen.line(safe(row["key"], "bold"), "  ", safe(_about(row), "dim"))
+            for message in row["messages"]:
+                show_message(screen, message, indent=2)
+            screen.line()
+    elif rows:
+        screen.table(
+            ["key", "kind", "channel", "updated (UTC)", "state", "about"],
+            [
+                (
+                    row["key"],
+                    row["kind"],
+                    str(row.get("channel", row.get("provider", ""))),
+                    moment(row["updatedAt"]),
+                    row["runState"],
+                    _names(row),
+                )
+                for row in rows
+            ],
+            fold=["key", "about"],
+        )
+    screen.line(safe(f"{_counted(found['count'])} as of position {found['asOf']}", "dim"))
+    if "nextCursor" in found:
+        screen.line(safe(f"more: --cursor {found['nextCursor']}", "dim"))
+
+
+def _about(row: Mapping[str, Any]) -> str:
+    parts = (row["kind"], moment(row["updatedAt"]), row["runState"], _names(row))
+    return "  ".join(part for part in parts if part)
+
+
+def _names(row: Mapping[str, Any]) -> str:
+    """Return what else is worth knowing of a row, in words."""
+    route = row.get("deliveryContext", {})
+    parts = [
+        row.get("displayName"),
+        row.get("label"),
+        f"talks to {route['channel']}:{route['to']}" if route else None,
+        f"spawned by {row['spawnedBy']}" if "spawnedBy" in row else None,
+        f"send policy {row['sendPolicy']}" if "sendPolicy" in row else None,
+        "last run aborted" if row["abortedLastRun"] else None,
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _counted(number: int) -> str:
+    return {0: "no sessions", 1: "1 session"}.get(number, f"{number} sessions")

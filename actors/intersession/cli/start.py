@@ -1,0 +1,90 @@
+"""The way of every command: parse, do, print, and an exit code; no input leads to a traceback."""
+
+import logging
+import sys
+import traceback
+from collections.abc import Sequence
+
+from intersession.cli.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, json_text
+from intersession.cli.app import app
+from intersession.cli.failures import Failure, failure_of
+from intersession.cli.terminal import Screen, give_up_output, safe
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = list(sys.argv[1:] if tokens is None else tokens)
+    screen = Screen()
+    warnings = _Warnings(screen)
+    logging.getLogger().addHandler(warnings)
+    try:
+        exit_code = _run(given, screen)
+        screen.flush()
+    except BrokenPipeError:
+        give_up_output()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        logging.getLogger().removeHandler(warnings)
+    return exit_code
+
+
+def _run(tokens: list[str], screen: Screen) -> int:
+    as_json = wants_json(tokens)
+    try:
+        answer = app(
+            tokens,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+        if not isinstance(answer, Answer):
+            return OK  # it was --help or --version, which have printed already
+        if as_json:
+            _print_json(answer.value)
+        else:
+            answer.show(screen)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, a program that reads JSON must get JSON
+        failure = failure_of(error)
+        if failure is None:
+            traceback.print_exc()
+            failure = Failure(
+                REFUSED, "internal", f"a fault of this software: {type(error).__name__}: {error}"
+            )
+        _tell(failure, screen, as_json=as_json)
+        return failure.exit_code
+    return answer.exit_code
+
+
+def wants_json(tokens: Sequence[str]) -> bool:
+    """Whether `--json` is among the options: also a command that can't be parsed answers in JSON then."""
+    options = tokens[: tokens.index("--")] if "--" in tokens else tokens
+    return "--json" in options
+
+
+def _tell(failure: Failure, screen: Screen, *, as_json: bool) -> None:
+    if as_json:
+        _print_json(failure.value)
+        return
+    screen.note(safe(f"{failure.status} ({failure.code}): ", "bold red"), failure.error)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json_text(value, sys.stdout.encoding) + "\n")
+
+
+class _Warnings(logging.Handler):
+    """Shows what the system warns of beside the result, without stack traces, and inert."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._screen.note(safe(f"{record.levelname.lower()}: ", "yellow"), record.getMessage())
+        except Exception:  # noqa: BLE001 - the way of all handlers: logging never ends a program
+            self.handleError(record)

@@ -1,0 +1,144 @@
+"""What somebody means who names something to be replayed: an exchange, a spawn, a run, or a session."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from intersession.cli.flows_shown import Flow
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.reader import Reader
+from intersession_events import ids
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import IdReference, KeyReference, LookupMiss, refer
+from intersession_events.log import Log
+from intersession_events.recorded import Recorded
+from intersession_events.session import MessageRecorded, SessionReset
+from intersession_projections.exchange_timeline import Timeline
+from intersession_projections.session_row import SessionRow
+from intersession_projections.steps import Step
+
+_MOST_FLOWS = 1_000_000
+
+
+class FlowSubject(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange, a spawn, or a run that belongs to neither."""
+
+    flow: Flow
+    steps: tuple[Step, ...]
+
+
+class SessionSubject(msgspec.Struct, frozen=True, kw_only=True):
+    """A session. `generation` is set where one transcript of it is meant, by its id."""
+
+    row: SessionRow
+    generation: str | None = None
+
+
+Subject = FlowSubject | SessionSubject
+
+
+def find_subject(reader: Reader, name: str) -> Subject:
+    """Return what a name means: an id of an exchange, a spawn or a run, a session's key in any form, or a session id.
+
+    The operator asks, who sees what is archived too.
+
+    Raises:
+        ToolRefused: nothing is called that (`not_visible`), or it is no key (`invalid_key`).
+    """
+    return _flow(reader, name.strip()) or _session(reader, name)
+
+
+def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:
+    """Yield the events at positions, in order; neighbours are read at once."""
+    first = last = 0
+    for position in sorted(positions):
+        if position != last + 1 or first == 0:
+            if first:
+                yield from log.all(after=first - 1, to=last)
+            first = position
+        last = position
+    if first:
+        yield from log.all(after=first - 1, to=last)
+
+
+def events_of_session(reader: Reader, subject: SessionSubject) -> list[Recorded]:
+    """Return what is told of a session: its own stream, and its flows from their acceptance to their close."""
+    stream = reader.log.stream(ids.session_stream(subject.row.key))
+    if subject.generation is not None:
+        return [recorded for recorded in stream if _of_generation(recorded, subject.generation)]
+    found = list(stream)
+    for flow_stream in _streams_of_flows(reader, subject.row.key):
+        found.extend(reader.log.stream(flow_stream))
+    return sorted(found, key=lambda recorded: recorded.position)
+
+
+def _flow(reader: Reader, name: str) -> FlowSubject | None:
+    timeline, flow_id = Timeline(reader.log), name.removeprefix("exchange:").removeprefix("spawn:")
+    exchange = reader.flows.exchange(flow_id)
+    if exchange is not None:
+        return FlowSubject(flow=exchange, steps=tuple(timeline.of_exchange(flow_id)))
+    spawn = reader.flows.spawn(flow_id)
+    if spawn is not None:
+        return FlowSubject(flow=spawn, steps=tuple(timeline.of_spawn(flow_id)))
+    run_id = name if reader.runs.get(name) is not None else reader.runs.by_any_key(name)
+    if run_id is None:
+        return None
+    owner = reader.flows.flow_of_run(run_id)
+    if owner is not None:
+        return _flow(reader, owner)
+    run = reader.runs.get(run_id)
+    return None if run is None else FlowSubject(flow=run, steps=tuple(timeline.of_run(run_id)))
+
+
+def _session(reader: Reader, name: str) -> SessionSubject:
+    config = reader.config
+    try:
+        reference = refer(
+            name,
+            requester_agent=None,
+            default_agent=config.default_agent,
+            main_key=config.session.main_key,
+            scope=config.session.scope,
+        )
+    except InvalidKey as error:
+        raise ToolRefused("invalid_key", f"{error}") from None
+    row, generation = None, None
+    match reference:
+        case KeyReference(key=key):
+            row = reader.sessions.get(str(key))
+        case IdReference(text=session_id):
+            found = reader.sessions.by_session_id(session_id)
+            if found is not None:
+                row = reader.sessions.get(found.key)
+                generation = session_id if row is not None and row.session_id != session_id else None
+        case LookupMiss():
+            pass
+    if row is None:
+        raise ToolRefused(
+            "not_visible",
+            f"no exchange, spawn, run or session is called {name[:128]!r}; "
+            "`intersession runs` and `intersession sessions` show what there is",
+        )
+    return SessionSubject(row=row, generation=generation)
+
+
+def _of_generation(recorded: Recorded, session_id: str) -> bool:
+    match recorded.event:
+        case MessageRecorded(session_id=found) | SessionReset(previous_session_id=found):
+            return found == session_id
+        case _:
+            return False
+
+
+def _streams_of_flows(reader: Reader, key: str) -> list[str]:
+    """Return the streams of the flows a session is part of: those it asked for, was asked in, or was spawned by."""
+    names = dict.fromkeys(
+        ids.exchange_stream(flow.exchange_id)
+        for flow in reader.flows.exchanges(_MOST_FLOWS)
+        if key in {flow.requester, flow.target}
+    )
+    names |= dict.fromkeys(ids.spawn_stream(flow.spawn_id) for flow in reader.flows.spawns_of(key))
+    own = reader.flows.spawn_of_child(key)
+    if own is not None:
+        names[ids.spawn_stream(own.spawn_id)] = None
+    return list(names)

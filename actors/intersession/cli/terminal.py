@@ -1,0 +1,150 @@
+"""The terminal: control characters are shown and not obeyed, markup is nobody's, a pipe gets plain text."""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import Final, TextIO
+from unicodedata import category
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from intersession_actors.channels import printable
+
+_WIDE: Final = 10_000
+"""The width of what is no terminal: whoever reads a pipe wraps, or does not."""
+
+_NARROWEST: Final = 40
+
+
+class _Console(Console):
+    """A console that leaves a broken pipe to whoever runs the command."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on as every other write to a broken pipe does."""
+        raise BrokenPipeError
+
+
+def shown(text: str) -> str:
+    """Return a text with all that would steer a terminal as escapes. Spaces of any width stay, lines and tabs too."""
+    return "".join(letter if category(letter) == "Zs" else printable(letter) for letter in text)
+
+
+def safe(text: str, style: str = "") -> Text:
+    """Return a text as it can be printed: inert, and nothing in it is markup."""
+    return Text(shown(text), style=style)
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """Return a text on one line, cut to a number of characters."""
+    line = shown(" ⏎ ".join(text.split("\n")).replace("\t", " ")).strip()
+    return line if limit is None or len(line) <= limit else line[: max(0, limit - 1)] + "…"
+
+
+class Screen:
+    """Where a command shows what it found: results on standard output, everything else on standard error.
+
+    Every plain string that is given is made safe here; a `Text` or a table must have been made of `safe` parts.
+    """
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self._out = _console(out or sys.stdout)
+        self._err = _console(err or sys.stderr)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody looks at standard output."""
+        return self._out.is_terminal
+
+    @property
+    def width(self) -> int:
+        """How many characters fit on a line."""
+        return self._out.width
+
+    def line(self, *parts: str | Text) -> None:
+        """Show one paragraph, made of parts."""
+        self._out.print(_joined(parts), soft_wrap=not self.is_terminal)
+
+    def indented(self, text: str | Text, by: int) -> None:
+        """Show a text of any number of lines, all of them indented, also where a terminal would wrap them."""
+        content = safe(text) if isinstance(text, str) else text
+        if self.is_terminal:
+            for line in content.wrap(self._out, max(self.width - by, _NARROWEST // 2)):
+                self._out.print(Text(" " * by) + line, no_wrap=True)
+            return
+        for line in content.split("\n", allow_blank=True):
+            self._out.print(Text(" " * by if line.plain else "") + line, soft_wrap=True)
+
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: Sequence[str] = ()
+    ) -> None:
+        """Show a table. On a terminal the columns named in `fold` are wrapped where there is no room, others never."""
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for column in columns:
+            table.add_column(column, no_wrap=column not in fold, overflow="fold")
+        for row in rows:
+            table.add_row(*(safe(one_line(cell)) if isinstance(cell, str) else cell for cell in row))
+        self._plain_or_rich(table)
+
+    def note(self, *parts: str | Text) -> None:
+        """Say something beside the result, on standard error."""
+        self._err.print(_joined(parts), soft_wrap=not self._err.is_terminal)
+
+    @contextmanager
+    def progress(self, what: str) -> Generator[Callable[[int, int], None]]:
+        """Show a bar on standard error while the block lasts, if somebody looks; yields what moves it (done, of)."""
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self._err,
+            transient=True,
+            disable=not self._err.is_terminal,
+        )
+        with bar:
+            task = bar.add_task(shown(what), total=None)
+            yield lambda done, of: bar.update(task, completed=done, total=of)
+
+    def flush(self) -> None:
+        """Write out what is left, so that a broken pipe shows now."""
+        self._out.file.flush()
+
+    def _plain_or_rich(self, what: RenderableType) -> None:
+        if self.is_terminal:
+            self._out.print(what)
+            return
+        # A pipe gets no padding at the ends of lines.
+        with self._out.capture() as captured:
+            self._out.print(what)
+        for line in captured.get().splitlines():
+            self._out.file.write(f"{line.rstrip()}\n")
+
+
+def give_up_output() -> None:
+    """Send what is still buffered nowhere, after a broken pipe: the interpreter flushes once more when it ends."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+def _console(file: TextIO) -> Console:
+    reconfigure: Callable[..., None] | None = getattr(file, "reconfigure", None)
+    if reconfigure is not None:
+        # What an old encoding has no character for is shown as an escape, not refused.
+        reconfigure(errors="backslashreplace")
+    console = _Console(file=file, markup=False, highlight=False, emoji=False)
+    width = max(console.width, _NARROWEST) if console.is_terminal else _WIDE
+    return _Console(file=file, markup=False, highlight=False, emoji=False, width=width)
+
+
+def _joined(parts: Iterable[str | Text]) -> Text:
+    joined = Text()
+    for part in parts:
+        joined.append_text(safe(part) if isinstance(part, str) else part)
+    return joined

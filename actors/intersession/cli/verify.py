@@ -1,0 +1,110 @@
+"""`intersession verify`: proof that a log was not changed, and what can't be proven."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from intersession.cli.answer import NOT_VERIFIED, OK, Answer
+from intersession.cli.failures import UsageError
+from intersession.cli.options import COMMON, Common
+from intersession.cli.reading import reading_log
+from intersession.cli.terminal import Screen, safe
+from intersession.cli.words import counted
+from intersession_events import integrity
+from intersession_events.integrity import LogHead, VerifyReport
+
+_MOST_FINDINGS = 50
+
+
+def verify(
+    *,
+    head: Annotated[
+        Path | None,
+        Parameter(
+            help="A head that was exported earlier: proves that nothing up to it was cut or rewritten."
+        ),
+    ] = None,
+    export_head: Annotated[
+        Path | None,
+        Parameter(help="Write the verified head to this file, which must not exist. Keep it elsewhere."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        Parameter(help="A file whose bytes sign the head that is exported, and prove the one that is given."),
+    ] = None,
+    common: Common = COMMON,
+) -> Answer:
+    """Hash every row of the log again, walk every chain, and say what is wrong and what can't be proven.
+
+    Exit code 4 if anything is wrong. A log that is damaged or of a newer version is verified too; nothing is written
+    to it.
+    """
+    secret = None if key is None else _read(key, "--key")
+    known = None if head is None else _head(head)
+    if export_head is not None and export_head.exists():
+        raise UsageError(f"--export-head: {export_head} exists already, name a new file")
+    with reading_log(common) as log, Screen().progress("Verifying") as progress:
+        report = integrity.verify(
+            log, head=known, key=secret if known is not None else None, progress=progress
+        )
+        path = log.path
+    exported = None
+    if export_head is not None and report.ok:
+        signed = report.head if secret is None else report.head.signed(secret)
+        exported = str(export_head)
+        with export_head.open("xb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n")
+    value: dict[str, Any] = msgspec.to_builtins(report)
+    value = {"ok": report.ok, "store": path, **value, "exportedTo": exported}
+    refused = export_head is not None and exported is None
+    return Answer(
+        value,
+        lambda screen: _show(screen, report, path=path, exported=exported, refused=refused),
+        OK if report.ok else NOT_VERIFIED,
+    )
+
+
+def _head(path: Path) -> LogHead:
+    try:
+        return msgspec.json.decode(_read(path, "--head"), type=LogHead)
+    except msgspec.MsgspecError as error:
+        raise UsageError(
+            f"--head: {path} is no exported head ({error}); give a file that --export-head wrote"
+        ) from error
+
+
+def _read(path: Path, option: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option}: {path} can't be read ({error.strerror or error})") from error
+
+
+def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | None, refused: bool) -> None:
+    size = f"{counted(report.events, 'event')} in {counted(report.streams, 'stream')}"
+    if report.ok:
+        screen.line(safe("verified: ", "bold green"), f"{size} of {path} are as they were written")
+    else:
+        found = sum(report.counts.values())
+        screen.line(safe("NOT verified: ", "bold red"), f"{counted(found, 'finding')} in {size} of {path}")
+        for finding in report.findings[:_MOST_FINDINGS]:
+            place = "" if finding.position is None else f"#{finding.position} "
+            where = "" if finding.stream is None else f" ({finding.stream}, version {finding.version})"
+            screen.line(f"  {place}", safe(finding.code, "bold"), f": {finding.problem}{where}")
+        if found > _MOST_FINDINGS:
+            screen.line(safe(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand", "dim"))
+    if report.erased:
+        screen.line(
+            f"  {counted(report.erased, 'payload')} erased on purpose; their places in the chains are proven"
+        )
+    screen.line(safe("Not proven by this:", "bold"))
+    for what in report.unproven or ("nothing",):
+        screen.indented(what, 2)
+    if exported is not None:
+        screen.line(
+            f"The head (position {report.head.position}) is in {exported}; keep it where nobody who can reach the log can reach it."
+        )
+    elif refused:
+        screen.line("No head was exported: that would vouch for a log that is damaged.")

@@ -1,0 +1,106 @@
+"""Reasons as sentences: why a loop ended, how an exchange or a spawn was closed, what became of a run."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from intersession_events.exchange import CloseReason, LoopEnd, RunStatus
+from intersession_events.run import FailureCode
+from intersession_events.session import ArchiveReason, OpenedBy
+from intersession_events.spawn import SpawnClose
+
+LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
+    "reply_skip": "somebody answered REPLY_SKIP: nothing more to say",
+    "no_text": "somebody answered without a text",
+    "turn_limit": "the limit of turns was reached",
+    "turn_failed": "a turn failed",
+    "turn_timeout": "a turn took too long",
+    "policy_denied": "the send policy forbids it now",
+    "one_way": "this kind of session gets no replies back",
+    "no_requester": "the operator asked, so nobody replies back",
+    "no_agent": "no agent was there for the next turn",
+    "requester_gone": "the asking session is gone",
+    "target_gone": "the asked session is gone",
+    "hop_limit": "the chain of exchanges was too long",
+    "revisit_limit": "the chain came back to one session too often",
+    "run_limit": "the chain had too many runs",
+    "token_limit": "the chain used too many tokens",
+    "cost_limit": "the chain cost too much",
+    "wall_limit": "the chain took too long",
+    "aborted": "somebody aborted it",
+    "inferred": "the imported record has no further turn",
+}
+
+CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
+    "announced": "announced",
+    "silent": "nothing was announced, as the agent wished",
+    "no_route": "nowhere to announce to",
+    "no_reply": "there was no reply",
+    "run_failed": "the run failed",
+    "announce_failed": "the announce could not be delivered",
+    "announce_denied": "the send policy forbade the announce",
+    "delivery_unknown": "it is not known whether the announce was delivered",
+    "aborted": "aborted",
+    "handed_over": "the result was handed to the asking session",
+    "requester_gone": "the asking session is gone",
+    "inferred": "as far as the imported record goes",
+}
+
+STATUSES: Final[Mapping[RunStatus, str]] = {
+    "ok": "done",
+    "error": "failed",
+    "timeout": "took too long and was stopped",
+    "aborted": "was aborted",
+    "interrupted": "was cut off",
+}
+
+FAILURES: Final[Mapping[FailureCode, str]] = {
+    "backend": "failed",
+    "bad_reply": "gave no proper reply",
+    "reply_too_large": "said too much",
+    "timeout": "took too long and was stopped",
+    "interrupted": "was cut off once too often",
+    "target_gone": "was gone before it could start",
+    "store": "could not be recorded",
+    "no_agent": "has no agent",
+}
+
+SILENCES: Final[Mapping[str, str]] = {
+    "text": "",
+    "announce_skip": "it answered ANNOUNCE_SKIP",
+    "no_text": "it answered without a text",
+    "run_failed": "the announce turn failed",
+    "not_routed": "there is nowhere to announce to",
+    "child_failed": "the task failed",
+}
+
+OPENINGS: Final[Mapping[OpenedBy, str]] = {
+    "person": "a person speaks",
+    "operator": "the operator asks for it",
+    "send": "another session sends it a message",
+    "spawn": "another session spawns it",
+    "import": "it was imported",
+}
+
+ARCHIVALS: Final[Mapping[ArchiveReason, str]] = {
+    "deleted": "it was deleted",
+    "cleanup": "its work was done and its cleanup is `delete`",
+    "expired": "it was idle long enough",
+    "reset": "it was reset",
+}
+
+
+def loop_end(reason: LoopEnd, turns: int, limit: str | None = None, note: str | None = None) -> str:
+    """Return why a loop ended, and after how many turns."""
+    if turns == 0 and reason in {"no_requester", "one_way"}:
+        return f"No ping-pong: {LOOP_ENDS[reason]}{_more(limit, note)}."
+    return f"The ping-pong ended after {counted(turns, 'turn')}: {LOOP_ENDS[reason]}{_more(limit, note)}."
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things: `1 turn`, `2 turns`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _more(limit: str | None, note: str | None) -> str:
+    parts = [part for part in (limit, note) if part]
+    return f" ({', '.join(parts)})" if parts else ""
