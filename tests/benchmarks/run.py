@@ -1,0 +1,92 @@
+"""Runs the benchmarks, each in a process of its own, and prints their figures."""
+
+import argparse
+import multiprocessing
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks import actors, appends, audit, event_loop, listing, pingpong, send
+from benchmarks.figures import Figure, table
+
+BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
+    "appends": appends.measure,
+    "send": send.measure,
+    "pingpong": pingpong.measure,
+    "list": listing.measure,
+    "loop": event_loop.measure,
+    "actors": actors.measure,
+    "audit": audit.measure,
+}
+
+TINY: Mapping[str, Mapping[str, int]] = {
+    "appends": {"appends": 600},
+    "send": {"sends": 10},
+    "pingpong": {"exchanges": 2},
+    "list": {"sessions": 20, "calls": 2},
+    "loop": {"sends": 4, "at_once": 2},
+    "actors": {"actors": 20},
+    "audit": {"sessions": 2, "messages": 4},
+}
+"""Sizes at which they only show that they work."""
+
+
+def measure(name: str, directory: Path, **sizes: int) -> list[Figure]:
+    """Run one benchmark here, on files in a directory."""
+    return BENCHMARKS[name](directory, **sizes)
+
+
+def measure_apart(name: str, directory: Path | None, sizes: Mapping[str, int]) -> list[Figure]:
+    """Run one benchmark in a process of its own, so that none leaves its memory or threads to the next."""
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory(dir=directory, prefix="benchmark-") as folder,
+        ProcessPoolExecutor(1, mp_context=spawn) as pool,
+    ):
+        return pool.submit(measure, name, Path(folder), **sizes).result()
+
+
+def machine() -> dict[str, Any]:
+    """Say what the figures were measured on."""
+    return {
+        "processors": os.cpu_count(),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "system": platform.system(),
+        "load": os.getloadavg()[0],
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is asked for and print it; 0 if all went through."""
+    parser = argparse.ArgumentParser(prog="python tests/benchmarks", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}; all if none"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--tiny", action="store_true", help="only show that they work")
+    parser.add_argument(
+        "--in", dest="directory", type=Path, help="the disk to measure; the temporary one if not given"
+    )
+    given = parser.parse_args(arguments)
+    if unknown := sorted(set(given.names) - set(BENCHMARKS)):
+        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    before, figures = machine(), []
+    for name in given.names or BENCHMARKS:
+        if not given.json:
+            sys.stderr.write(f"{name} …\n")
+        figures += measure_apart(name, given.directory, TINY[name] if given.tiny else {})
+    if given.json:
+        printed = msgspec.json.format(msgspec.json.encode({"machine": before, "figures": figures})).decode()
+    else:
+        printed = f"{', '.join(f'{name} {value}' for name, value in before.items())}\n\n{table(figures)}"
+    sys.stdout.write(f"{printed}\n")
+    return 0
