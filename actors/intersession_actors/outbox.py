@@ -108,7 +108,13 @@ class Outbox(ProcessManager[Delivery]):
                 pass
 
     def _check(self, stream: str, state: Delivery) -> None:
-        """Ask the session whether its words may go out now (ANN-4)."""
+        """Ask the session whether its words may go out now (ANN-4).
+
+        The answer to an owner's command is the system's word, so `/send off` is answered too (INB-3).
+        """
+        if state.decided.purpose == "command_reply":
+            self.tell_self(SendChecked(stream=stream, rule=None))
+            return
 
         def answered(rule: str | Refused | None) -> None:
             if isinstance(rule, Refused):

@@ -191,7 +191,8 @@ class SessionActor(Handler):
 
     def _enqueue(self, command: Enqueue) -> None:
         run = command.queue
-        if run is not None and self.state.knows(run.run_id):
+        known = self.state.knows(run.run_id) if run is not None else command.message.id in self.state.heard
+        if known:
             # Told twice, after a restart of whoever tells it: the log has it.
             self._step_taken(command, ())
             return

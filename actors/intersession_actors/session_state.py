@@ -26,6 +26,7 @@ from intersession_events.session import (
     SessionReset,
 )
 
+REMEMBERED_MESSAGES: Final = 64
 REMEMBERED_RUNS: Final = 128
 """How many ended runs a session remembers, to recognise a step that is told to it twice."""
 
@@ -68,6 +69,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: int = 0
     """Attempts of the run at the head of the queue that were cut off."""
     ended: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+    """The ids of the last messages from outside, to recognise one that comes twice at once."""
 
     @property
     def idle(self) -> bool:
@@ -212,6 +215,9 @@ def _ended(state: Session, run_id: str) -> Session:
 
 
 def _noted(state: Session, message: Message) -> Session:
+    if message.role == "user":
+        heard = (*state.heard, message.id)[-REMEMBERED_MESSAGES:]
+        return msgspec.structs.replace(state, heard=heard)
     running = state.running
     if running is None or message.run_id != running.waiting.queued.run_id:
         return state

@@ -1,0 +1,326 @@
+"""A person speaks: the message goes to the session of the chat, and one run answers it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, Reply, Turn
+from intersession_events.delivery import DeliveryDecided, DeliveryDenied
+from intersession_events.run import RunCompleted, RunQueued
+from intersession_events.session import MessageRecorded, RouteChanged, SessionOpened, SessionPatched
+from running import QUIET, WAIT, Booth, recorded, texts, wait_for
+
+MAIN = "agent:main:main"
+
+
+def parrot(turn: Turn) -> str:
+    return f"you said {turn.message}"
+
+
+def speak(system: Any, text: str = "hi", **given: Any) -> dict[str, Any]:
+    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
+    answer: dict[str, Any] = system.inbound(text=text, **message)
+    return answer
+
+
+@pytest.mark.clause("INB-1", "INB-2")
+def test_a_message_is_answered_on_the_sessions_route(booth: Booth) -> None:
+    telegram = MemoryChannel()
+    system = booth.start({"main": parrot}, {"telegram": telegram})
+
+    answer = speak(system, account="bot1", thread="7")
+
+    assert (answer["status"], answer["reply"], answer["sessionKey"]) == ("ok", "you said hi", MAIN)
+    (out,) = telegram.wait_for(1, timeout=WAIT)
+    assert (out.to, out.account, out.thread, out.text) == ("42", "bot1", "7", "you said hi")
+    row = system.tools().call("sessions_list")["sessions"][0]
+    assert (row["lastChannel"], row["lastTo"], row["channel"]) == ("telegram", "42", "telegram")
+    assert row["deliveryContext"] == {
+        "channel": "telegram",
+        "to": "42",
+        "accountId": "bot1",
+        "threadId": "7",
+    }
+    assert recorded(system, SessionOpened)[0].opened_by == "person"
+
+
+@pytest.mark.clause("INB-1")
+def test_without_waiting_it_answers_once_it_is_durable(booth: Booth) -> None:
+    system = booth.start({"main": parrot})
+
+    answer = speak(system, wait=None)
+
+    assert answer == {"runId": answer["runId"], "sessionKey": MAIN, "status": "accepted"}
+    assert recorded(system, RunQueued)[0].run_id == answer["runId"]
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize(
+    ("chat", "key"),
+    [
+        ({"chat_type": "group", "chat_id": "-100"}, "agent:main:telegram:group:-100"),
+        ({"chat_type": "group", "chat_id": "-100", "thread": "9"}, "agent:main:telegram:group:-100:thread:9"),
+        ({"chat_type": "channel", "chat_id": "news"}, "agent:main:telegram:channel:news"),
+        ({"chat_type": "direct"}, MAIN),
+        ({"chat_type": "group", "chat_id": "-1", "agent_id": "ops"}, "agent:ops:telegram:group:-1"),
+    ],
+)
+def test_each_kind_of_chat_has_its_key(booth: Booth, chat: dict[str, Any], key: str) -> None:
+    system = booth.start({"main": parrot, "ops": parrot})
+
+    assert speak(system, **chat)["sessionKey"] == key
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize(
+    ("scope", "key"),
+    [
+        ("main", MAIN),
+        ("per-peer", "agent:main:direct:ann"),
+        ("per-channel-peer", "agent:main:telegram:direct:ann"),
+        ("per-account-channel-peer", "agent:main:telegram:bot1:direct:ann"),
+    ],
+)
+def test_direct_chats_go_where_the_scope_says(booth: Booth, scope: str, key: str) -> None:
+    system = booth.start({"main": parrot}, None, {"session": {"dmScope": scope}})
+
+    assert speak(system, account="bot1")["sessionKey"] == key
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("given", [{"message_id": "m7"}, {"message_id": "m7", "deliver": False}])
+def test_the_same_message_of_the_channel_is_taken_once(booth: Booth, given: dict[str, Any]) -> None:
+    first = booth.start({"main": parrot})
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: speak(first, wait=None, **given), range(6)))
+    first.close()
+    second = booth.start({"main": parrot})
+    answers.append(speak(second, wait=None, **given))
+    other_chat = speak(second, wait=None, **{**given, "chat_id": "43"})
+
+    assert len({answer["runId"] for answer in answers}) == 1
+    assert other_chat["runId"] != answers[0]["runId"]
+    said = [event for event in recorded(second, MessageRecorded) if event.message.role == "user"]
+    assert len(said) == 2
+
+
+@pytest.mark.clause("INB-1")
+def test_only_a_person_changes_a_route(booth: Booth) -> None:
+    system = booth.start({"main": parrot, "ops": parrot}, None, QUIET)
+    speak(system, channel="discord", chat_id="9")
+
+    system.tools("agent:ops:main").call("sessions_send", {"sessionKey": MAIN, "message": "x"})
+    system.gateway.call("agent", {"message": "x", "sessionKey": MAIN, "idempotencyKey": "k"})
+    system.gateway.call(
+        "send", {"channel": "telegram", "to": "1", "message": "x", "sessionKey": MAIN, "idempotencyKey": "k2"}
+    )
+
+    assert len(recorded(system, RouteChanged)) == 1
+    row = next(row for row in system.tools().call("sessions_list")["sessions"] if row["key"] == "main")
+    assert row["lastChannel"] == "discord"
+
+
+@pytest.mark.clause("INB-1")
+def test_a_chats_name_is_shown_and_recorded_once(booth: Booth) -> None:
+    system = booth.start({"main": parrot})
+    chat = {"chat_type": "group", "chat_id": "-100", "chat_name": "Ops room"}
+
+    speak(system, **chat)
+    speak(system, **chat)
+
+    assert system.tools().call("sessions_list")["sessions"][0]["displayName"] == "Ops room"
+    assert len(recorded(system, RouteChanged)) == 1
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"text": " "}, "invalid_request"),
+        ({"channel": ""}, "invalid_request"),
+        ({"agent_id": "nobody"}, "unknown_agent"),
+        ({"chat_type": "group", "chat_id": "a b\n"}, "invalid_request"),
+        ({"text": "\udcff"}, "invalid_request"),
+        ({"provenance": "external_user"}, "invalid_request"),
+    ],
+)
+def test_what_is_no_message_is_refused_as_an_answer(booth: Booth, given: dict[str, Any], code: str) -> None:
+    system = booth.start({"main": parrot})
+
+    answer = speak(system, **{"text": "hi", **given})
+
+    assert (answer["status"], answer["code"]) == ("error", code)
+    assert recorded(system, MessageRecorded) == []
+
+
+@pytest.mark.clause("INB-2")
+def test_a_message_that_is_only_to_be_recorded_starts_no_run(booth: Booth) -> None:
+    system = booth.start({"main": parrot})
+
+    answer = speak(system, deliver=False)
+
+    assert answer["status"] == "accepted"
+    history = system.tools().call("sessions_history", {"sessionKey": MAIN})
+    assert texts(history) == [("user", "hi")]
+    assert recorded(system, RunQueued) == []
+
+
+@pytest.mark.clause("INB-2", "LOOP-6", "SEND-5")
+@pytest.mark.parametrize("said", [None, "", "NO_REPLY", " NO_REPLY\n"])
+def test_no_text_is_not_delivered(booth: Booth, said: str | None) -> None:
+    telegram = MemoryChannel()
+    system = booth.start({"main": lambda _turn: said}, {"telegram": telegram})
+
+    assert "reply" not in speak(system)
+    assert recorded(system, DeliveryDecided) == []
+
+
+@pytest.mark.clause("INB-2", "POL-3")
+def test_the_send_policy_holds_for_replies(booth: Booth) -> None:
+    policy = {"session": {"sendPolicy": {"rules": [{"match": {"channel": "telegram"}, "action": "deny"}]}}}
+    telegram = MemoryChannel()
+    system = booth.start({"main": parrot}, {"telegram": telegram}, policy)
+
+    answer = speak(system)
+
+    denied = wait_for(system, DeliveryDenied)
+    assert answer["reply"] == "you said hi", "it was said, and is in the transcript"
+    assert "session.sendPolicy.rules[0]" in denied.rule
+    assert telegram.delivered == ()
+
+
+@pytest.mark.clause("INB-3", "POL-2")
+@pytest.mark.parametrize(("text", "shown"), [("/send off", "deny"), ("/send on", "allow")])
+def test_an_owner_switches_sending_with_a_message(booth: Booth, text: str, shown: str) -> None:
+    telegram = MemoryChannel()
+    system = booth.start({"main": parrot}, {"telegram": telegram})
+    speak(system)
+    telegram.wait_for(1, timeout=WAIT)
+
+    answer = speak(system, text, owner=True)
+
+    assert answer["status"] == "accepted"
+    row = system.tools().call("sessions_list")["sessions"][0]
+    assert row["sendPolicy"] == shown
+    assert len(recorded(system, RunQueued)) == 1, "it starts no run"
+    history = system.tools().call("sessions_history", {"sessionKey": MAIN})
+    assert ("user", text) in texts(history)
+    assert recorded(system, SessionPatched)[0].by == "telegram:ann"
+
+
+@pytest.mark.clause("INB-3", "POL-2")
+def test_the_owner_hears_that_sending_was_switched_off(booth: Booth) -> None:
+    telegram = MemoryChannel()
+    system = booth.start({"main": parrot}, {"telegram": telegram})
+
+    speak(system, "/send off", owner=True)
+
+    (out,) = telegram.wait_for(1, timeout=WAIT)
+    assert "off" in out.text
+
+
+@pytest.mark.clause("POL-2")
+def test_inherit_takes_the_sessions_own_policy_away(booth: Booth) -> None:
+    system = booth.start({"main": parrot})
+    speak(system, "/send off", owner=True)
+
+    speak(system, "/send inherit", owner=True)
+
+    assert "sendPolicy" not in system.tools().call("sessions_list")["sessions"][0]
+
+
+@pytest.mark.clause("POL-2")
+@pytest.mark.parametrize(
+    ("text", "owner"),
+    [("/send off", False), ("/send off ", True), ("please /send off", True), ("/send OFF", True)],
+)
+def test_from_anybody_else_or_with_anything_around_it_is_text(booth: Booth, text: str, owner: bool) -> None:  # noqa: FBT001
+    system = booth.start({"main": parrot})
+
+    answer = speak(system, text, owner=owner)
+
+    assert answer["reply"] == f"you said {text}"
+    assert recorded(system, SessionPatched) == []
+
+
+@pytest.mark.clause("POL-2")
+def test_from_a_session_it_is_text(booth: Booth) -> None:
+    system = booth.start({"main": parrot, "ops": parrot}, None, QUIET)
+
+    answer = system.tools("agent:ops:main").call(
+        "sessions_send", {"sessionKey": MAIN, "message": "/send off"}
+    )
+
+    assert answer["reply"] == "you said /send off"
+    assert recorded(system, SessionPatched) == []
+
+
+@pytest.mark.clause("KEY-9")
+def test_nothing_else_opens_a_session(booth: Booth) -> None:
+    system = booth.start({"main": parrot})
+    tools = system.tools("agent:main:cron:daily")
+
+    tools.call("sessions_list", {"messageLimit": 1})
+    for key in (
+        "agent:main:notes",
+        "agent:main:telegram:group:1",
+        "cron:daily",
+        "hook:x",
+        "agent:main:subagent:8",
+    ):
+        tools.call("sessions_history", {"sessionKey": key})
+        tools.call("sessions_send", {"sessionKey": key, "message": "x"})
+    for method in ("chat.history", "chat.abort", "sessions.reset", "sessions.delete"):
+        system.gateway.call(method, {"key" if method.startswith("s") else "sessionKey": "agent:main:notes"})
+    system.gateway.call("chat.inject", {"sessionKey": "agent:main:notes", "message": "x"})
+
+    assert recorded(system, SessionOpened) == []
+
+
+@pytest.mark.clause("KEY-9")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("agent", {"sessionKey": "agent:main:cron:daily", "message": "x", "idempotencyKey": "k"}),
+        ("chat.send", {"sessionKey": "agent:main:notes", "message": "x", "idempotencyKey": "k"}),
+        ("sessions.patch", {"key": "agent:main:notes", "label": "notes"}),
+    ],
+)
+def test_the_operator_opens_sessions_of_configured_agents(
+    booth: Booth, method: str, params: dict[str, Any]
+) -> None:
+    system = booth.start({"main": parrot})
+
+    system.gateway.call(method, params)
+    strange = {name: str(value).replace("agent:main", "agent:stranger") for name, value in params.items()}
+    refused = system.gateway.call(method, strange)
+
+    assert [event.opened_by for event in recorded(system, SessionOpened)] == ["operator"]
+    assert refused["status"] == "error"
+
+
+@pytest.mark.clause("KEY-9", "INB-2")
+def test_two_messages_to_a_busy_session_queue_and_are_answered_in_order(booth: Booth) -> None:
+    telegram = MemoryChannel()
+    system = booth.start({"main": parrot}, {"telegram": telegram})
+
+    runs = [speak(system, str(number), wait=None)["runId"] for number in range(10)]
+    telegram.wait_for(10, timeout=WAIT)
+
+    assert [event.run_id for event in recorded(system, RunCompleted)] == runs
+    assert sorted(out.text for out in telegram.delivered) == sorted(f"you said {n}" for n in range(10))
+
+
+def test_an_agent_is_told_what_was_said_before(booth: Booth) -> None:
+    seen: list[list[str]] = []
+
+    def listening(turn: Turn) -> Reply:
+        seen.append([str(message.role) for message in turn.transcript])
+        return Reply(text=f"answer {len(seen)}")
+
+    system = booth.start({"main": listening})
+    for text in ("one", "two", "three"):
+        speak(system, text)
+
+    assert seen == [[], ["user", "assistant"], ["user", "assistant"] * 2]
