@@ -31,14 +31,21 @@ class RunWaits:
             self._waiting[run_id].append(future)
         return future
 
-    def forget(self, run_id: str, future: "Future[None]") -> None:
-        """Give a future up."""
+    def forget(self, run_id: str, future: "Future[None]") -> bool:
+        """Give a future up; say whether it was still waiting."""
         with self._lock:
             futures = self._waiting.get(run_id, [])
-            if future in futures:
+            waited = future in futures
+            if waited:
                 futures.remove(future)
             if not futures:
                 self._waiting.pop(run_id, None)
+        return waited
+
+    def finish(self, run_id: str, future: "Future[None]") -> None:
+        """Let a future be done whose run was seen to have ended; the end may be on its way to it just now."""
+        if self.forget(run_id, future):
+            _finish(future)
 
     def close(self) -> None:
         """Stop listening, and let everybody who waits look once more."""

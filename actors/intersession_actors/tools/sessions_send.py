@@ -281,7 +281,7 @@ def _wait(
     future: Future[None] = core.waits.expect(run_id)
     outcome = core.outcome(run_id)
     if outcome is not None and outcome.ended:
-        future.set_result(None)
+        core.waits.finish(run_id, future)
 
     def finish() -> dict[str, Any]:
         core.waits.forget(run_id, future)

@@ -1,0 +1,67 @@
+"""Waiting for a run: whoever sees the end first, the log or the waiter, everybody who waits hears of it once."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from intersession_actors.waits import RunWaits
+from intersession_events.run import RunCompleted
+from intersession_events.stores.sqlite import SqliteLog
+from log_drafts import anywhere, draft
+
+RUN = "run-1"
+
+
+@pytest.fixture
+def log() -> Iterator[SqliteLog]:
+    with SqliteLog(":memory:") as opened:
+        yield opened
+
+
+def end(log: SqliteLog, run_id: str = RUN) -> None:
+    log.append_now(
+        (anywhere("session:x", draft(RunCompleted(run_id=run_id, attempt=1, reply="yes"), run_id)),)
+    )
+
+
+def is_done(future: "Future[None]") -> bool:
+    future.result(timeout=10)
+    return future.done()
+
+
+@pytest.mark.clause("SEND-9", "GATE-3")
+def test_a_waiter_that_sees_the_end_itself_may_have_been_told_already(log: SqliteLog) -> None:
+    waits = RunWaits(log)
+    future = waits.expect(RUN)
+    end(log)
+    assert is_done(future)
+
+    waits.finish(RUN, future)
+
+    assert is_done(future)
+
+
+@pytest.mark.clause("SEND-9", "GATE-3")
+def test_a_waiter_that_saw_the_end_itself_keeps_nothing_from_the_others(log: SqliteLog) -> None:
+    waits = RunWaits(log)
+    first, second = waits.expect(RUN), waits.expect(RUN)
+    waits.finish(RUN, first)
+
+    end(log)
+
+    assert is_done(first)
+    assert is_done(second)
+
+
+@pytest.mark.clause("GATE-3")
+def test_who_gave_up_is_not_told(log: SqliteLog) -> None:
+    waits = RunWaits(log)
+    gone, there = waits.expect(RUN), waits.expect(RUN)
+
+    assert waits.forget(RUN, gone)
+    assert not waits.forget(RUN, gone)
+    end(log)
+
+    assert is_done(there)
+    assert not gone.done()
