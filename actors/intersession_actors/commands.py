@@ -32,10 +32,15 @@ class Accepted(Command, frozen=True, kw_only=True):
 
 
 class Refused(Command, frozen=True, kw_only=True):
-    """A command was refused and left nothing behind. `code` is one of `docs/errors.md`."""
+    """A command was refused and left nothing behind. `code` is one of `docs/errors.md`.
+
+    `limit` names the setting that was reached, where one was, and `value` what was used of it.
+    """
 
     code: RefusalCode
     error: str
+    limit: str | None = None
+    value: int = 0
 
 
 class Enqueue(Command, frozen=True, kw_only=True):

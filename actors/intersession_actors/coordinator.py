@@ -6,6 +6,7 @@ Its whole state is the exchanges' streams; after a restart it is told `Resume` f
 from collections.abc import Callable
 
 from intersession_actors import exchange_rules
+from intersession_actors.chain_meter import ChainMeter
 from intersession_actors.commands import (
     Accepted,
     Command,
@@ -19,16 +20,28 @@ from intersession_actors.commands import (
 from intersession_actors.drafting import append_of
 from intersession_actors.exchange_rules import Exchange, Facts, Phase
 from intersession_actors.exchange_steps import announce_step, primary_step, turn_step
+from intersession_actors.guards import ChainSoFar, Tripped, check_turn
 from intersession_actors.process import Flow, Plan, ProcessManager
+from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.delivery import DeliveryDecided
-from intersession_events.exchange import AnnounceDecided, AnnounceRequested, LoopEnded, TurnRequested
+from intersession_events.exchange import (
+    AnnounceDecided,
+    AnnounceRequested,
+    ExchangeAccepted,
+    LoopEnded,
+    TurnRequested,
+)
 from intersession_events.recorded import Recorded, StreamAppend
 
 
 class Coordinator(ProcessManager[Exchange]):
     """One actor for all exchanges."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._meter = ChainMeter()
 
     def stream_of(self, command: Command) -> str:
         """Return the exchange a command is about."""
@@ -42,7 +55,9 @@ class Coordinator(ProcessManager[Exchange]):
 
     def evolve(self, state: Exchange | None, recorded: Recorded) -> Exchange:
         """Apply one recorded event."""
-        return exchange_rules.evolve(state, recorded.event)
+        after = exchange_rules.evolve(state, recorded.event)
+        self._meter.note(after.accepted, recorded.event)
+        return after
 
     def is_over(self, state: Exchange) -> bool:
         """Whether the exchange is closed."""
@@ -83,6 +98,10 @@ class Coordinator(ProcessManager[Exchange]):
                 command.answer(Accepted(recorded=(), again=True))
             return None
 
+        tripped = self._guarded(command.accepted)
+        if tripped is not None:
+            return Refused(code="limit", error=tripped.error, limit=tripped.setting, value=tripped.value)
+
         def through(appends: tuple[StreamAppend, ...]) -> tuple[str, Enqueue]:
             return primary_step(command, appends, self._now())
 
@@ -92,6 +111,26 @@ class Coordinator(ProcessManager[Exchange]):
             cause=command.causation,
             correlation=command.correlation,
         )
+
+    def _guarded(self, accepted: ExchangeAccepted) -> Tripped | None:
+        """Count the exchange's first run, unless its chain has no more to give (LOOP-5)."""
+        spent = self._meter.of(accepted)
+        so_far = ChainSoFar(
+            runs=max(spent.runs, accepted.chain_runs),
+            tokens=max(spent.tokens, accepted.chain_tokens),
+            cost_micros=max(spent.cost_micros, accepted.chain_cost_micros),
+            started_ms=accepted.chain_started_ms or None,
+        )
+        tripped = check_turn(accepted.settings.limits, so_far, self._now())
+        if tripped is None:
+            spent.ask(accepted.run_id)
+        return tripped
+
+    def refuse(self, command: Command, refused: Refused) -> None:
+        """Tell whoever waits; a run that was refused is not counted."""
+        if isinstance(command, OpenExchange):
+            self._meter.of(command.accepted).take_back(command.accepted.run_id)
+        super().refuse(command, refused)
 
     def _resume(self, flow: Flow[Exchange], command: Resume) -> Plan | Refused | None:
         state = flow.state
@@ -113,9 +152,11 @@ class Coordinator(ProcessManager[Exchange]):
         if not events:
             return None
         after = state
+        accepted = state.accepted
         for event in events:
             after = exchange_rules.evolve(after, event)
-        accepted = state.accepted
+            # Counted from here on, not from when it is recorded: other branches decide meanwhile.
+            self._meter.note(accepted, event)
         crash_point("K5")
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=accepted.root)
         last = events[-1]
@@ -168,12 +209,16 @@ class Coordinator(ProcessManager[Exchange]):
 
     def _facts(self, flow: Flow[Exchange]) -> Facts:
         accepted = flow.state.accepted if flow.state is not None else None
+        spent = self._meter.of(accepted) if accepted is not None else None
         return Facts(
             log_id=self.world.log.log_id,
             now_ms=self._now(),
             requester_has_agent=accepted is not None and self._has_agent(accepted.requester),
             has_route=accepted is not None and self.world.announce_route(accepted) is not None,
             refused=dict(flow.refused),
+            chain_runs=spent.runs if spent is not None else 0,
+            chain_tokens=spent.tokens if spent is not None else 0,
+            chain_cost_micros=spent.cost_micros if spent is not None else 0,
         )
 
     def _has_agent(self, key: str | None) -> bool:

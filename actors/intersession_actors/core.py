@@ -12,7 +12,7 @@ from intersession_actors.clock import Clock
 from intersession_actors.commands import Accepted, Command, Patch, Refused, StepTaken
 from intersession_actors.config import Config
 from intersession_actors.drafting import append_of
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.receipts import Receipts
 from intersession_actors.supervisor import Supervisor
 from intersession_actors.tools.reader import Reader
@@ -132,6 +132,8 @@ class Core:
             raise ToolRefused(
                 "unavailable", f"the log did not take it within {timeout:g} s, try again"
             ) from None
+        if isinstance(outcome, Refused) and outcome.limit is not None:
+            raise LimitReached(outcome.error, limit=outcome.limit, value=outcome.value)
         if isinstance(outcome, Refused):
             raise ToolRefused(outcome.code, outcome.error)
         return outcome

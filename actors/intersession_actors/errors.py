@@ -4,6 +4,7 @@
   - ConfigError
   - UnknownAgent
   - ToolRefused
+    + LimitReached
 
 Errors of one part only live beside it, below the same base.
 """
@@ -63,3 +64,12 @@ class ToolRefused(IntersessionError):
     def as_result(self) -> dict[str, str]:
         """Return the answer that the tool gives."""
         return {"status": self.status, "code": self.code, "error": self.error}
+
+
+class LimitReached(ToolRefused):
+    """A guard over the causal chain stopped the call (LOOP-5). `limit` names the setting, `value` what was used."""
+
+    def __init__(self, error: str, *, limit: str, value: int) -> None:
+        super().__init__("limit", error)
+        self.limit = limit
+        self.value = value

@@ -48,6 +48,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
+    `chain_…` is what the whole causal chain has used, its other branches too.
     `refused` are steps that a session's actor would not take, by run id: they were never recorded.
     """
 
@@ -55,6 +56,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     requester_has_agent: bool = True
     has_route: bool = False
+    chain_runs: int = 0
+    chain_tokens: int = 0
+    chain_cost_micros: int = 0
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
@@ -165,7 +169,7 @@ def _next(state: Exchange, facts: Facts) -> list[ExchangeEvent]:
         return _end_loop(state, facts, "turn_limit", limit="session.agentToAgent.maxPingPongTurns")
     if not facts.requester_has_agent:
         return _end_loop(state, facts, "no_agent", note=accepted.requester)
-    tripped = _guard(state, facts.now_ms)
+    tripped = _guard(state, facts)
     if tripped is not None:
         note = f"{tripped.value} of {tripped.allowed}"
         return _end_loop(state, facts, tripped.limit, limit=tripped.setting, note=note)
@@ -185,16 +189,16 @@ def _next(state: Exchange, facts: Facts) -> list[ExchangeEvent]:
     ]
 
 
-def _guard(state: Exchange, now_ms: int) -> Tripped | None:
+def _guard(state: Exchange, facts: Facts) -> Tripped | None:
     """Return the guard over the whole chain that this exchange's next run would trip, if any (LOOP-5)."""
     accepted = state.accepted
     so_far = ChainSoFar(
-        runs=accepted.chain_runs + state.runs,
-        tokens=accepted.chain_tokens + state.tokens,
-        cost_micros=accepted.chain_cost_micros + state.cost_micros,
+        runs=max(facts.chain_runs, accepted.chain_runs + state.runs),
+        tokens=max(facts.chain_tokens, accepted.chain_tokens + state.tokens),
+        cost_micros=max(facts.chain_cost_micros, accepted.chain_cost_micros + state.cost_micros),
         started_ms=accepted.chain_started_ms or None,
     )
-    return check_turn(accepted.settings.limits, so_far, now_ms)
+    return check_turn(accepted.settings.limits, so_far, facts.now_ms)
 
 
 def _end_loop(

@@ -10,7 +10,7 @@ import msgspec
 from intersession_actors import send_policy
 from intersession_actors.commands import Accepted, OpenExchange
 from intersession_actors.core import CallingRun, Core
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange_rules import spoken
 from intersession_actors.guards import ChainSoFar, check_chain
 from intersession_actors.tools.access_summary import AccessSummary
@@ -184,18 +184,7 @@ def _accept(
     )
     tripped = check_chain(settings.limits, chain, str(target.key), now)
     if tripped is not None:
-        core.receipts.record(
-            caller.key,
-            SendRefused(
-                requester=caller.key,
-                target=str(target.key),
-                code="limit",
-                limit=tripped.setting,
-                value=tripped.value,
-                chain=chain.chain,
-            ),
-        )
-        raise ToolRefused("limit", tripped.error)
+        raise _limited(core, caller, target, chain, tripped.error, limit=tripped.setting, value=tripped.value)
     loop, loop_reason = _loop(core, caller, target)
     requester_row = core.calling_row(caller.requester)
     row = target.found.row if target.found is not None else None
@@ -235,9 +224,32 @@ def _accept(
         causation=calling.cause,
         correlation=root,
     )
-    return core.ask(
-        lambda told: core.supervisor.tell_flow(ids.exchange_stream(accepted.exchange_id), told), command
+    try:
+        return core.ask(
+            lambda told: core.supervisor.tell_flow(ids.exchange_stream(accepted.exchange_id), told), command
+        )
+    except LimitReached as reached:
+        raise _limited(
+            core, caller, target, chain, reached.error, limit=reached.limit, value=reached.value
+        ) from None
+
+
+def _limited(
+    core: Core, caller: Caller, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
+) -> ToolRefused:
+    """Return the refusal of a send that a guard stopped, put on record (LOOP-5)."""
+    core.receipts.record(
+        caller.key,
+        SendRefused(
+            requester=caller.key,
+            target=str(target.key),
+            code="limit",
+            limit=limit,
+            value=value,
+            chain=chain.chain,
+        ),
     )
+    return ToolRefused("limit", error)
 
 
 def _check_policy(core: Core, target: Target) -> None:
