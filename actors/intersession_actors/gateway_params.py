@@ -1,8 +1,25 @@
-"""What each method of the gateway takes. Unknown fields are refused."""
+"""What each method of the gateway takes. Unknown fields are refused.
 
-from typing import Literal
+The names are the original's. Some of its fields only mean something to parts that are not here; they are accepted and have no
+effect: `lane`, `groupId`, `groupChannel`, `groupSpace`, `includeGlobal`, `includeUnknown`, `deleteTranscript`,
+`emitLifecycleHooks`.
+"""
+
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+Busy = Literal["queue", "reject", "interrupt"]
+"""What happens to a message for a session that is busy (GATE-4)."""
+
+MAX_WAIT_MS = 86_400_000
+"""A day: the longest wait that a call can ask for."""
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_WAIT_MS)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
+KeyText = Annotated[str, msgspec.Meta(min_length=1)]
+Label = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -10,22 +27,46 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class NoParams(Params, frozen=True, kw_only=True):
-    """`health`, `status`."""
+    """`agents.list`, `models.list`."""
 
 
-class AgentsListParams(Params, frozen=True, kw_only=True):
-    """`agents.list`."""
+class HealthParams(Params, frozen=True, kw_only=True):
+    """`health`, `status`. `probe` has no effect: what is shown is always looked up."""
+
+    probe: bool = False
 
 
 class AgentParams(Params, frozen=True, kw_only=True):
-    """`agent`: run an agent on a message. `timeout` in seconds."""
+    """`agent`: run an agent on a message. `timeout` in seconds, 0 is none.
+
+    With `deliver` the text goes to `replyChannel` and `replyTo`, else `channel` and `to`, else the session's route; where
+    there is none the call is refused, unless `bestEffortDeliver`.
+    """
 
     message: str
-    idempotency_key: str
+    idempotency_key: IdempotencyKey
     session_key: str | None = None
+    session_id: str | None = None
     agent_id: str | None = None
+    thinking: str | None = None
     deliver: bool = False
-    timeout: int | None = None
+    best_effort_deliver: bool = False
+    channel: str | None = None
+    to: str | None = None
+    account_id: str | None = None
+    thread_id: str | None = None
+    reply_channel: str | None = None
+    reply_to: str | None = None
+    reply_account_id: str | None = None
+    timeout: Annotated[int, msgspec.Meta(ge=0, le=31_536_000)] | None = None
+    extra_system_prompt: str | None = None
+    label: Label | None = None
+    busy: Busy = "queue"
+    attachments: tuple[Any, ...] = ()
+    lane: str | None = None
+    group_id: str | None = None
+    group_channel: str | None = None
+    group_space: str | None = None
 
 
 class ChatSendParams(Params, frozen=True, kw_only=True):
@@ -33,16 +74,19 @@ class ChatSendParams(Params, frozen=True, kw_only=True):
 
     session_key: str
     message: str
-    idempotency_key: str
+    idempotency_key: IdempotencyKey
+    thinking: str | None = None
     deliver: bool = False
-    timeout_ms: int | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=31_536_000_000)] | None = None
+    busy: Busy = "queue"
+    attachments: tuple[Any, ...] = ()
 
 
 class WaitParams(Params, frozen=True, kw_only=True):
     """`agent.wait`."""
 
     run_id: str
-    timeout_ms: int = 30_000
+    timeout_ms: Milliseconds = 30_000
 
 
 class ChatAbortParams(Params, frozen=True, kw_only=True):
@@ -56,52 +100,70 @@ class ChatHistoryParams(Params, frozen=True, kw_only=True):
     """`chat.history`: uncut."""
 
     session_key: str
-    limit: int | None = None
+    limit: Limit | None = None
 
 
 class ChatInjectParams(Params, frozen=True, kw_only=True):
     """`chat.inject`: an assistant message that no run made."""
 
     session_key: str
-    message: str
-    label: str | None = None
+    message: KeyText
+    label: Annotated[str, msgspec.Meta(max_length=100)] | None = None
 
 
 class SessionsListParams(Params, frozen=True, kw_only=True):
     """`sessions.list`."""
 
-    limit: float | None = None
-    active_minutes: float | None = None
-    label: str | None = None
+    limit: Limit | None = None
+    active_minutes: Limit | None = None
+    label: Label | None = None
     agent_id: str | None = None
     search: str | None = None
+    spawned_by: str | None = None
+    include_derived_titles: bool = False
+    include_last_message: bool = False
+    include_global: bool = False
+    include_unknown: bool = False
+
+
+class PreviewParams(Params, frozen=True, kw_only=True):
+    """`sessions.preview`: the last messages of at most 64 sessions, each cut at `maxChars` characters."""
+
+    keys: tuple[KeyText, ...]
+    limit: Limit = 12
+    max_chars: Annotated[int, msgspec.Meta(ge=20, le=2**53 - 1)] = 240
 
 
 class ResolveParams(Params, frozen=True, kw_only=True):
-    """`sessions.resolve`: exactly one of the three."""
+    """`sessions.resolve`: exactly one of the first three."""
 
     key: str | None = None
     session_id: str | None = None
-    label: str | None = None
+    label: Label | None = None
     agent_id: str | None = None
+    spawned_by: str | None = None
+    include_global: bool = False
+    include_unknown: bool = False
 
 
 class PatchParams(Params, frozen=True, kw_only=True):
-    """`sessions.patch`: null clears."""
+    """`sessions.patch`: null clears. What is not here can't be patched, lineage above all (GATE-2)."""
 
     key: str
-    send_policy: str | None = None
-    label: str | None = None
-    model: str | None = None
-    thinking_level: str | None = None
-    verbose_level: str | None = None
-    display_name: str | None = None
+    send_policy: Literal["allow", "deny"] | None = None
+    label: Label | None = None
+    model: KeyText | None = None
+    thinking_level: KeyText | None = None
+    verbose_level: KeyText | None = None
+    display_name: KeyText | None = None
 
 
-class KeyParams(Params, frozen=True, kw_only=True):
+class DeleteParams(Params, frozen=True, kw_only=True):
     """`sessions.delete`."""
 
     key: str
+    delete_transcript: bool = True
+    emit_lifecycle_hooks: bool = True
 
 
 class ResetParams(Params, frozen=True, kw_only=True):
@@ -114,10 +176,17 @@ class ResetParams(Params, frozen=True, kw_only=True):
 class SendParams(Params, frozen=True, kw_only=True):
     """`send`: a text to a channel, in the name of a session."""
 
-    channel: str
-    to: str
+    channel: KeyText
+    to: KeyText
     message: str
-    idempotency_key: str
+    idempotency_key: IdempotencyKey
     session_key: str | None = None
     account_id: str | None = None
     thread_id: str | None = None
+
+
+class IdentityParams(Params, frozen=True, kw_only=True):
+    """`agent.identity.get`: of an agent, or of the agent of a session; else of the default one."""
+
+    agent_id: str | None = None
+    session_key: str | None = None

@@ -20,6 +20,7 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.doors import ChatDoor, RunDoor
+from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
 from intersession_actors.outbox import Outbox
@@ -78,6 +79,7 @@ class SessionSystem:
         loaded = load_config(config)
         self.config: Config = loaded.config.with_agents(agents or ())
         self.notices = loaded.notices
+        self._config_error: str | None = None
         for notice in self.notices:
             logger.warning("configuration: %s", notice)
         self._clock = clock or SystemClock()
@@ -171,7 +173,7 @@ class SessionSystem:
         supervisor.on_manager_restart = lambda prefix: recover_flows(core, prefix)
         self._runs = RunDoor(core)
         self._chat = ChatDoor(core, self._runs)
-        self.gateway = Gateway(core, self._runs, self._chat, self._doors)
+        self.gateway = Gateway(core, self._runs, self._doors, self.status)
         open_chapter(core, self.config)
         recover(core)
         if self._mirror is not None:
@@ -307,6 +309,22 @@ class SessionSystem:
         """Say who delivers for a channel."""
         self._caller.register(name, channel)
 
+    def reload(self, config: Config | Mapping[str, Any] | Path | str | None) -> None:
+        """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).
+
+        Agents, channels, the store and the sizes of pools stay as they are until the next start.
+
+        Raises:
+            ConfigError: it was refused.
+        """
+        try:
+            loaded = load_config(config)
+        except ConfigError as error:
+            self._config_error = str(error)
+            raise
+        self.config = loaded.config.with_agents(self._executor.registered)
+        self.notices, self._config_error = loaded.notices, None
+
     def status(self) -> dict[str, Any]:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
         log = self.core.log
@@ -320,6 +338,7 @@ class SessionSystem:
             "degraded": self._supervisor.degraded,
             "zombies": self._executor.zombies,
             "notices": list(self.notices),
+            "configError": self._config_error,
         }
 
     # --- what actors are handed

@@ -1,0 +1,118 @@
+"""The gateway's methods about the system itself, and `send`, which no session's agent sees."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.gateway_params import HealthParams, IdentityParams, NoParams, SendParams
+from intersession_actors.gateway_targets import Targets
+from intersession_actors.model_choice import model_names
+from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_events.session import Route
+
+Result = dict[str, Any]
+
+
+class GatewayAbout:
+    """What there is, how it is, and words to a channel. `describe` gives what only the system knows of itself."""
+
+    def __init__(self, core: Core, targets: Targets, describe: Callable[[], Result]) -> None:
+        self._core = core
+        self._targets = targets
+        self._describe = describe
+
+    def agents_list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Return the configured agents, the default one first."""
+        del caller
+        read_arguments(NoParams, params)
+        config = self._core.config
+        names = {agent.id: agent.name for agent in config.agents.list}
+        ids = sorted(config.agent_ids, key=lambda agent_id: (agent_id != config.default_agent, agent_id))
+        return {
+            "defaultId": config.default_agent,
+            "mainKey": config.session.main_key,
+            "scope": config.session.scope,
+            "agents": [
+                {"id": agent_id} | ({"name": names[agent_id]} if names.get(agent_id) else {})
+                for agent_id in ids
+            ],
+        }
+
+    def identity(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Return who an agent is."""
+        given = read_arguments(IdentityParams, params)
+        key = self._targets.opened(caller, given.session_key, given.agent_id)
+        name = next((agent.name for agent in self._core.config.agents.list if agent.id == key.agent_id), None)
+        return {"agentId": key.agent_id} | ({"name": name} if name else {})
+
+    def models_list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Return the models that can be asked for."""
+        del caller
+        read_arguments(NoParams, params)
+        models: list[Result] = []
+        for name in model_names(self._core.config):
+            provider, _, model_id = name.partition("/")
+            models.append({"id": model_id or provider, "name": model_id or provider, "provider": provider})
+        return {"models": models}
+
+    def health(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Say whether all is well; the fields of channels and sessions are the original's."""
+        del caller
+        read_arguments(HealthParams, params)
+        core = self._core
+        degraded = core.supervisor.degraded
+        return {
+            "ok": not degraded,
+            "ts": core.clock.now_ms(),
+            "durationMs": 0,
+            "logId": core.log.log_id,
+            "position": core.log.head(),
+            "openRuns": len(core.runs.open_runs()),
+            "degraded": len(degraded),
+            "defaultAgentId": core.config.default_agent,
+            "heartbeatSeconds": 0,
+            "channels": {},
+            "channelOrder": [],
+            "channelLabels": {},
+            "agents": [
+                {"agentId": agent_id, "isDefault": agent_id == core.config.default_agent}
+                for agent_id in core.config.agent_ids
+            ],
+        }
+
+    def status(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Say how the system is in full; who stands for some sessions only gets what `health` says."""
+        answer = self.health(caller, params)
+        return answer | self._describe() if caller.is_operator else answer
+
+    def send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""
+        given = read_arguments(SendParams, params)
+        core = self._core
+        if not given.message.strip():
+            raise invalid("message", "blank, write what should be sent")
+        key = self._targets.opened(caller, given.session_key)
+        run_id = core.run_id(
+            caller=caller.name, method="send", key=given.idempotency_key, calling=None, ordinal=0
+        )
+        row = core.sessions.get(str(key))
+        rule = core.world.judge_send(
+            key=str(key),
+            channel=given.channel,
+            chat_type=row.chat_type if row is not None else key.chat_type,
+            override=row.send_policy if row is not None else None,
+        )
+        if rule is not None:
+            raise ToolRefused("policy_denied", f"sessionKey: {rule}")
+        append = core.delivery_of(
+            key=key,
+            route=Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),
+            text=given.message,
+            run_id=run_id,
+            purpose="send",
+        )
+        core.deliver(append)
+        delivery_id = append.stream.partition(":")[2]
+        return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}

@@ -1,0 +1,229 @@
+"""The gateway's methods that start, wait for and stop runs: `agent`, `agent.wait`, `chat.send`, `chat.abort` (GATE)."""
+
+import hashlib
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.commands import Abort, Enqueue
+from intersession_actors.core import Core
+from intersession_actors.doors import RunDoor
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.gateway_params import (
+    MAX_WAIT_MS,
+    AgentParams,
+    Busy,
+    ChatAbortParams,
+    ChatSendParams,
+    WaitParams,
+)
+from intersession_actors.gateway_targets import Targets
+from intersession_actors.spawn_access import THINKING_LEVELS
+from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_events import ids
+from intersession_events.keys import SessionKey
+from intersession_events.message import Message, Provenance
+from intersession_events.run import RunQueued
+from intersession_events.session import Route, SessionPatched
+from intersession_projections.run_outcomes import RunOutcome
+
+Result = dict[str, Any]
+
+STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
+"""A `chat.send` that is nothing but one of these stops what runs, as in the original."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is asked for. `timeout_ms` None is the configured limit."""
+
+    method: str
+    key: SessionKey
+    text: str
+    idempotency_key: str
+    busy: Busy = "queue"
+    route: Route | None = None
+    timeout_ms: int | None = None
+    thinking: str | None = None
+    system_context: str = ""
+    label: str | None = None
+
+
+class GatewayRuns:
+    """Runs, as the gateway's callers have them."""
+
+    def __init__(self, core: Core, targets: Targets, runs: RunDoor) -> None:
+        self._core = core
+        self._targets = targets
+        self._runs = runs
+
+    def agent(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Queue a run; the accepted frame."""
+        given = read_arguments(AgentParams, params)
+        _check_text(given.message, given.attachments)
+        if given.session_key is not None and given.session_id is not None:
+            raise invalid("sessionId", "give sessionKey or sessionId, not both")
+        named = given.session_key if given.session_key is not None else given.session_id
+        key = self._targets.opened(caller, named, given.agent_id)
+        order = Order(
+            method="agent",
+            key=key,
+            text=given.message,
+            idempotency_key=given.idempotency_key,
+            busy=given.busy,
+            route=self._route(given, key) if given.deliver else None,
+            timeout_ms=None if given.timeout is None else given.timeout * 1000,
+            thinking=_thinking(given.thinking),
+            system_context=given.extra_system_prompt or "",
+            label=given.label,
+        )
+        run_id, known = self._queue(caller, order)
+        accepted_ms = self._core.clock.now_ms() if known is None else known.queued_ms
+        return {"runId": run_id, "status": "accepted", "acceptedAt": accepted_ms, "sessionKey": str(key)}
+
+    def chat_send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Queue a run that answers a chat's message: `started`; again under the same key, how far it got."""
+        given = read_arguments(ChatSendParams, params)
+        _check_text(given.message, given.attachments)
+        if given.message.strip().lower() in STOP_WORDS:
+            return self.chat_abort(caller, {"sessionKey": given.session_key})
+        key = self._targets.opened(caller, given.session_key)
+        row = self._core.sessions.get(str(key))
+        order = Order(
+            method="chat.send",
+            key=key,
+            text=given.message,
+            idempotency_key=given.idempotency_key,
+            busy=given.busy,
+            route=self._core.delivery(row, key) if given.deliver else None,
+            timeout_ms=given.timeout_ms,
+            thinking=_thinking(given.thinking),
+        )
+        run_id, known = self._queue(caller, order)
+        status = "started" if known is None else known.status if known.ended else "in_flight"
+        return {"runId": run_id, "status": status, "sessionKey": str(key)}
+
+    def wait(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Wait for a run (GATE-3)."""
+        given = read_arguments(WaitParams, params)
+        return self._runs.wait(self._targets.run(caller, given.run_id).run_id, given.timeout_ms / 1000)
+
+    async def await_run(self, caller: GatewayCaller, params: Mapping[str, Any], doors: Executor) -> Result:
+        """Wait for a run without blocking the event loop."""
+        import asyncio  # noqa: PLC0415 - only async hosts need it
+
+        given = read_arguments(WaitParams, params)
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(doors, self._targets.run, caller, given.run_id)
+        return await self._runs.await_run(found.run_id, given.timeout_ms / 1000, doors)
+
+    async def await_end(self, run_id: str, doors: Executor) -> RunOutcome:
+        """Return a run once it has ended, however long that takes."""
+        import asyncio  # noqa: PLC0415 - only async hosts need it
+
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._runs.await_run(run_id, MAX_WAIT_MS / 1000, doors)
+            outcome = await loop.run_in_executor(doors, self._core.outcome, run_id)
+            if outcome is None:
+                raise ToolRefused("unknown_run", f"runId: there is no run {run_id[:128]!r}")
+            if outcome.ended:
+                return outcome
+
+    def chat_abort(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Stop a run, or all of a session (GATE-5)."""
+        given = read_arguments(ChatAbortParams, params)
+        target = self._targets.seen(caller, given.session_key, "status")
+        runs = [run for run in self._core.runs.open_runs() if run.session_key == str(target.key)]
+        if given.run_id is not None:
+            wanted = self._targets.run(caller, given.run_id).run_id
+            runs = [run for run in runs if run.run_id == wanted]
+        stopped = [run.run_id for run in runs if self._runs.abort(run.run_id, by=caller.name)]
+        return {"ok": True, "aborted": bool(stopped), "runIds": stopped}
+
+    def _route(self, given: AgentParams, key: SessionKey) -> Route | None:
+        channel, to = given.reply_channel or given.channel, given.reply_to or given.to
+        if (channel is None) != (to is None):
+            raise invalid("channel" if channel is None else "to", "give channel and to together")
+        if channel is not None and to is not None:
+            account = given.reply_account_id or given.account_id
+            return Route(channel=channel, to=to, account=account, thread=given.thread_id)
+        route = self._core.delivery(self._core.sessions.get(str(key)), key)
+        if route is None and not given.best_effort_deliver:
+            raise invalid(
+                "deliver", "the session has no route to deliver to, give channel and to, or leave it out"
+            )
+        return route
+
+    def _queue(self, caller: GatewayCaller, order: Order) -> tuple[str, RunOutcome | None]:
+        """Return the run's id, and how far it got where the same call was made before."""
+        core, key = self._core, str(order.key)
+        log_id = core.log.log_id
+        run_id = core.run_id(
+            caller=caller.name, method=order.method, key=order.idempotency_key, calling=None, ordinal=0
+        )
+        digest = hashlib.sha256(msgspec.json.encode([key, order.text])).hexdigest()
+        known = core.runs.by_idempotency_key(caller.name, order.idempotency_key)
+        if known is not None and (known.digest != digest or known.run_id != run_id):
+            raise ToolRefused(
+                "idempotency_conflict", "idempotencyKey: it was used for another message, use a new key"
+            )
+        if known is not None:
+            return run_id, core.outcome(run_id)
+        message = Message(
+            id=ids.derive(log_id, "message", run_id),
+            role="user",
+            content=order.text,
+            timestamp=core.clock.now_ms(),
+            provenance=Provenance(kind="external_user", source_channel="operator"),
+        )
+        queued = RunQueued(
+            run_id=run_id,
+            session_id="",
+            step="message",
+            message_id=message.id,
+            system_context=order.system_context,
+            timeout_ms=core.config.run_timeout_ms() if order.timeout_ms is None else order.timeout_ms,
+            route=order.route,
+            caller=caller.name,
+            idempotency_key=order.idempotency_key,
+            request_digest=digest,
+            chain=(key,),
+            thinking=order.thinking,
+        )
+        if order.busy == "interrupt" and core.sessions.get(key) is not None:
+            core.ask_session(key, Abort(run_id=None, by=caller.name))
+        core.ask_session(
+            key,
+            Enqueue(
+                message=message,
+                queue=queued,
+                opening=self._targets.opening(order.key),
+                patch=None
+                if order.label is None
+                else SessionPatched(values={"label": order.label}, by=caller.name),
+                check_policy=True,
+                at_most=1 if order.busy == "reject" else core.config.runs.inbox_max,
+                correlation=run_id,
+            ),
+        )
+        return run_id, None
+
+
+def _check_text(text: str, attachments: tuple[Any, ...]) -> None:
+    if attachments:
+        raise ToolRefused("not_supported", "attachments: not supported by this method, leave them out")
+    if not text.strip():
+        raise invalid("message", "blank, write what the agent should read")
+    if "\0" in text:
+        raise invalid("message", "it has a NUL character, take it out")
+
+
+def _thinking(level: str | None) -> str | None:
+    if level is not None and level not in THINKING_LEVELS:
+        raise ToolRefused(
+            "invalid_thinking", f"thinking: there is no such level, use one of {', '.join(THINKING_LEVELS)}"
+        )
+    return level

@@ -1,0 +1,295 @@
+"""The gateway's methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.commands import AddMessage, Archive, Patch, Reset
+from intersession_actors.config_settings import ModelChoice
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.gateway_params import (
+    ChatHistoryParams,
+    ChatInjectParams,
+    DeleteParams,
+    PatchParams,
+    PreviewParams,
+    ResetParams,
+    ResolveParams,
+    SessionsListParams,
+)
+from intersession_actors.gateway_targets import Targets
+from intersession_actors.model_choice import find_model, model_names
+from intersession_actors.spawn_access import THINKING_LEVELS
+from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.tools.resolve import resolve_label
+from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list
+from intersession_events.message import Message, Provenance, TextBlock
+from intersession_projections.session_row import SessionRow
+
+Result = dict[str, Any]
+
+MOST_PREVIEWS: Final = 64
+MOST_PREVIEWED: Final = 50
+_PREVIEW_CHARS: Final = 240
+
+
+class GatewaySessions:
+    """Sessions, as the gateway's callers have them."""
+
+    def __init__(self, core: Core, targets: Targets) -> None:
+        self._core = core
+        self._targets = targets
+
+    # --- transcripts
+
+    def chat_history(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Return the last messages of a session, uncut (HIST-3)."""
+        given = read_arguments(ChatHistoryParams, params)
+        found = self._targets.seen(caller, given.session_key, "history")
+        row = found.row
+        session_id = found.session_id or ""
+        limit = min(given.limit or 200, 1000)
+        page = self._core.reader.history.messages(str(found.key), session_id, limit=limit, include_tools=True)
+        return {
+            "sessionKey": found.shown,
+            "sessionId": session_id,
+            "messages": list(page.messages),
+            "thinkingLevel": row.thinking_level if row is not None else None,
+            "verboseLevel": row.verbose_level if row is not None else None,
+        }
+
+    def chat_inject(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Record an assistant message that no run made."""
+        given = read_arguments(ChatInjectParams, params)
+        found = self._targets.seen(caller, given.session_key, "send")
+        if found.row is None:
+            raise ToolRefused("not_visible", f"sessionKey: session not visible: {given.session_key}")
+        core = self._core
+        text = f"[{given.label}] {given.message}" if given.label else given.message
+        message = Message(
+            id=core.new_id(),
+            role="assistant",
+            content=(TextBlock(text=text),),
+            timestamp=core.clock.now_ms(),
+            model="gateway-injected",
+            provenance=Provenance(kind="internal_system", source_channel="operator"),
+        )
+        core.ask_session(str(found.key), AddMessage(message=message, check_policy=True))
+        return {"ok": True, "messageId": message.id}
+
+    # --- the list
+
+    def list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """List sessions, as `sessions_list` does for the operator, with the original's own additions."""
+        given = read_arguments(SessionsListParams, params)
+        parent = None
+        if given.spawned_by is not None:
+            parent = str(self._targets.seen(caller, given.spawned_by, "status", field="spawnedBy").key)
+        arguments: Result = {
+            "activeMinutes": given.active_minutes,
+            "label": given.label,
+            "agentId": given.agent_id,
+            "search": given.search,
+            "messageLimit": 1 if given.include_last_message else 0,
+        }
+        wanted = min(given.limit or DEFAULT_LIMIT, MAX_LIMIT)
+        if caller.is_operator and parent is None:
+            answer = self._page(arguments | {"limit": wanted})
+        else:
+            answer = self._within(caller, parent, arguments, wanted)
+        rows: list[Result] = answer["sessions"]
+        for row in rows:
+            if given.include_last_message:
+                row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
+            title = row.get("displayName") or row.get("label")
+            if given.include_derived_titles and title:
+                row["derivedTitle"] = title
+        config = self._core.config
+        model = config.model_of(config.default_agent)
+        return {
+            "ts": self._core.clock.now_ms(),
+            "defaults": {"modelProvider": _provider(model), "model": model, "contextTokens": None},
+            **answer,
+        }
+
+    def _page(self, arguments: Result) -> Result:
+        given = {name: value for name, value in arguments.items() if value is not None}
+        answer, _summary = sessions_list(self._core.reader, self._core.requester(None), given)
+        return answer
+
+    def _within(self, caller: GatewayCaller, parent: str | None, arguments: Result, wanted: int) -> Result:
+        """Return a list of what a caller reaches: filters come before the limit (LIST-2)."""
+        rows: list[Result] = []
+        cursor: str | None = None
+        while True:
+            page = self._page(arguments | {"limit": MAX_LIMIT, "cursor": cursor})
+            rows += [row for row in page["sessions"] if self._is_wanted(caller, parent, row)]
+            cursor = page.get("nextCursor")
+            if len(rows) >= wanted or cursor is None:
+                rows = rows[:wanted]
+                page.pop("nextCursor", None)
+                return page | {"count": len(rows), "sessions": rows}
+
+    def _is_wanted(self, caller: GatewayCaller, parent: str | None, row: Result) -> bool:
+        found = self._core.sessions.by_session_id(row["sessionId"])
+        if found is None or not caller.reaches(self._core.reader.parse(found.key)):
+            return False
+        full = self._core.sessions.get(found.key)
+        return parent is None or (full is not None and full.spawned_by == parent)
+
+    def preview(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Return the last words of several sessions; one that is not there is `missing`."""
+        given = read_arguments(PreviewParams, params)
+        limit = min(given.limit, MOST_PREVIEWED)
+        most = min(given.max_chars, 2000)
+        previews = [self._preview(caller, key, limit, most) for key in given.keys[:MOST_PREVIEWS]]
+        return {"ts": self._core.clock.now_ms(), "previews": previews}
+
+    def _preview(self, caller: GatewayCaller, key: str, limit: int, most_chars: int) -> Result:
+        try:
+            found = self._targets.seen(caller, key, "history", field="key")
+        except ToolRefused as refused:
+            return {
+                "key": key,
+                "status": "missing" if refused.code == "not_visible" else "error",
+                "items": [],
+            }
+        page = self._core.reader.history.messages(
+            str(found.key), found.session_id or "", limit=limit, include_tools=False
+        )
+        texts = [(message["role"], _text(message)) for message in page.messages]
+        items = [{"role": role, "text": _cut(text, most_chars)} for role, text in texts if text]
+        return {"key": key, "status": "ok" if items else "empty", "items": items}
+
+    def resolve(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Return the canonical key of a session, by key, id or label."""
+        given = read_arguments(ResolveParams, params)
+        typed = [value for value in (given.key, given.session_id, given.label) if value is not None]
+        if len(typed) != 1:
+            raise invalid("key", "give exactly one of key, sessionId, label")
+        if given.label is not None:
+            found = resolve_label(
+                self._core.reader, self._core.requester(None), given.label, given.agent_id, "status"
+            )
+            caller.check(found.key, given.label, field="label")
+        else:
+            field = "key" if given.key is not None else "sessionId"
+            found = self._targets.seen(caller, typed[0], "status", field=field)
+        if given.spawned_by is not None:
+            parent = self._targets.seen(caller, given.spawned_by, "status", field="spawnedBy")
+            if found.row is None or found.row.spawned_by != str(parent.key):
+                raise ToolRefused("not_visible", f"key: session not visible: {typed[0]}")
+        return {"ok": True, "key": str(found.key)}
+
+    # --- changes
+
+    def patch(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Change settings of a session, and open it if it is one of a configured agent (GATE-2)."""
+        given = read_arguments(PatchParams, params)
+        key = self._targets.opened(caller, given.key, field="key")
+        fields = {
+            name: value
+            for name, value in msgspec.to_builtins(given).items()
+            if name != "key" and name in params
+        }
+        if given.model is not None:
+            fields["model"] = self._model(given.model)
+        if given.thinking_level is not None and given.thinking_level not in THINKING_LEVELS:
+            raise ToolRefused(
+                "invalid_thinking",
+                f"thinkingLevel: there is no such level, use one of {', '.join(THINKING_LEVELS)}",
+            )
+        if given.label is not None:
+            fields["label"] = self._label(given.label, str(key))
+        values = {name: value for name, value in fields.items() if value is not None}
+        cleared = tuple(name for name, value in fields.items() if value is None)
+        self._core.ask_session(
+            str(key),
+            Patch(values=values, cleared=cleared, by=caller.name, opening=self._targets.opening(key)),
+        )
+        row = self._core.sessions.get(str(key))
+        model = (
+            row.model
+            if row is not None and row.model is not None
+            else self._core.config.model_of(key.agent_id)
+        )
+        return {
+            "ok": True,
+            "key": str(key),
+            "entry": _entry(row),
+            "resolved": {"modelProvider": _provider(model), "model": model},
+        }
+
+    def reset(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Begin a new generation under the same key."""
+        given = read_arguments(ResetParams, params)
+        found = self._targets.seen(caller, given.key, "status", field="key")
+        session_id = self._core.new_id()
+        self._core.ask_session(str(found.key), Reset(session_id=session_id, reason=given.reason))
+        row = self._core.sessions.get(str(found.key))
+        return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
+
+    def delete(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+        """Archive a session; a main session can't be."""
+        given = read_arguments(DeleteParams, params)
+        try:
+            found = self._targets.seen(caller, given.key, "status", field="key")
+        except ToolRefused as refused:
+            if refused.code != "not_visible":
+                raise
+            return {"ok": True, "key": given.key, "deleted": False, "archived": []}
+        if found.key.is_main:
+            raise ToolRefused("main_session", f"key: {found.shown} is a main session, reset it instead")
+        self._core.ask_session(str(found.key), Archive(reason="deleted"))
+        session_id = found.session_id
+        return {
+            "ok": True,
+            "key": str(found.key),
+            "deleted": True,
+            "archived": [] if session_id is None else [session_id],
+        }
+
+    def _model(self, text: str) -> str:
+        model = find_model(self._core.config, text)
+        if model is None:
+            known = ", ".join(model_names(self._core.config)) or "provider/id"
+            raise ToolRefused("invalid_model", f"model: it is not configured, use one of {known}")
+        return model
+
+    def _label(self, text: str, key: str) -> str:
+        label = text.strip()
+        if not label:
+            raise invalid("label", "blank, give 1 to 64 characters, or null to clear it")
+        agent_id = self._core.reader.parse(key).agent_id
+        if any(row.key != key for row in self._core.sessions.by_label(label, agent_id)):
+            raise invalid("label", f"another session of {agent_id!r} has it, use another one")
+        return label
+
+
+def _entry(row: SessionRow | None) -> Result | None:
+    entry: Result | None = msgspec.to_builtins(row)
+    if entry is None or row is None:
+        return None
+    return {"sessionId": row.session_id, "updatedAt": row.updated_at, **entry}
+
+
+def _provider(model: str | ModelChoice | None) -> str | None:
+    return model.partition("/")[0] if isinstance(model, str) and "/" in model else None
+
+
+def _text_of_last(messages: Any) -> str:
+    return _text(messages[-1]) if messages else ""
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content or () if block.get("type") == "text")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
