@@ -121,6 +121,16 @@ def wait_for_number(system: SessionSystem, kind: type[E], number: int) -> None:
     raise AssertionError(f"{number} more {kind.__name__} did not come")
 
 
+def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: type[E]) -> E:
+    """Move the clock on, step by step, until an event of a kind is there."""
+    for _ in range(400):
+        pass_time(system, clock, ms)
+        for item in system.follow(0, timeout=0.05):
+            if isinstance(item.event, kind):
+                return item.event
+    raise AssertionError(f"no {kind.__name__} came: {[item.topic for item in system.log.all()]}")
+
+
 def pass_time(system: SessionSystem, clock: ManualClock, ms: int) -> None:
     """Move the clock, and let what falls due on the way happen."""
     clock.advance(ms)

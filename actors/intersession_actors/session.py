@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pykka
 
 from intersession_actors import session_rules, session_state
@@ -45,7 +46,7 @@ from intersession_actors.session_state import Session
 from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import AppendConflict
+from intersession_events.errors import AppendConflict, NotStorable
 from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
 from intersession_events.registry import Event
 from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunStarted
@@ -397,6 +398,9 @@ class SessionActor(Handler):
                 pass
 
     def _store_failed(self, command: Command | None, error: Exception) -> None:
+        if isinstance(error, NotStorable):
+            self._not_storable(command, error)
+            return
         logger.warning("%s: the store is unavailable: %s", self.key, error)
         if command is None:
             return
@@ -410,6 +414,17 @@ class SessionActor(Handler):
             )
             return
         self._refuse(command, Refused(code="unavailable", error=f"the store is unavailable: {error}"))
+        self._go_on()
+
+    def _not_storable(self, command: Command | None, error: NotStorable) -> None:
+        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
+        if isinstance(command, RunReturned) and isinstance(command.result, Answered):
+            broke = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
+            self._waiting.appendleft(msgspec.structs.replace(command, result=broke))
+        elif command is not None:
+            self._refuse(
+                command, Refused(code="invalid_request", error=f"message: can't be recorded: {error}")
+            )
         self._go_on()
 
     # --- answering

@@ -235,7 +235,7 @@ def test_inherit_takes_the_sessions_own_policy_away(booth: Booth) -> None:
     ("text", "owner"),
     [("/send off", False), ("/send off ", True), ("please /send off", True), ("/send OFF", True)],
 )
-def test_from_anybody_else_or_with_anything_around_it_is_text(booth: Booth, text: str, owner: bool) -> None:  # noqa: FBT001
+def test_from_anybody_else_or_with_anything_around_it_is_text(booth: Booth, text: str, owner: bool) -> None:
     system = booth.start({"main": parrot})
 
     answer = speak(system, text, owner=owner)

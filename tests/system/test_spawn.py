@@ -10,7 +10,18 @@ from intersession_events.exchange import AnnounceDecided
 from intersession_events.run import RunQueued, RunStarted
 from intersession_events.session import SessionArchived, SessionOpened
 from intersession_events.spawn import ChildArchived, ChildEnded, ResultHanded, SpawnAccepted, SpawnClosed
-from running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, texts, wait_for
+from running import (
+    WAIT,
+    Booth,
+    Gate,
+    closed_spawn,
+    one,
+    pass_time,
+    pass_time_until,
+    recorded,
+    texts,
+    wait_for,
+)
 
 MAIN = "agent:main:main"
 MINUTE = 60_000
@@ -148,7 +159,7 @@ def test_a_sub_agent_has_no_session_tools_and_can_not_spawn(booth: Booth) -> Non
 
     def curious(turn: Turn) -> str | Reply:
         if ":subagent:" in turn.session_key and turn.step == "message":
-            seen["schemas"] = turn.tools.schemas("json-schema")
+            seen["schemas"] = turn.tools.schemas("openai")
             seen["spawn"] = turn.tools.call("sessions_spawn", {"task": "more"})
             seen["list"] = turn.tools.call("sessions_list", {})
         return worker(turn)
@@ -159,7 +170,7 @@ def test_a_sub_agent_has_no_session_tools_and_can_not_spawn(booth: Booth) -> Non
     child = recorded(system, SpawnAccepted)[0].child
     outside = system.tools(child).call("sessions_spawn", {"task": "more"})
 
-    assert [schema["title"] for schema in seen["schemas"]] == ["sessions_list"]
+    assert [schema["function"]["name"] for schema in seen["schemas"]] == ["sessions_list"]
     assert seen["list"]["count"] >= 1
     assert seen["spawn"]["status"] in {"error", "forbidden"}
     assert outside["status"] in {"error", "forbidden"}
@@ -172,7 +183,7 @@ def test_without_settings_a_sub_agent_has_none_of_the_session_tools(booth: Booth
 
     def curious(turn: Turn) -> str | Reply:
         if ":subagent:" in turn.session_key:
-            names.extend(turn.tools.schemas("json-schema"))
+            names.extend(turn.tools.schemas("openai"))
         return worker(turn)
 
     system, _ = with_route(booth, agent=curious)
@@ -403,9 +414,7 @@ def test_a_child_with_work_to_do_is_left_alone(booth: Booth) -> None:
     system.gateway.call("agent.wait", {"runId": still["runId"]})
     assert recorded(system, ChildArchived) == []
 
-    for _ in range(4):
-        pass_time(system, clock, MINUTE)
-    assert wait_for(system, ChildArchived).child == child
+    assert pass_time_until(system, clock, MINUTE, ChildArchived).child == child
 
 
 @pytest.mark.clause("SPAWN-6", "SEND-11")

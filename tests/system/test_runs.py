@@ -1,0 +1,342 @@
+"""Runs: waiting for one, stopping one, and what an agent may do wrong without taking anything else with it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from fakes import ManualClock
+from intersession import MemoryChannel, Reply, Turn
+from intersession_events.message import Message, TextBlock, Usage
+from intersession_events.run import LateReplyDropped, RunAborted, RunFailed, RunStarted
+from intersession_events.session import MessageRecorded
+from running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
+
+MAIN, OPS = "agent:main:main", "agent:ops:main"
+
+
+def fine(turn: Turn) -> str:
+    return f"fine, {turn.message}"
+
+
+def ask(system: Any, message: str, **given: Any) -> str:
+    answer = system.gateway.call(
+        "agent", {"message": message, "sessionKey": OPS, "idempotencyKey": f"k {message}", **given}
+    )
+    assert answer["status"] == "accepted", answer
+    return str(answer["runId"])
+
+
+def wait(system: Any, run_id: str, timeout_ms: int = 20_000) -> dict[str, Any]:
+    answer: dict[str, Any] = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": timeout_ms})
+    return answer
+
+
+# --- waiting
+
+
+@pytest.mark.clause("GATE-3", "SEND-9", "O7")
+def test_a_wait_gives_the_same_before_during_and_after_and_after_a_restart(booth: Booth) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        gate.stop(turn)
+        return "done"
+
+    first = booth.start({"main": fine, "ops": slow})
+    run_id = ask(first, "x")
+    gate.reached()
+    early = wait(first, run_id, 0)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(wait, first, run_id) for _ in range(3)]
+        gate.open()
+        during = [future.result(WAIT) for future in waiting]
+    after = wait(first, run_id, 0)
+    by_key = wait(first, "k x")
+    first.close()
+    second = booth.start({"main": fine, "ops": fine})
+    restarted = wait(second, run_id, 0)
+
+    assert (early["status"], early["runState"]) == ("timeout", "running")
+    assert (after["status"], after["reply"], after["runId"]) == ("ok", "done", run_id)
+    assert after["startedAt"] <= after["endedAt"]
+    assert during == [after] * 3
+    assert by_key == after
+    assert restarted == after
+
+
+@pytest.mark.clause("GATE-3")
+def test_an_unknown_run_is_an_error_at_once(booth: Booth) -> None:
+    system = booth.start({"main": fine})
+
+    answer = wait(system, "00000000-0000-4000-8000-000000000000", 600_000)
+
+    assert (answer["status"], answer["code"]) == ("error", "unknown_run")
+
+
+@pytest.mark.clause("GATE-3")
+def test_a_waiter_of_a_system_that_closes_is_answered(booth: Booth) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        gate.stop(turn)
+        return "too late"
+
+    system = booth.start({"main": fine, "ops": slow})
+    run_id = ask(system, "x")
+    gate.reached()
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wait, system, run_id)
+        system.close(grace=0)
+        answer = waiting.result(WAIT)
+    gate.open()
+
+    assert answer["status"] in {"timeout", "error"}
+    if answer["status"] == "error":
+        assert answer["code"] == "unavailable"
+
+
+# --- stopping
+
+
+@pytest.mark.clause("GATE-5")
+def test_an_abort_keeps_the_text_so_far_and_shows_in_the_list(booth: Booth) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        if turn.message == "first":
+            turn.recorder.said((TextBlock(text="Half of it"),))
+            gate.stop(turn)
+        return "all of it"
+
+    system = booth.start({"main": fine, "ops": slow})
+    run_id = ask(system, "first")
+    gate.reached()
+
+    assert system.abort(run_id)
+    ended = wait(system, run_id)
+    gate.open()
+    assert not system.abort(run_id), "it has ended"
+
+    assert (ended["status"], ended["reply"]) == ("aborted", "Half of it")
+    assert recorded(system, RunAborted)[0].partial == "Half of it"
+    history = system.tools().call("sessions_history", {"sessionKey": OPS})
+    assert texts(history) == [("user", "first"), ("assistant", "Half of it")]
+    (row,) = system.tools().call("sessions_list")["sessions"]
+    assert row["abortedLastRun"] is True
+    assert wait(system, ask(system, "second"))["reply"] == "all of it"
+    (row,) = system.tools().call("sessions_list")["sessions"]
+    assert row["abortedLastRun"] is False
+
+
+@pytest.mark.clause("GATE-5")
+def test_a_queued_run_is_aborted_without_ever_starting(booth: Booth) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        if turn.message == "first":
+            gate.stop(turn)
+        return turn.message
+
+    system = booth.start({"main": fine, "ops": slow})
+    first, second, third = (ask(system, message) for message in ("first", "second", "third"))
+    gate.reached()
+
+    answer = system.gateway.call("chat.abort", {"sessionKey": OPS, "runId": second})
+    gate.open()
+
+    assert answer == {"ok": True, "aborted": True, "runIds": [second]}
+    assert wait(system, second)["status"] == "aborted"
+    assert wait(system, third)["reply"] == "third"
+    assert [event.run_id for event in recorded(system, RunStarted)] == [first, third]
+
+
+@pytest.mark.clause("GATE-5")
+def test_what_an_aborted_agent_says_afterwards_is_kept_and_not_used(booth: Booth) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        gate.stop(turn)
+        return "too late"
+
+    system = booth.start({"main": fine, "ops": slow})
+    run_id = ask(system, "first")
+    gate.reached()
+    system.abort(run_id)
+    gate.open()
+
+    late = wait_for(system, LateReplyDropped)
+
+    assert (late.run_id, late.reply) == (run_id, "too late")
+    assert wait(system, run_id)["status"] == "aborted"
+    assert ("assistant", "too late") not in texts(
+        system.tools().call("sessions_history", {"sessionKey": OPS})
+    )
+
+
+# --- time limits
+
+
+@pytest.mark.clause("LOOP-7")
+def test_a_run_has_a_limit_from_the_start_of_its_attempt(booth: Booth) -> None:
+    clock, gate, second_gate = ManualClock(), Gate(), Gate()
+
+    def slow(turn: Turn) -> str:
+        (gate if turn.message == "first" else second_gate).stop(turn)
+        return "too late"
+
+    limit = {"agents": {"defaults": {"timeoutSeconds": 600}}}
+    system = booth.start({"main": fine, "ops": slow}, None, limit, clock=clock)
+    first, second = ask(system, "first"), ask(system, "second")
+    gate.reached()
+
+    pass_time(system, clock, 599_999)
+    assert wait(system, first, 0)["status"] == "timeout"
+    assert wait(system, first, 0)["runState"] == "running"
+    pass_time(system, clock, 1)
+    ended = wait(system, first)
+    assert (ended["status"], ended["error"]) == ("timeout", "timeout: the run had 600 s")
+
+    turn = second_gate.reached()
+    assert turn.deadline == clock.now_ms() + 600_000, "waiting in the queue costs nothing"
+    pass_time(system, clock, 600_000)
+    assert wait(system, second)["status"] == "timeout"
+    assert "endedAt" in wait(system, second)
+    gate.open()
+    second_gate.open()
+
+
+@pytest.mark.clause("LOOP-7", "GATE-1")
+@pytest.mark.parametrize(("given", "deadline"), [({}, None), ({"timeout": 7}, 7_000)])
+def test_zero_is_no_limit_and_a_call_may_set_its_own(
+    booth: Booth, given: dict[str, int], deadline: int | None
+) -> None:
+    clock = ManualClock()
+    turns: list[Turn] = []
+
+    def noting(turn: Turn) -> str:
+        turns.append(turn)
+        return "noted"
+
+    unlimited = {"agents": {"defaults": {"timeoutSeconds": 0}}}
+    system = booth.start({"main": fine, "ops": noting}, None, unlimited, clock=clock)
+    wait(system, ask(system, "x", **given))
+
+    assert turns[0].deadline == (None if deadline is None else clock.now_ms() + deadline)
+
+
+# --- what agents do
+
+
+class Rude(BaseException):
+    """Something that no `except Exception` catches, and that can't be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text either")
+
+
+def huge_usage(_turn: Turn) -> Reply:
+    return Reply("ok", usage=Usage(total_tokens=2**70))
+
+
+def forged(_turn: Turn) -> Reply:
+    return Reply("ok", messages=(Message(id="", role="assistant", content="x", timestamp=2**60),))
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "raises": (lambda: (_ for _ in ()).throw(ValueError("no")), "backend"),
+    "exits": (lambda: (_ for _ in ()).throw(SystemExit(3)), "backend"),
+    "interrupts": (lambda: (_ for _ in ()).throw(KeyboardInterrupt()), "backend"),
+    "is rude": (lambda: (_ for _ in ()).throw(Rude()), "backend"),
+    "returns bytes": (lambda: b"\x00\xff", "bad_reply"),
+    "returns a number": (lambda: 42, "bad_reply"),
+    "returns a dict": (lambda: {"text": "hi"}, "bad_reply"),
+    "returns half a character": (lambda: "\ud83d", "bad_reply"),
+    "returns two megabytes": (lambda: "x" * (2 << 20), "reply_too_large"),
+    "returns what is no usage": (lambda: Reply("x", usage=Usage(input="many")), "bad_reply"),  # type: ignore[arg-type]
+    "returns numbers that no log holds": (lambda: huge_usage, "bad_reply"),
+    "returns times that no log holds": (lambda: forged, "bad_reply"),
+}
+
+
+@pytest.mark.clause("SEND-7", "L3")
+@pytest.mark.parametrize("what", sorted(BAD))
+def test_an_agent_that_breaks_ends_its_run_and_nothing_else(booth: Booth, what: str) -> None:
+    breaks, code = BAD[what]
+
+    def agent(turn: Turn) -> Any:
+        if turn.message != "break":
+            return fine(turn)
+        result = breaks()
+        return result(turn) if callable(result) else result
+
+    system = booth.start({"main": fine, "ops": agent}, None, QUIET)
+
+    broken = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": "break"})
+    other = system.tools(OPS).call("sessions_send", {"sessionKey": MAIN, "message": "are you there?"})
+    again = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": "and now?"})
+
+    assert broken["status"] == "error"
+    assert broken["error"].startswith(f"{code}:")
+    assert [event.code for event in recorded(system, RunFailed)] == [code]
+    assert other["reply"] == "fine, are you there?"
+    assert again["reply"] == "fine, and now?"
+    assert system.status()["degraded"] == {}
+
+
+@pytest.mark.clause("L3", "LOOP-7")
+def test_an_agent_that_hangs_is_given_up_and_its_place_is_free_at_once(booth: Booth) -> None:
+    gate = Gate()
+
+    def hanging(turn: Turn) -> str:
+        if turn.message.startswith("hang"):
+            gate.stop(turn)
+        return fine(turn)
+
+    small = {"runs": {"poolSize": 1}, "agents": {"defaults": {"timeoutSeconds": 0.05}}}
+    system = booth.start({"main": fine, "ops": hanging}, None, QUIET, small)
+
+    for number in range(3):
+        hung = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": f"hang {number}"})
+        assert (hung["status"], hung["error"]) == ("error", "timeout: the run had 0.05 s")
+    assert system.status()["zombies"] == 3
+    again = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": "hello"})
+
+    assert again["reply"] == "fine, hello"
+    gate.open()
+
+
+@pytest.mark.clause("L3")
+def test_a_turn_that_is_over_can_record_nothing_more(booth: Booth) -> None:
+    gate = Gate()
+    seen: dict[str, Any] = {}
+
+    def stubborn(turn: Turn) -> str:
+        gate.stop(turn)
+        seen["send"] = turn.tools.call("sessions_send", {"sessionKey": MAIN, "message": "still here"})
+        return "too late"
+
+    system = booth.start({"main": fine, "ops": stubborn})
+    run_id = ask(system, "x")
+    gate.reached()
+    system.abort(run_id)
+    gate.open()
+    wait_for(system, LateReplyDropped)
+
+    assert seen["send"]["status"] == "error"
+    assert [event.message.content for event in recorded(system, MessageRecorded)] == ["x"]
+
+
+@pytest.mark.clause("L3")
+def test_a_channel_that_breaks_takes_nothing_with_it(booth: Booth) -> None:
+    def rude(_outbound: Any) -> None:
+        raise SystemExit(1)
+
+    telegram = MemoryChannel()
+    system = booth.start({"main": fine}, {"discord": rude, "telegram": telegram})
+    system.inbound(channel="discord", chat_id="1", text="a", sender="p", wait=WAIT)
+    system.inbound(channel="telegram", chat_id="2", text="b", sender="p", wait=WAIT)
+
+    assert [out.text for out in telegram.wait_for(1, timeout=WAIT)] == ["fine, b"]
+    assert system.status()["degraded"] == {}
