@@ -6,7 +6,6 @@ from intersession_actors.channels import Outbound
 from intersession_actors.commands import (
     CheckSend,
     Command,
-    DeliveryEnded,
     DeliveryReturned,
     Refused,
     Resume,
@@ -161,15 +160,6 @@ class Outbox(ProcessManager[Delivery]):
             )
 
     def _tell_owner(self, state: Delivery, cause: str | None) -> None:
-        owner = state.decided.owner
-        if owner is not None and state.outcome is not None:
-            self.world.tell_flow(
-                owner,
-                DeliveryEnded(
-                    stream=owner,
-                    delivery_id=state.decided.delivery_id,
-                    outcome=state.outcome,
-                    note=state.note if state.outcome != "done" else None,
-                    cause=cause,
-                ),
-            )
+        ended = outbox_rules.ended_of(state, cause)
+        if ended is not None:
+            self.world.tell_flow(ended.stream, ended)

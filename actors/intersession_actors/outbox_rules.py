@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_actors.commands import DeliveryEnded
 from intersession_events.delivery import (
     DeliveryDecided,
     DeliveryDenied,
@@ -108,3 +109,17 @@ def decide_resume(state: Delivery, *, idempotent: bool) -> list[DeliveryEvent]:
     if idempotent:
         return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
     return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
+
+
+def ended_of(state: Delivery, cause: str | None) -> DeliveryEnded | None:
+    """Return the word to the flow that waits for a delivery; None while it is under way, or where nobody waits."""
+    owner = state.decided.owner
+    if owner is None or state.outcome is None:
+        return None
+    return DeliveryEnded(
+        stream=owner,
+        delivery_id=state.decided.delivery_id,
+        outcome=state.outcome,
+        note=state.note if state.outcome != "done" else None,
+        cause=cause,
+    )

@@ -5,12 +5,12 @@ The views say what is open; actors never read them. Nothing here decides anythin
 
 import logging
 
+from intersession_actors import outbox_rules
 from intersession_actors.commands import DeliveryEnded, Resume, RunEnded, Wake
 from intersession_actors.core import Core
+from intersession_actors.outbox_rules import Delivery
+from intersession_actors.run_outcome import ended_again
 from intersession_events import ids
-from intersession_events.exchange import RunStatus
-from intersession_projections.flow_rows import DeliverySummary
-from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -62,52 +62,26 @@ def _stream(prefix: str, name: str) -> str:
 
 
 def _resume(core: Core, stream: str, run_id: str | None, delivery_id: str | None) -> None:
-    ended: list[RunEnded | DeliveryEnded] = []
+    told = (_run_ended(core, stream, run_id), _delivery_ended(core, delivery_id))
+    core.supervisor.tell_flow(stream, Resume(stream=stream, ended=tuple(word for word in told if word)))
+
+
+def _run_ended(core: Core, stream: str, run_id: str | None) -> RunEnded | None:
+    """Return what a flow would have been told of the end of its run; None while it is under way."""
     outcome = core.runs.get(run_id) if run_id is not None else None
-    if outcome is not None and outcome.ended:
-        ended.append(_run_ended(core, stream, outcome))
-    delivery = core.flows.delivery(delivery_id) if delivery_id is not None else None
-    if delivery is not None and not delivery.is_open:
-        ended.append(_delivery_ended(core, stream, delivery))
-    core.supervisor.tell_flow(stream, Resume(stream=stream, ended=tuple(ended)))
+    if outcome is None or not outcome.ended:
+        return None
+    session = ids.session_stream(outcome.session_key)
+    events = core.log.stream(session, after=outcome.first_version - 1, to=outcome.last_version)
+    return ended_again(stream, events)
 
 
-def _run_ended(core: Core, stream: str, outcome: RunOutcome) -> RunEnded:
-    status: RunStatus = "interrupted" if outcome.code == "interrupted" else "error"
-    match outcome.status:
-        case "ok" | "timeout" | "aborted" as ended:
-            status = ended
-        case _:
-            pass
-    return RunEnded(
-        stream=stream,
-        run_id=outcome.run_id,
-        status=status,
-        text=outcome.reply,
-        error=outcome.error,
-        usage=outcome.usage,
-        model=outcome.model,
-        started_ms=outcome.started_ms,
-        ended_ms=outcome.ended_ms,
-        cause=_event_at(core, outcome.position),
-    )
-
-
-def _delivery_ended(core: Core, stream: str, delivery: DeliverySummary) -> DeliveryEnded:
-    match delivery.state:
-        case "done" | "failed" | "unknown" | "denied" as outcome:
-            return DeliveryEnded(
-                stream=stream,
-                delivery_id=delivery.delivery_id,
-                outcome=outcome,
-                cause=_event_at(core, delivery.position),
-            )
-        case state:
-            raise ValueError(f"delivery {delivery.delivery_id} is not over but {state}")
-
-
-def _event_at(core: Core, position: int) -> str | None:
-    """Return the id of the event that ended it: the cause of what follows."""
-    for recorded in core.log.all(after=position - 1, to=position):
-        return recorded.id
-    return None
+def _delivery_ended(core: Core, delivery_id: str | None) -> DeliveryEnded | None:
+    """Return what a flow would have been told of the end of its delivery; None while it is under way."""
+    if delivery_id is None:
+        return None
+    state: Delivery | None = None
+    cause: str | None = None
+    for recorded in core.log.stream(ids.delivery_stream(delivery_id)):
+        state, cause = outbox_rules.evolve(state, recorded.event), recorded.id
+    return outbox_rules.ended_of(state, cause) if state is not None else None

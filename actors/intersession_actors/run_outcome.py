@@ -1,5 +1,7 @@
 """What becomes of an agent's answer: transcript messages, the reply, a delivery, and the word to the flow it is of."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from intersession_actors.agent_executor import Answered
@@ -10,9 +12,10 @@ from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_
 from intersession_events import ids
 from intersession_events.delivery import DeliveryDecided
 from intersession_events.exchange import RunStatus
-from intersession_events.message import Message, TextBlock
+from intersession_events.message import Message, TextBlock, text_of
 from intersession_events.recorded import Recorded, StreamAppend
-from intersession_events.run import RunAborted, RunCompleted, RunFailed
+from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunStarted
+from intersession_events.session import MessageRecorded
 
 
 def reply_messages(
@@ -90,12 +93,40 @@ def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
         waiting = next((item for item in before.queue if item.queued.run_id == event.run_id), None)
         if waiting is None:
             return None
-        queued, started, tool_result = waiting.queued, None, None
+        queued, started, tool_result = waiting.queued, None, waiting.last_tool_result
     if queued.exchange_id is not None:
         stream = ids.exchange_stream(queued.exchange_id)
     elif queued.spawn_id is not None:
         stream = ids.spawn_stream(queued.spawn_id)
     else:
+        return None
+    return ended_word(stream, recorded, started_ms=started, last_tool_result=tool_result)
+
+
+def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
+    """Return the same word from the log: `items` are a session's events from the one that queued the run to its end."""
+    run_id = getattr(items[-1].event, "run_id", None) if items else None
+    started: int | None = None
+    tool_result: str | None = None
+    for item in items:
+        match item.event:
+            case RunStarted() | RunInterrupted() as event if event.run_id == run_id:
+                started = item.time if isinstance(event, RunStarted) else None
+            case MessageRecorded(message=message) if (
+                message.run_id == run_id and message.role == "toolResult"
+            ):
+                tool_result = text_of(message) or tool_result
+            case _:
+                pass
+    return ended_word(stream, items[-1], started_ms=started, last_tool_result=tool_result) if items else None
+
+
+def ended_word(
+    stream: str, recorded: Recorded, *, started_ms: int | None, last_tool_result: str | None
+) -> RunEnded | None:
+    """Return what a flow is told of the end of its run; None for an event that is no end."""
+    event = recorded.event
+    if not isinstance(event, RunCompleted | RunFailed | RunAborted):
         return None
     completed = event if isinstance(event, RunCompleted) else None
     return RunEnded(
@@ -106,8 +137,8 @@ def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
         error=event.error if isinstance(event, RunFailed) else None,
         usage=completed.usage if completed is not None else None,
         model=completed.model if completed is not None else None,
-        last_tool_result=tool_result,
-        started_ms=started,
+        last_tool_result=last_tool_result,
+        started_ms=started_ms,
         ended_ms=recorded.time,
         cause=recorded.id,
     )

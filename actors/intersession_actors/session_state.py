@@ -38,6 +38,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     correlation: str | None
     time: int
+    last_tool_result: str | None = None
+    """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +162,7 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901 - one c
                 started_ms=recorded.time,
                 deadline_ms=event.deadline_ms,
                 cause=recorded.id,
+                last_tool_result=head.last_tool_result,
             )
             return replace(state, queue=tuple(rest), running=running)
         case RunInterrupted():
@@ -193,10 +196,12 @@ def _imported(state: Session, event: SessionImported) -> Session:
 
 
 def _put_back(state: Session, event: RunInterrupted) -> Session:
-    if state.running is None:
+    running = state.running
+    if running is None:
         return state
+    waiting = msgspec.structs.replace(running.waiting, last_tool_result=running.last_tool_result)
     return msgspec.structs.replace(
-        state, running=None, queue=(state.running.waiting, *state.queue), interrupted=event.attempt
+        state, running=None, queue=(waiting, *state.queue), interrupted=event.attempt
     )
 
 
