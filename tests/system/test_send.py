@@ -90,21 +90,23 @@ def test_an_agent_id_alone_means_that_agents_main_session(booth: Booth) -> None:
 
 @pytest.mark.clause("SEND-1")
 def test_a_label_names_a_session_as_long_as_only_one_has_it(booth: Booth) -> None:
-    system = booth.start(AGENTS, None, QUIET)
-    for chat in ("1", "2"):
-        system.inbound(channel="telegram", chat_id=chat, text="hi", sender="p", chat_type="group", wait=WAIT)
-    one_key, other_key = "agent:main:telegram:group:1", "agent:main:telegram:group:2"
-    system.gateway.call("sessions.patch", {"key": one_key, "label": "ops room"})
+    system = booth.start({**AGENTS, "hr": quiet}, None, QUIET)
+    rooms = ["agent:main:telegram:group:1", "agent:ops:telegram:group:2"]
+    system.gateway.call("sessions.patch", {"key": rooms[0], "label": "war room"})
 
-    found = system.tools(OPS).call("sessions_send", {"label": "ops room", "message": "status?"})
-    system.gateway.call("sessions.patch", {"key": other_key, "label": "ops room"})
-    ambiguous = system.tools(OPS).call("sessions_send", {"label": "ops room", "message": "status?"})
-    unknown = system.tools(OPS).call("sessions_send", {"label": "nobody", "message": "status?"})
+    def send(**named: str) -> dict[str, Any]:
+        return system.tools("agent:hr:main").call("sessions_send", {**named, "message": "status?"})
 
-    assert (found["status"], found["sessionKey"]) == ("ok", one_key)
+    found = send(label="war room")
+    system.gateway.call("sessions.patch", {"key": rooms[1], "label": "war room"})
+    ambiguous = send(label="war room")
+    of_one_agent = send(label="war room", agentId="ops")
+    unknown = send(label="nobody")
+
+    assert (found["status"], found["sessionKey"]) == ("ok", rooms[0])
     assert ambiguous["code"] == "ambiguous_label"
-    assert one_key in ambiguous["error"]
-    assert other_key in ambiguous["error"]
+    assert all(room in ambiguous["error"] for room in rooms)
+    assert (of_one_agent["status"], of_one_agent["sessionKey"]) == ("ok", rooms[1])
     assert unknown["code"] == "not_visible"
 
 
