@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MATRIX = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").partition("## The crash matrix")[2]
-MATRIX = MATRIX.partition("\n## ")[0]
+PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+MATRIX = PAGE.partition("## The crash matrix")[2].partition("\n## ")[0]
 POINT = re.compile(r"[A-Z][0-9]")
 
 
