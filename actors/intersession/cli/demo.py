@@ -90,7 +90,10 @@ def _play(url: str, heard: io.StringIO) -> list[str]:
 
 
 def _say(system: SessionSystem, **message: Any) -> str:
-    return str(system.inbound(wait=_WAIT_S, **message)["runId"])
+    answer = system.inbound(wait=_WAIT_S, **message)
+    if answer["status"] != "ok":
+        raise RuntimeError(f"the demo's own agents failed: {answer}")
+    return str(answer["runId"])
 
 
 def _until_over(system: SessionSystem) -> None:

@@ -11,6 +11,7 @@ from intersession.cli.hosting import hosted
 from intersession.cli.names import Names
 from intersession.cli.options import READING, ActingAs, Reading
 from intersession.cli.reading import acting_as
+from intersession.cli.sending import Sending
 from intersession.cli.terminal import Screen, safe
 from intersession_events.stores.ambient import random_log_id
 

@@ -1,0 +1,76 @@
+"""The demo: everything in it really happened, is told from the log, and what it suggests works."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from command_line import DemoLog, ran, ran_as_process, words
+
+
+def test_the_demo_tells_a_whole_exchange_and_a_spawn_from_the_log(tmp_path: Path) -> None:
+    done = ran_as_process("demo", "--store", tmp_path / "d.db")
+
+    told = words(done.out)
+    assert (done.exit_code, done.err) == (0, "")
+    for turn in range(1, 6):
+        assert any(f"turn {turn} of 5" in line for line in told)
+    assert any("The ping-pong ended after 5 turns: the limit of turns was reached" in line for line in told)
+    assert any("research → discord:lab · announces" in line for line in told)
+    assert any("The exchange is over: announced." in line for line in told)
+    assert any("spawns a sub-agent" in line for line in told)
+    assert any(line == "Status: success" for line in told)
+    assert any(line.startswith("Stats: runtime ") for line in told)
+    assert any("The spawn is over: announced." in line for line in told)
+
+
+@pytest.mark.clause("ANN-2")
+def test_the_announce_of_the_demo_reaches_the_channel_of_the_target_alone(demo_log: DemoLog) -> None:
+    heard = [line for line in demo_log.value["heard"] if line.startswith("[")]
+
+    assert [line for line in heard if "Lake crossing" in line] == [
+        "[discord lab] Lake crossing: open on Saturday for up to 3.5 tonnes, wind 6 to 9 m/s. Asked by main."
+    ]
+
+
+def test_what_the_demo_tells_is_what_replay_reads_from_its_file(demo_log: DemoLog) -> None:
+    for chapter in demo_log.value["replay"]:
+        title = chapter.pop("title")
+        again = ran("replay", chapter["id"], "--store", demo_log.path, "--json").json
+
+        assert again == chapter
+        chapter["title"] = title
+
+
+def test_everything_the_demo_says_to_try_next_works(
+    demo_log: DemoLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTERSESSION_STORE", str(demo_log.copy(tmp_path)))
+    export, *commands = demo_log.value["tryNext"]
+
+    for command in commands:
+        program, *tokens = shlex.split(command)
+        done = ran(*tokens)
+        assert (program, done.exit_code, done.err) == ("intersession", 0, ""), command
+        assert done.out
+    assert export == f"export INTERSESSION_STORE={demo_log.path}"
+    assert len(commands) > 5
+
+
+def test_the_demo_does_not_touch_a_file_that_is_there(demo_log: DemoLog) -> None:
+    before = demo_log.path.read_bytes()
+
+    done = ran("demo", "--store", demo_log.path)
+
+    assert done.exit_code == 2
+    assert "is there already" in done.err
+    assert demo_log.path.read_bytes() == before
+
+
+def test_without_a_store_the_demo_leaves_its_log_in_a_temporary_file(tmp_path: Path) -> None:
+    done = ran_as_process("demo", "--json", variables={"TMPDIR": str(tmp_path)})
+
+    path = Path(re.sub("^sqlite:///", "", done.json["store"]))
+    assert path.is_file()
+    assert tmp_path in path.parents

@@ -1,0 +1,73 @@
+"""Every command and every option has help, and is on the page of the command line."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cyclopts import App
+
+from intersession.cli.app import app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+BUILT_IN = {"--help", "-h", "--version"}
+
+
+def commands(parent: App, path: tuple[str, ...] = ()) -> Iterator[tuple[str, App]]:
+    """Yield every command that does something, by its words."""
+    for name in parent:
+        if name in BUILT_IN:
+            continue
+        command = parent[name]
+        if command.default_command is None:
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(commands(app))
+SERVERS = {"gateway", "mcp"}
+"""Commands that speak a protocol of their own for as long as they last."""
+
+
+def options(command: App) -> dict[str, str | None]:
+    """Return the options of a command, each with its help."""
+    arguments = command.assemble_argument_collection(
+        default_parameter=app.default_parameter, parse_docstring=True
+    )
+    return {
+        name: argument.parameter.help
+        for argument in arguments
+        if argument.show
+        for name in argument.names
+        if name.startswith("--")
+    }
+
+
+def section(command: str) -> str:
+    found = re.search(rf"^## intersession {command}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/reference/command-line.md has no section `## intersession {command}`"
+    return found[1]
+
+
+def test_there_are_the_commands_that_the_page_has_sections_for() -> None:
+    assert sorted(re.findall(r"^## intersession (.+)$", PAGE, re.MULTILINE)) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_says_what_it_does(command: str) -> None:
+    assert COMMANDS[command].help.strip()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_a_command_has_help_and_is_on_the_page_and_no_other_is(command: str) -> None:
+    given = options(COMMANDS[command])
+    table = re.findall(r"^\| ((?:`--[\w-]+`(?:, )?)+) \| ", section(command), re.MULTILINE)
+
+    assert [name for name, text in given.items() if not text] == []
+    assert sorted(given) == sorted(name for cell in table for name in re.findall(r"--[\w-]+", cell))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - SERVERS))
+def test_every_command_can_answer_in_json(command: str) -> None:
+    assert "--json" in options(COMMANDS[command])

@@ -1,0 +1,52 @@
+"""`import` makes a log of another system's transcripts that `sessions`, `runs` and `replay` tell like any other."""
+
+from pathlib import Path
+
+import pytest
+
+from command_line import ran, ran_as_process
+
+STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
+
+
+def test_an_import_says_what_it_found_and_the_log_tells_it(tmp_path: Path) -> None:
+    store = tmp_path / "imported.db"
+
+    done = ran_as_process("import", "openclaw", STATE, "--store", store)
+    runs = ran("runs", "--json", "--store", store).json["runs"]
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert done.out.startswith(f"Imported {STATE}")
+    assert "sessions" in done.out
+    assert {flow["kind"] for flow in runs} == {"exchange", "spawn"}
+    for flow in runs:
+        told = ran("replay", flow["id"], "--store", store).out
+        assert "put together from an imported record" in told
+        assert " is over: " in told
+    assert ran("verify", "--store", store).exit_code == 0
+
+
+@pytest.mark.clause("IMP-1")
+def test_the_report_in_json_is_whole(tmp_path: Path) -> None:
+    report = ran("import", "openclaw", STATE, "--store", tmp_path / "i.db", "--json").json
+
+    assert report["sessions"] > 1
+    assert report["appended"] == report["events"] > 0
+    assert {"skipped", "renamed", "unattributed", "notes", "lines"} <= report.keys()
+
+
+def test_importing_again_adds_nothing_and_says_so(tmp_path: Path) -> None:
+    ran("import", "openclaw", STATE, "--store", tmp_path / "i.db")
+
+    again = ran("import", "openclaw", STATE, "--store", tmp_path / "i.db")
+
+    assert "all in the log already, nothing was added" in again.out
+
+
+def test_a_wrong_directory_is_refused_and_leaves_no_log(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    for wrong in (tmp_path / "empty", tmp_path / "missing", Path(__file__)):
+        done = ran("import", "openclaw", wrong, "--store", tmp_path / "i.db", "--json")
+        assert (done.exit_code, done.json["code"]) == (1, "import_failed")
+    assert not (tmp_path / "i.db").exists()

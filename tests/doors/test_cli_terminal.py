@@ -1,0 +1,131 @@
+"""Whatever people and models wrote is shown and not obeyed: in text, in tables and in JSON."""
+
+import io
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from command_line import Ran, ran
+from hostile import given as given_of
+from hostile import row_id, rows
+from intersession.cli.answer import json_text
+from intersession.cli.terminal import Screen, one_line, safe, shown
+from intersession_events.message import TextBlock, ToolCallBlock
+from story import MAIN, PERSON, Story
+
+HOSTILE = rows("R")
+
+
+def steers(text: str) -> list[str]:
+    """Return the characters that a terminal would obey, or that turn the order of others round."""
+    return [
+        character
+        for character in text
+        if unicodedata.category(character) in {"Cc", "Cf", "Cs"} and character != "\n"
+    ]
+
+
+@pytest.fixture
+def hostile_log(tmp_path: Path) -> Path:
+    """Return a log in which everything that can be said is said with every hostile row."""
+    path = tmp_path / "hostile.db"
+    story = Story(path)
+    story.open(label="".join(str(given_of(row)) for row in HOSTILE))
+    for row in HOSTILE:
+        text = str(given_of(row))
+        story.say(MAIN, text, provenance=PERSON)
+        call = ToolCallBlock(id=f"c{row['id']}", name="tool", arguments=json.dumps({"text": text}))
+        story.say(MAIN, (TextBlock(text=text), call), role="assistant")
+        story.say(MAIN, text, role="toolResult", tool_name=text)
+    story.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sessions",),
+        ("sessions", "--messages", "20"),
+        ("history", "main", "--tools"),
+        ("history", "main", "--raw"),
+        ("replay", "main"),
+        ("replay", "main", "--tools"),
+        ("replay", "main", "--steps"),
+        ("history", "main", "--tools", "--json"),
+        ("replay", "main", "--steps", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_hostile_words_come_out_of_a_command_as_escapes(hostile_log: Path, command: tuple[str, ...]) -> None:
+    done = ran(*command, "--store", hostile_log)
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert steers(done.out) == []
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=row_id)
+def test_a_hostile_row_is_readable_in_a_replay(hostile_log: Path, row: dict[str, Any]) -> None:
+    done = ran("replay", "main", "--tools", "--store", hostile_log)
+
+    for line in shown(str(given_of(row))).split("\n"):
+        assert line in done.out
+
+
+def test_json_keeps_the_words_as_they_were(hostile_log: Path) -> None:
+    messages = ran("history", "main", "--json", "--store", hostile_log).json["messages"]
+
+    said = {message["content"] for message in messages if message["role"] == "user"}
+    assert said == {given_of(row) for row in HOSTILE}
+
+
+def test_an_error_that_quotes_a_hostile_word_is_inert_too(hostile_log: Path) -> None:
+    for word in ("\x1b[31mred", "agent:main:\x9b31m", "--\x1b]0;title\x07"):
+        done = ran("replay", word, "--store", hostile_log)
+
+        assert done.exit_code in {1, 2}
+        assert steers(done.err) == []
+
+
+def test_markup_in_words_is_no_markup() -> None:
+    out = io.StringIO()
+
+    Screen(out, io.StringIO()).line("[bold red]no[/] :smile: [link=http://evil]x[/link]")
+
+    assert out.getvalue() == "[bold red]no[/] :smile: [link=http://evil]x[/link]\n"
+
+
+def test_spaces_of_all_widths_and_letters_of_all_scripts_stay_readable() -> None:
+    assert shown("東京\u3000さくら\xa0été — ok\n\t한국어") == "東京\u3000さくら\xa0été — ok\n\t한국어"
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_what_is_shown_never_steers_a_terminal(text: str) -> None:
+    assert [character for character in steers(shown(text)) if character != "\t"] == []
+    assert "\n" not in one_line(text)
+    assert steers(safe(one_line(text)).plain) == []
+
+
+@settings(max_examples=50)
+@given(
+    value=st.dictionaries(st.text(), st.text() | st.lists(st.text() | st.integers() | st.none())),
+    encoding=st.sampled_from(["utf-8", "latin-1", None]),
+)
+def test_json_is_inert_and_says_the_same(value: Any, encoding: str | None) -> None:
+    text = json_text(value, encoding)
+
+    assert steers(text) == []
+    assert json.loads(text) == value
+    text.encode(encoding or "ascii")
+
+
+def test_a_pipe_gets_neither_colours_nor_padding_nor_wrapped_lines(hostile_log: Path) -> None:
+    done: Ran = ran("sessions", "--store", hostile_log)
+
+    assert "\x1b" not in done.out
+    assert all(line == line.rstrip() for line in done.out.splitlines())
