@@ -14,7 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    wanted = set(config.getoption("--clause"))
+    wanted = set(config.getoption("--clause") or ())
     if not wanted:
         return
     proving = [

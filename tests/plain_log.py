@@ -132,7 +132,7 @@ class PlainLog:
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
         raise NotImplementedError
 
-    def load(self, stream: str, on_loaded: OnLoaded) -> None:
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         raise NotImplementedError
 
     def wait_for(self, position: int, *, timeout: float) -> bool:

@@ -387,6 +387,7 @@ def test_a_reset_begins_a_generation_and_keeps_the_settings() -> None:
 
     reset = decide_reset(state, Reset(session_id="s2"))
 
+    assert isinstance(reset, list)
     assert reset == [SessionReset(session_id="s2", previous_session_id="s1")]
     after = evolve(state, recorded(9, reset[0]))
     assert (after.session_id, after.settings) == ("s2", {"label": "ops"})

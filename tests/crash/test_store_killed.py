@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ CYCLES = 15
 
 
 @contextlib.contextmanager
-def appending(log: Path, acks: Path, crash_at: str = "") -> Iterator["subprocess.Popen[bytes]"]:
+def appending(log: Path, acks: Path, crash_at: str = "") -> Generator["subprocess.Popen[bytes]"]:
     paths = [str(CHILD.parent), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), VARIABLE: crash_at}
     with subprocess.Popen(

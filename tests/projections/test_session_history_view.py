@@ -1,5 +1,7 @@
 """History as the log has it: by generation, backwards, at any position."""
 
+from typing import Any
+
 import pytest
 
 from intersession_events.message import ImageBlock, Message, OtherBlock, TextBlock, ThinkingBlock
@@ -166,7 +168,7 @@ def test_the_last_messages_of_a_long_session_are_read_without_the_rest(story: St
         def __getattr__(self, name: str) -> object:
             return getattr(self._log, name)
 
-        def stream(self, *names: str, **given: int) -> object:
+        def stream(self, *names: Any, **given: Any) -> object:
             found = story.log.stream(*names, **given)
             read.append(len(found))
             return found
