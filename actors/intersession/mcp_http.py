@@ -1,0 +1,203 @@
+"""MCP over streamable HTTP: an ASGI app for the gateway to mount, closed to whoever brings no token of ours."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Final, cast
+
+import msgspec
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from intersession.mcp_server import MOST_BYTES, READING, Seat, mcp_server
+from intersession_actors.access_rules import not_visible
+from intersession_actors.config_host import OperatorScope
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.system import SessionSystem
+from intersession_actors.tools.resolve import resolve_target
+
+logger = logging.getLogger(__name__)
+
+SESSION_HEADER: Final = "Intersession-Session"
+"""The request header that says which session the client is: a key in any form, or a session id."""
+
+SESSION_PARAMETER: Final = "session"
+"""The same in the URL's query, for clients that can't be given a header."""
+
+_GLOB: Final = frozenset("*?[")
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+
+class McpCaller(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a bearer token stands for, and what it may do (VIS-6).
+
+    A caller that reaches every session and claims none is the operator. `operator.read` is enough for the tools that
+    change nothing; the others need `operator.write`. `audience` is whom the token was issued for, where somebody else
+    issued it: it must be this server's `resource`. None is for a secret of the host's own.
+    """
+
+    caller: GatewayCaller
+    scopes: frozenset[OperatorScope] = frozenset({"operator.read"})
+    audience: str | None = None
+
+    def may_use(self, tool: str) -> bool:
+        """Whether its scopes are enough for a tool."""
+        if tool in READING:
+            return bool(self.scopes)
+        return not self.scopes.isdisjoint({"operator.write", "operator.admin"})
+
+
+TokenCheck = Callable[[str], Awaitable[McpCaller | None]]
+"""Says whom a bearer token stands for, None for nobody. It is asked for every request."""
+
+
+class McpApp:
+    """The ASGI app. It serves inside `running`, which a server that speaks the lifespan protocol enters by itself."""
+
+    def __init__(self, app: Starlette, manager: StreamableHTTPSessionManager) -> None:
+        self._app = app
+        self._manager = manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        await self._app(scope, receive, send)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Serve while the block lasts; once only. For the lifespan of an app that this one is mounted in."""
+        return self._manager.run()
+
+
+def mcp_app(
+    system: SessionSystem,
+    *,
+    check: TokenCheck,
+    path: str = "/mcp",
+    resource: str | None = None,
+    issuers: Sequence[str] = (),
+    allowed_hosts: Sequence[str] | None = (),
+    allowed_origins: Sequence[str] = (),
+    most_bytes: int = MOST_BYTES,
+) -> McpApp:
+    """Return an ASGI app that serves the tools at `path`.
+
+    Nothing is kept between requests, so a client never has to begin anew after a restart. A token goes no further than
+    `check`: it is not kept, and nothing that is called from here is given it. `resource` is the URL of this server, as
+    tokens of others name it; with `issuers`, the app says under `/.well-known/oauth-protected-resource` who issues such
+    tokens. A request's `Host` and `Origin` must be the loopback's or among those allowed (`name:*` for any port);
+    `allowed_hosts=None` leaves both to whoever mounts this.
+    """
+    manager = StreamableHTTPSessionManager(
+        mcp_server(lambda request: _seat(system, request)),
+        stateless=True,
+        security_settings=None if allowed_hosts is None else _only_from(allowed_hosts, allowed_origins),
+        max_request_body_size=most_bytes,
+    )
+    url = None if resource is None else AnyHttpUrl(resource)
+    issued = url is not None and bool(issuers)
+    metadata_url = build_resource_metadata_url(url) if url is not None and issued else None
+    routes = [Route(path, endpoint=RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [], metadata_url))]
+    if url is not None and issued:
+        routes += create_protected_resource_routes(url, [AnyHttpUrl(each) for each in issuers])
+    backend = BearerAuthBackend(_Verifier(check, resource), resource_server_url=url)
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(AuthenticationMiddleware, backend=backend)],
+        lifespan=lambda _: manager.run(),
+    )
+    return McpApp(app, manager)
+
+
+class _Verifier(TokenVerifier):
+    """Asks the gateway's check, and hands on what it found without the token."""
+
+    def __init__(self, check: TokenCheck, resource: str | None) -> None:
+        self._check = check
+        self._resource = resource
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return whom the token stands for. The SDK compares whom it was issued for with this server's URL."""
+        caller = await self._check(token)
+        if caller is None:
+            return None
+        if caller.audience is not None and self._resource is None:
+            logger.warning("a token for %r was refused: this server has no URL of its own", caller.audience)
+            return None
+        return AccessToken(
+            token="",
+            client_id=caller.caller.name,
+            scopes=list(caller.scopes),
+            resource=self._resource if caller.audience is None else caller.audience,
+            claims={"caller": caller},
+        )
+
+
+def _only_from(hosts: Sequence[str], origins: Sequence[str]) -> TransportSecuritySettings:
+    """Return what keeps a page in somebody's browser from speaking to a server on their own machine."""
+    here = [*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK)]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*here, *hosts],
+        allowed_origins=[*(f"http://{host}" for host in here), *origins],
+    )
+
+
+def _seat(system: SessionSystem, request: Request) -> Seat:
+    """Find out who a request speaks for. Reads views.
+
+    Raises:
+        ToolRefused: it claims a session that its caller may not be (`not_visible`, as for one that is not there), or
+            none where it must.
+    """
+    user = cast("AuthenticatedUser", request.user)
+    known: McpCaller = (user.access_token.claims or {})["caller"]
+    claim = _claim(request) or _only_session(known.caller)
+    if claim is not None:
+        tools = system.tools(_granted(system, known.caller, claim))
+    elif known.caller.is_operator:
+        tools = system.tools(None, name=known.caller.name)
+    else:
+        raise ToolRefused(
+            "invalid_request", f"{SESSION_HEADER}: required, say in this header which session you are"
+        )
+    denied = system.config.gateway.tools.deny
+    return Seat(tools, tuple(name for name in tools.names if known.may_use(name) and name not in denied))
+
+
+def _claim(request: Request) -> str | None:
+    claims = {*request.headers.getlist(SESSION_HEADER), *request.query_params.getlist(SESSION_PARAMETER)}
+    if len(claims) > 1:
+        raise ToolRefused("invalid_request", f"{SESSION_HEADER}: several sessions are named, name one")
+    return next(iter(claims), None)
+
+
+def _only_session(caller: GatewayCaller) -> str | None:
+    """Return the session of a caller that may be no other one."""
+    if len(caller.act_as) == 1 and _GLOB.isdisjoint(caller.act_as[0]):
+        return caller.act_as[0]
+    return None
+
+
+def _granted(system: SessionSystem, caller: GatewayCaller, claim: str) -> str:
+    """Return the key of the session that is claimed, if the caller may be it."""
+    reader = system.core.reader
+    try:
+        key = resolve_target(reader, reader.requester(None), claim, "send", field=SESSION_HEADER).key
+    except ToolRefused as refused:
+        if refused.code == "invalid_key":
+            raise
+        # Whatever else there is to say of it would say that it is there.
+        raise ToolRefused("not_visible", not_visible(claim)) from None
+    if not caller.reaches(key):
+        raise ToolRefused("not_visible", not_visible(claim))
+    return str(key)

@@ -1,0 +1,142 @@
+"""The tools as an MCP server, whichever way its messages come: what is listed, what is called, what an answer looks like."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from intersession_actors.codes import RefusalCode, status_of
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.registry import schemas
+from intersession_actors.tools.toolbox import Tools
+
+logger = logging.getLogger(__name__)
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""The largest message that is read: a spawn with all the attachments it may have by default, in base64."""
+
+_INSTRUCTIONS: Final = (
+    "Tools to list the sessions of AI agents, read what was said in them, send one a message and wait for its reply, "
+    "and start sub-agents. What they show and reach is what the session that you act as may see."
+)
+_READ: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+# A message and a sub-agent add to what is there; what comes of them may leave through a channel.
+_ACT: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
+)
+_SHOWN: Final[Mapping[str, tuple[str, ToolAnnotations]]] = {
+    "sessions_list": ("List sessions", _READ),
+    "sessions_history": ("Read a session", _READ),
+    "sessions_send": ("Send to a session", _ACT),
+    "sessions_spawn": ("Start a sub-agent", _ACT),
+    "agents_list": ("List agents", _READ),
+}
+READING: Final = frozenset(name for name, (_, hints) in _SHOWN.items() if hints.read_only_hint)
+"""The tools that change nothing."""
+
+_MOST_SHOWN: Final = 64
+
+
+class Seat(NamedTuple):
+    """Who a request speaks for: the tools as that one has them, and which of them it is given here."""
+
+    tools: Tools
+    names: tuple[str, ...]
+
+
+Seating = Callable[[Any], Seat]
+"""Finds the seat for a request's transport part (an HTTP request, None on stdio). It may read views: it runs in a thread.
+
+Raises `ToolRefused` for a claim that is not granted."""
+
+
+def mcp_server(seating: Seating) -> Server[Any]:
+    """Return an MCP server that gives each request the tools of its seat."""
+
+    async def list_tools(
+        context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        if params is not None and params.cursor is not None:
+            raise MCPError(INVALID_PARAMS, "cursor: there is one page only, leave it out")
+        try:
+            seat = await asyncio.to_thread(seating, context.request)
+        except ToolRefused as refused:
+            raise MCPError(INVALID_REQUEST, refused.error, {"code": refused.code}) from None
+        return ListToolsResult(tools=[_described(tool) for tool in schemas(seat.names, "mcp")])
+
+    async def call_tool(
+        context: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallToolResult:
+        try:
+            seat = await asyncio.to_thread(seating, context.request)
+            _must_have(seat, params.name)
+            answer = await seat.tools.acall(params.name, params.arguments)
+        except ToolRefused as refused:
+            answer = dict(refused.as_result())
+        except MCPError:
+            raise
+        except Exception:
+            # What went wrong is for whoever runs the host; the client's model can only be told that it did.
+            logger.exception("the call of %s failed", params.name)
+            answer = _refusal(
+                "internal", "the call failed inside the host, whose log says why; try again later"
+            )
+        return tool_result(answer)
+
+    return Server(
+        "intersession",
+        version=version("intersession"),
+        title="Intersession",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def tool_result(answer: Mapping[str, Any]) -> CallToolResult:
+    """Return a tool's answer as MCP takes it: the same JSON as structured content and as text."""
+    text = msgspec.json.encode(answer)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text.decode())],
+        structured_content=msgspec.json.decode(text),
+        is_error=answer.get("status") in {"error", "forbidden"},
+    )
+
+
+def _must_have(seat: Seat, name: str) -> None:
+    if name not in seat.names:
+        had = ", ".join(seat.names) or "none"
+        given = ascii(name[:_MOST_SHOWN])
+        raise MCPError(INVALID_PARAMS, f"name: there is no tool {given} here, use one of {had}")
+
+
+def _described(tool: Mapping[str, Any]) -> Tool:
+    title, hints = _SHOWN[tool["name"]]
+    return Tool(
+        name=tool["name"],
+        title=title,
+        description=tool["description"],
+        input_schema=tool["inputSchema"],
+        annotations=hints,
+    )
+
+
+def _refusal(code: RefusalCode, error: str) -> dict[str, str]:
+    return {"status": status_of(code), "code": code, "error": error}
