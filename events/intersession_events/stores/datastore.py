@@ -21,6 +21,10 @@ from eventsourcing.utils import Environment, EnvType
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
+CACHE_KIB: Final = 16_384
+"""Of the writer: the ends of many streams and of their indexes stay at hand (SQLite's own 2 MB hold too few)."""
+CHECKPOINT_PAGES: Final = 4_000
+"""The write-ahead log is folded back at 16 MB: a page that is written often is folded once, not each time."""
 MEMORY: Final = ":memory:"
 
 
@@ -107,6 +111,9 @@ class PinnedPool(SQLiteConnectionPool):
             if not self.is_sqlite_memory_mode:
                 raw.execute("PRAGMA journal_mode=WAL")
             pin(raw, memory=self.is_sqlite_memory_mode)
+            if not self.is_sqlite_memory_mode:
+                raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                raw.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         except BaseException:
             raw.close()
             raise

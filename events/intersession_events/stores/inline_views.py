@@ -63,13 +63,15 @@ class InlineViews:
 
     def apply(self, cursor: SQLiteCursor, recorded: Sequence[Recorded]) -> None:
         """Take committed-to-be events into every view that is up to date, inside their transaction."""
-        if not recorded or not self._live:
+        live = [name for name in self._views if name in self._live]
+        if not recorded or not live:
             return
-        for name in self._views:
-            if name in self._live:
+        # Nearly always all views take in all events: one savepoint for all, and only else one for each.
+        if not self._try(cursor, live, recorded):
+            for name in live:
                 self._take_in(cursor, name, recorded)
-                crash_point("B1")
-                _remember(cursor, name, recorded[-1].position)
+        crash_point("B1")
+        _remember(cursor, live, recorded[-1].position)
 
     def position_of(self, cursor: SQLiteCursor, name: str, head: int) -> int | None:
         """Return how far a view has got; None if it has to be built anew, since its shape or the log is another."""
@@ -103,7 +105,7 @@ class InlineViews:
         self._take_in(cursor, name, events)
         for lost in unread:
             _set_aside(cursor, lost)
-        _remember(cursor, name, position)
+        _remember(cursor, [name], position)
 
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
@@ -113,22 +115,30 @@ class InlineViews:
         """Say that a view gets no events for now."""
         self._live.discard(name)
 
-    def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
-        view = self._views[name]
+    def _try(self, cursor: SQLiteCursor, names: Sequence[str], events: Sequence[Recorded]) -> bool:
+        """Take events into views, or nothing into none; say which."""
         sql = TransactionSql(cursor)
-        cursor.execute("SAVEPOINT view")
+        cursor.execute("SAVEPOINT views")
         try:
-            for event in events:
-                view.apply(sql, event)
+            for name in names:
+                view = self._views[name]
+                for event in events:
+                    view.apply(sql, event)
         except Exception as error:
             if is_of_the_store(error):
                 raise
-            cursor.execute("ROLLBACK TO view")
-            cursor.execute("RELEASE view")
-        else:
-            cursor.execute("RELEASE view")
+            cursor.execute("ROLLBACK TO views")
+            cursor.execute("RELEASE views")
+            return False
+        cursor.execute("RELEASE views")
+        return True
+
+    def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
+        if self._try(cursor, [name], events):
             return
         # One of them is poison. Find out which, each under a savepoint of its own.
+        view = self._views[name]
+        sql = TransactionSql(cursor)
         for event in events:
             cursor.execute("SAVEPOINT view")
             try:
@@ -158,5 +168,8 @@ def _set_aside(cursor: SQLiteCursor, lost: SetAside) -> None:
     )
 
 
-def _remember(cursor: SQLiteCursor, name: str, position: int) -> None:
-    cursor.execute("UPDATE inline_views SET position=? WHERE name=?", (position, name))
+def _remember(cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:
+    cursor.execute(
+        f"UPDATE inline_views SET position=? WHERE name IN ({', '.join('?' * len(names))})",  # noqa: S608 - only question marks
+        (position, *names),
+    )
