@@ -61,28 +61,34 @@ class SessionListView:
         if after is before:
             return
         opened = recorded.position if found is None else found[1]
-        label = None if after.label is None else to_text(after.label)
         archived = int(after.archived is not None)
         row = to_text(after)
-        sql.execute(
-            "INSERT INTO session_list (session_key, session_id, agent_id, label, spawned_by, archived, updated_at, "
-            "opened, position, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
-            "session_id = excluded.session_id, agent_id = excluded.agent_id, label = excluded.label, "
-            "spawned_by = excluded.spawned_by, archived = excluded.archived, updated_at = excluded.updated_at, "
-            "position = excluded.position, state = excluded.state",
-            (
-                key,
-                after.session_id,
-                after.agent_id,
-                label,
-                after.spawned_by,
-                archived,
-                after.updated_at,
-                opened,
-                after.position,
-                row,
-            ),
-        )
+        if before is not None and _searched_by(before) == _searched_by(after):
+            # What nearly every event does, and it touches no index.
+            sql.execute(
+                "UPDATE session_list SET updated_at = ?, position = ?, state = ? WHERE session_key = ?",
+                (after.updated_at, after.position, row, key),
+            )
+        else:
+            sql.execute(
+                "INSERT INTO session_list (session_key, session_id, agent_id, label, spawned_by, archived, updated_at, "
+                "opened, position, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
+                "session_id = excluded.session_id, agent_id = excluded.agent_id, label = excluded.label, "
+                "spawned_by = excluded.spawned_by, archived = excluded.archived, updated_at = excluded.updated_at, "
+                "position = excluded.position, state = excluded.state",
+                (
+                    key,
+                    after.session_id,
+                    after.agent_id,
+                    None if after.label is None else to_text(after.label),
+                    after.spawned_by,
+                    archived,
+                    after.updated_at,
+                    opened,
+                    after.position,
+                    row,
+                ),
+            )
         sql.execute(
             "INSERT INTO session_versions (session_key, position, agent_id, archived, updated_at, state) "
             "VALUES (?, ?, ?, ?, ?, ?)",
@@ -241,6 +247,11 @@ class Sessions:
             parameters,
         )
         return dict(rows)
+
+
+def _searched_by(row: SessionRow) -> tuple[object, ...]:
+    """Return what stands in columns of its own and seldom changes."""
+    return row.session_id, row.agent_id, row.label, row.spawned_by, row.archived
 
 
 def _keep_generations(sql: Sql, before: SessionRow | None, after: SessionRow, recorded: Recorded) -> None:

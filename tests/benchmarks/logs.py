@@ -1,6 +1,7 @@
 """Logs to measure on: sessions that were opened, with messages in them, written in large steps."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 
 from intersession_events import ids
@@ -19,6 +20,7 @@ def session_key(number: int, agent: str = "main") -> str:
     return f"agent:{agent}:session-{number}"
 
 
+@cache
 def session_id(key: str) -> str:
     return ids.derive("6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "session", key)
 
