@@ -114,7 +114,8 @@ class Supervisor:
                 reason = self._degraded.get(key)
                 ref = None if reason is not None else self._awake(key)
             if reason is not None:
-                self._refuse(command, f"the session is degraded: {reason}", to_flow="internal")
+                error = f"the session is degraded: {reason}"
+                self._refuse(command, error, code="internal", to_flow="internal")
                 return
             if ref is None:
                 self._refuse(command, "the system is stopping")

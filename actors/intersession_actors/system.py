@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import msgspec
 
 from intersession_actors import send_policy
 from intersession_actors.agent_executor import AgentExecutor, AgentResult
@@ -37,6 +39,7 @@ from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.toolbox import RunRecorder, Tools
 from intersession_actors.turn import Turn
 from intersession_actors.world import World
+from intersession_events.errors import StoreUnavailable
 from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
@@ -297,7 +300,14 @@ class SessionSystem:
 
         Ends when the system closes, or when nothing came for `timeout` seconds.
         """
-        return Follower(self.core.log).events(position, timeout=timeout)
+        return self._while_open(Follower(self.core.log).events(position, timeout=timeout))
+
+    def _while_open(self, events: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from events
+        except StoreUnavailable:
+            if self._started:
+                raise
 
     def register_agent(self, agent_id: str, agent: Agent) -> None:
         """Say who answers for an agent id; its parked runs start (KEY-9)."""
@@ -337,6 +347,7 @@ class SessionSystem:
             "liveSessions": self._supervisor.live_sessions,
             "degraded": self._supervisor.degraded,
             "zombies": self._executor.zombies,
+            "setAside": set_aside(log),
             "notices": list(self.notices),
             "configError": self._config_error,
         }
@@ -397,6 +408,12 @@ class SessionSystem:
         self._supervisor.tell_session(
             turn.session_key, RunReturned(run_id=turn.run_id, attempt=turn.attempt, result=result)
         )
+
+
+def set_aside(log: Log) -> list[dict[str, Any]]:
+    """Return the events that a view could not take in, and why (J3); a log that keeps no such record has none."""
+    lost: Callable[[], Sequence[Any]] | None = getattr(log, "set_aside", None)
+    return [] if lost is None else [msgspec.to_builtins(item) for item in lost()]
 
 
 def _url(store: str | Path | Log | None) -> str | None:

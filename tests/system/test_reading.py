@@ -178,6 +178,12 @@ SECRETS = {
         "ghp_0123456789abcdefghijABCDEFGHIJ456789",
         "ghp_0123456789abcdefghijABCDEFGHIJ456789",
     ),
+    "a Telegram token": ("123456789:AAExampleExampleExampleExample", "AAExampleExampleExampleExample"),
+    "a web token": ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl", "eyJzdWIiOiIxMjM0.c2lnbmF0dXJl"),
+    "a password in a URL": ("psql postgresql://app:pa55-of-the-app@db/x", "pa55-of-the-app"),
+    "an AWS key": ("aws AKIA0123456789ABCDEF", "AKIA0123456789ABCDEF"),
+    "a Google key": ("AIza0123456789abcdefghijABCDEFGHIJ", "AIza0123456789abcdefghijABCDEFGHIJ"),
+    "a Stripe key": ("rk_live_0123456789abcdef", "rk_live_0123456789abcdef"),
     "a Slack token": ("xoxb-123456789012-abcdefABCDEF0123456789", "xoxb-123456789012-abcdefABCDEF0123456789"),
 }
 
