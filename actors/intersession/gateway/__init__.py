@@ -1,0 +1,38 @@
+"""The network door: HTTP and the WebSocket protocol that the original's clients speak. Needs the extra `gateway`.
+
+`app(system)` is an ASGI application that a host can mount; `intersession serve` is a process of its own.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from intersession_actors.config import Config, load_config
+from intersession_actors.extras import imported
+from intersession_actors.system import SessionSystem
+
+__all__ = ["app"]
+
+
+def app(
+    system: SessionSystem,
+    config: Config | Mapping[str, Any] | Path | str | None = None,
+    *,
+    mounts: Mapping[str, Any] | None = None,
+) -> Any:
+    """Make the ASGI application of a system's gateway.
+
+    `config` has the `gateway` settings that hold; the system's own if not given. `mounts` are further ASGI applications by
+    path prefix, behind the same checks of host, origin and token.
+
+    Raises:
+        ConfigError: the configuration was refused, or sets no token.
+        MissingExtra: the extra `gateway` is not installed.
+    """
+    application = imported(
+        "intersession.gateway.application", what="the gateway", library="litestar", extra="gateway"
+    )
+    settings = None if config is None else load_config(config).config.gateway
+    return application.application(
+        system, settings=None if settings is None else lambda: settings, mounts=mounts or {}
+    )

@@ -1,0 +1,28 @@
+"""Puts the gateway's parts together: door, routes, and the shield before them."""
+
+from collections.abc import Callable, Mapping
+
+from litestar.types import ASGIApp
+
+from intersession.gateway.door import Door
+from intersession.gateway.limits import Limits
+from intersession.gateway.routes import routes
+from intersession.gateway.shield import Shield
+from intersession_actors.config_host import Gateway as GatewaySettings
+from intersession_actors.system import SessionSystem
+
+
+def application(
+    system: SessionSystem,
+    *,
+    settings: Callable[[], GatewaySettings] | None = None,
+    mounts: Mapping[str, ASGIApp] | None = None,
+    limits: Limits | None = None,
+) -> Shield:
+    """Return the application of a system.
+
+    Raises:
+        ConfigError: no token is set.
+    """
+    door = Door(system, settings=settings, limits=limits)
+    return Shield(door, routes(door), mounts or {})

@@ -1,0 +1,32 @@
+"""How often an address may give a wrong token: ten times a minute, whatever it gives then is not looked at."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Final
+
+from intersession.gateway.limits import FAILURE_WINDOW_S, MOST_FAILURES
+
+MOST_ADDRESSES: Final = 10_000
+
+
+class FailedAttempts:
+    """Counts failures by address. `monotonic` gives seconds."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def wait_for(self, address: str) -> float:
+        """Return how many seconds an address has to wait until it may try again; 0 if it may."""
+        failures = self._failures.get(address)
+        if failures is None or len(failures) < MOST_FAILURES:
+            return 0.0
+        return max(0.0, failures[0] + FAILURE_WINDOW_S - self._monotonic())
+
+    def failed(self, address: str) -> None:
+        """Note that an address gave a wrong token."""
+        failures = self._failures.setdefault(address, deque(maxlen=MOST_FAILURES))
+        failures.append(self._monotonic())
+        self._failures.move_to_end(address)
+        if len(self._failures) > MOST_ADDRESSES:
+            self._failures.popitem(last=False)

@@ -1,0 +1,332 @@
+"""One connection of the WebSocket protocol, without any I/O: frames in, effects out.
+
+The gateway speaks first (`connect.challenge`); the first request must be `connect` with a token. Scopes come from the
+credential alone: what a client claims can only narrow them. A device's identity is read and gives no right.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import msgspec
+
+from intersession.gateway.attempts import FailedAttempts
+from intersession.gateway.credentials import Credential, Credentials
+from intersession.gateway.frames import (
+    PROTOCOL,
+    BadFrame,
+    Frame,
+    Request,
+    encoded,
+    error_response,
+    error_shape,
+    event,
+    read_request,
+    refusal_shape,
+    response,
+)
+from intersession.gateway.limits import ANSWER_BYTES, HANDSHAKE_BYTES, MOST_IN_FLIGHT
+from intersession.gateway.run_events import RunEvent
+from intersession.gateway.scopes import granted, needed_scope
+from intersession_actors.config_host import OperatorScope
+from intersession_actors.errors import ToolRefused
+from intersession_events.keys import SessionKey
+
+TOOL_EVENTS: Final = "tool-events"
+"""The capability of a client that wants to hear of tool calls."""
+
+POLICY_VIOLATION: Final = 1008
+PROTOCOL_ERROR: Final = 1002
+TOO_BIG: Final = 1009
+GOING_AWAY: Final = 1012
+TRY_AGAIN: Final = 1013
+
+
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    pass
+
+
+class ClientInfo(_Strict, frozen=True, kw_only=True):
+    """What a client says of itself; nothing follows from it."""
+
+    id: str
+    version: str
+    platform: str
+    mode: str
+    display_name: str | None = None
+    device_family: str | None = None
+    model_identifier: str | None = None
+    instance_id: str | None = None
+
+
+class ConnectAuth(_Strict, frozen=True, kw_only=True):
+    """What a client has to show. Only `token` or `password` count here."""
+
+    token: str | None = None
+    password: str | None = None
+    device_token: str | None = None
+    bootstrap_token: str | None = None
+
+
+class ConnectParams(_Strict, frozen=True, kw_only=True):
+    """The parameters of `connect`."""
+
+    min_protocol: int
+    max_protocol: int
+    client: ClientInfo
+    caps: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    permissions: dict[str, bool] = msgspec.field(default_factory=dict[str, bool])
+    path_env: str | None = None
+    role: str = "operator"
+    scopes: tuple[str, ...] | None = None
+    device: dict[str, Any] | None = None
+    auth: ConnectAuth | None = None
+    locale: str | None = None
+    user_agent: str | None = None
+    transports: tuple[str, ...] = ()
+
+
+class Send(msgspec.Struct, frozen=True):
+    """Send a frame. `position`: the place in the log it tells of."""
+
+    text: str
+    position: int | None = None
+
+
+class Close(msgspec.Struct, frozen=True):
+    """Close the connection."""
+
+    code: int
+    reason: str
+
+
+class Welcome(msgspec.Struct, frozen=True):
+    """Somebody is in: answer request `request_id` with `welcomed`."""
+
+    request_id: str
+
+
+class Perform(msgspec.Struct, frozen=True):
+    """Call a method; its outcome comes back through `answered` or `refused`."""
+
+    request_id: str
+    method: str
+    params: dict[str, Any]
+
+
+Effect = Send | Close | Welcome | Perform
+State = Literal["new", "welcoming", "open", "closed"]
+
+
+class Connection:
+    """A client's connection. `nonce` makes its challenge; `parse_key` reads canonical keys."""
+
+    def __init__(
+        self,
+        *,
+        nonce: str,
+        address: str,
+        credentials: Credentials,
+        attempts: FailedAttempts,
+        now_ms: Callable[[], int],
+        parse_key: Callable[[str], SessionKey],
+    ) -> None:
+        self._nonce = nonce
+        self._address = address
+        self._credentials = credentials
+        self._attempts = attempts
+        self._now_ms = now_ms
+        self._parse_key = parse_key
+        self._seq = 0
+        self._in_flight: set[str] = set()
+        self._capabilities: frozenset[str] = frozenset()
+        self.state: State = "new"
+        self.credential: Credential | None = None
+        self.scopes: frozenset[OperatorScope] = frozenset()
+        self.refused_because: str | None = None
+        """Why nobody was let in, for the process's own log."""
+
+    def opened(self) -> list[Effect]:
+        """Greet: the challenge that the first request answers."""
+        challenge = {"nonce": self._nonce, "ts": self._now_ms()}
+        return [Send(encoded(event("connect.challenge", challenge)))]
+
+    def received(self, data: str | bytes) -> list[Effect]:
+        """Take a frame."""
+        if self.state == "closed":
+            return []
+        if self.state == "new" and len(data) > HANDSHAKE_BYTES:
+            return self._close(TOO_BIG, "frame too large before connect")
+        try:
+            request = read_request(data)
+        except BadFrame as bad:
+            return self._bad(bad)
+        if self.state == "new":
+            return self._connect(request)
+        if request.method == "connect":
+            return self._refuse(request.id, "connect is only valid as the first request")
+        if self.state == "welcoming":
+            return self._refuse(request.id, "wait for the answer to connect")
+        return self._ask(request)
+
+    def handshake_is_late(self) -> list[Effect]:
+        """Give up a client that did not say who it is in time."""
+        return (
+            self._close(POLICY_VIOLATION, "handshake timeout") if self.state in {"new", "welcoming"} else []
+        )
+
+    def welcomed(self, request_id: str, hello: Frame) -> list[Effect]:
+        """Let somebody in: `hello` is the payload of `hello-ok`."""
+        if self.state != "welcoming":
+            return []
+        self.state = "open"
+        return [Send(encoded(response(request_id, hello)))]
+
+    def accepted(self, request_id: str, payload: Frame) -> list[Effect]:
+        """Answer a request that will be answered once more."""
+        return self._answer(response(request_id, payload), request_id, last=False)
+
+    def answered(self, request_id: str, payload: Frame) -> list[Effect]:
+        """Answer a request."""
+        return self._answer(response(request_id, payload), request_id)
+
+    def failed(self, request_id: str, error: Frame, payload: Frame | None = None) -> list[Effect]:
+        """Refuse a request, with a shape of `error_shape`."""
+        return self._answer(error_response(request_id, error, payload), request_id)
+
+    def refused(self, request_id: str, refused: ToolRefused) -> list[Effect]:
+        """Refuse a request with a refusal of the session tools."""
+        return self.failed(request_id, refusal_shape(refused))
+
+    def hears(self, told: RunEvent) -> bool:
+        """Whether an event of a session is for this client."""
+        if self.state != "open" or self.credential is None or "operator.read" not in self.scopes:
+            return False
+        if told.tools and TOOL_EVENTS not in self._capabilities:
+            return False
+        caller = self.credential.caller
+        return caller.is_operator or caller.reaches(self._parse_key(told.session_key))
+
+    def tell(self, name: str, payload: Frame, *, position: int | None = None) -> list[Effect]:
+        """Send an event; each has the next number."""
+        if self.state != "open":
+            return []
+        self._seq += 1
+        return [Send(encoded(event(name, payload, self._seq)), position)]
+
+    def still_counts(self) -> bool:
+        """Whether the credential that let the client in is still one."""
+        return self.credential is None or self._credentials.count(self.credential)
+
+    def revoked(self) -> list[Effect]:
+        """Send somebody away whose credential does not count any more."""
+        return self._close(POLICY_VIOLATION, "credential revoked")
+
+    def ended(self) -> None:
+        """Note that the connection is gone."""
+        self.state = "closed"
+        self._in_flight.clear()
+
+    # --- the first request
+
+    def _connect(self, request: Request) -> list[Effect]:
+        if request.method != "connect":
+            return self._turn_away(request.id, "invalid handshake: first request must be connect")
+        try:
+            given = msgspec.convert(request.params or {}, ConnectParams)
+        except (msgspec.ValidationError, RecursionError) as error:
+            return self._turn_away(request.id, f"invalid connect params: {str(error).replace('`', '')}")
+        if not given.min_protocol <= PROTOCOL <= given.max_protocol:
+            details = {"expectedProtocol": PROTOCOL}
+            return self._turn_away(request.id, "protocol mismatch", details=details, code=PROTOCOL_ERROR)
+        if given.role != "operator":
+            return self._turn_away(request.id, "invalid role: only operator is supported")
+        credential = self._credential(request.id, given.auth)
+        if not isinstance(credential, Credential):
+            return credential
+        self.credential = credential
+        self.scopes = granted(given.scopes, credential.scopes)
+        self._capabilities = frozenset(given.caps)
+        self.state = "welcoming"
+        return [Welcome(request.id)]
+
+    def _credential(self, request_id: str, auth: ConnectAuth | None) -> Credential | list[Effect]:
+        given = (auth.token or auth.password) if auth is not None else None
+        if not given:
+            details = {"code": "AUTH_TOKEN_MISSING", "authReason": "token_missing"}
+            return self._turn_away(request_id, "unauthorized: gateway token missing", details=details)
+        wait = self._attempts.wait_for(self._address)
+        if wait > 0:
+            details = {"code": "AUTH_RATE_LIMITED", "authReason": "rate_limited"}
+            message = "unauthorized: too many failed authentication attempts (retry later)"
+            return self._turn_away(request_id, message, details=details, retry_after_ms=round(wait * 1000))
+        credential = self._credentials.match(given.encode(errors="surrogatepass"))
+        if credential is None:
+            self._attempts.failed(self._address)
+            details = {"code": "AUTH_TOKEN_MISMATCH", "authReason": "token_mismatch"}
+            return self._turn_away(request_id, "unauthorized: gateway token mismatch", details=details)
+        return credential
+
+    def _turn_away(
+        self,
+        request_id: str,
+        message: str,
+        *,
+        details: Frame | None = None,
+        code: int = POLICY_VIOLATION,
+        retry_after_ms: int | None = None,
+    ) -> list[Effect]:
+        self.refused_because = message
+        shape = error_shape(
+            "INVALID_REQUEST",
+            message,
+            details=details,
+            retryable=retry_after_ms is not None,
+            retry_after_ms=retry_after_ms,
+        )
+        return [Send(encoded(error_response(request_id, shape))), *self._close(code, message[:120])]
+
+    # --- all others
+
+    def _ask(self, request: Request) -> list[Effect]:
+        scope = needed_scope(request.method)
+        if scope not in self.scopes:
+            return self._refuse(request.id, f"missing scope: {scope}")
+        if request.id in self._in_flight:
+            return self._refuse(request.id, "a request with this id is not answered yet")
+        if len(self._in_flight) >= MOST_IN_FLIGHT:
+            shape = error_shape("UNAVAILABLE", "too many requests in flight", retryable=True)
+            return [Send(encoded(error_response(request.id, shape)))]
+        self._in_flight.add(request.id)
+        return [Perform(request.id, request.method, request.params or {})]
+
+    def _bad(self, bad: BadFrame) -> list[Effect]:
+        message = f"invalid request frame: {bad}"
+        if self.state == "open":
+            return self._refuse(bad.request_id or "invalid", message)
+        if bad.request_id is not None:
+            return self._turn_away(bad.request_id, message)
+        return self._close(POLICY_VIOLATION, "invalid request frame")
+
+    def _answer(self, frame: Frame, request_id: str, *, last: bool = True) -> list[Effect]:
+        if request_id not in self._in_flight:
+            return []  # the connection is gone
+        if last:
+            self._in_flight.discard(request_id)
+        text = encoded(frame)
+        if len(text) > ANSWER_BYTES:
+            message = f"the answer is larger than {ANSWER_BYTES} bytes, ask for less (limit)"
+            self._in_flight.discard(request_id)
+            text = encoded(
+                error_response(
+                    request_id, error_shape("INVALID_REQUEST", message, details={"code": "too_large"})
+                )
+            )
+        return [Send(text)]
+
+    def _refuse(self, request_id: str, message: str) -> list[Effect]:
+        return [Send(encoded(error_response(request_id, error_shape("INVALID_REQUEST", message))))]
+
+    def _close(self, code: int, reason: str) -> list[Effect]:
+        self.state = "closed"
+        return [Close(code, reason)]

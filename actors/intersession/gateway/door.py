@@ -1,0 +1,246 @@
+"""What all routes of the gateway share: the system behind it, who may come in, who listens, whether it is closing."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+import msgspec
+
+from intersession.gateway.attempts import FailedAttempts
+from intersession.gateway.connection import Connection
+from intersession.gateway.credentials import Credential, Credentials
+from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
+from intersession.gateway.hub import Hub
+from intersession.gateway.limits import Limits
+from intersession.gateway.scopes import needed_scope
+from intersession_actors.config_host import Gateway as GatewaySettings
+from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
+from intersession_actors.system import SessionSystem
+from intersession_actors.tools.arguments import invalid
+from intersession_events.errors import IntersessionError, InvalidKey
+from intersession_events.keys import IdReference, KeyReference, SessionKey, refer
+from intersession_projections.run_outcomes import RunOutcome
+
+logger = logging.getLogger("intersession.gateway")
+
+EVENTS: Final = ("connect.challenge", "agent", "chat", "tick", "shutdown")
+NOT_OVER_HTTP: Final = frozenset({"sessions_send", "sessions_spawn"})
+"""Tools that HTTP only gives where `gateway.tools.allow` names them, as in the original."""
+
+STOPPING: Final = "the gateway is stopping, try again after its restart"
+
+
+class Door:
+    """The gateway's shared state. `settings` gives the settings in force; the system's own if not given.
+
+    Raises:
+        ConfigError: nobody could come in, because no token is set.
+    """
+
+    def __init__(
+        self,
+        system: SessionSystem,
+        *,
+        settings: Callable[[], GatewaySettings] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        limits: Limits | None = None,
+    ) -> None:
+        self.system = system
+        self.limits = limits or Limits()
+        self._settings = settings or (lambda: system.config.gateway)
+        self.credentials = Credentials(lambda: self.settings.auth)
+        self.attempts = FailedAttempts(monotonic)
+        self.hub = Hub(system.log)
+        self.draining = False
+        self._monotonic = monotonic
+        self._started = monotonic()
+        if not self.credentials.known:
+            what = "is missing; set it, for example to ${INTERSESSION_GATEWAY_TOKEN}: there is no gateway without a token"
+            field = "password" if self.settings.auth.mode == "password" else "token"
+            raise ConfigError([ConfigProblem(f"gateway.auth.{field}", what)])
+
+    @property
+    def settings(self) -> GatewaySettings:
+        """The settings in force."""
+        return self._settings()
+
+    def drain(self) -> None:
+        """Refuse new work from now on, and end what only listens."""
+        self.draining = True
+        self.hub.wake()
+
+    def connection(self, address: str) -> Connection:
+        """Return the logic of a new connection."""
+        return Connection(
+            nonce=secrets.token_urlsafe(24),
+            address=address,
+            credentials=self.credentials,
+            attempts=self.attempts,
+            now_ms=self.system.core.clock.now_ms,
+            parse_key=self.system.core.reader.parse,
+        )
+
+    # --- methods
+
+    async def perform(self, credential: Credential, method: str, params: Mapping[str, Any]) -> Frame:
+        """Call a method of the gateway.
+
+        Raises:
+            ToolRefused: it was refused.
+        """
+        if self.draining and needed_scope(method) != "operator.read":
+            raise ToolRefused("unavailable", STOPPING)
+        try:
+            return await self.system.gateway.aperform(method, params, caller=credential.caller)
+        except (IntersessionError, RuntimeError) as error:
+            raise self.known(error, method) from None
+
+    async def final(self, run_id: str) -> tuple[Frame, Frame | None]:
+        """Wait until a run has ended; return the payload of the second answer of `agent`, and its error if it has one.
+
+        Raises:
+            ToolRefused: the gateway stopped first; the run goes on after its restart.
+        """
+        try:
+            outcome = await self.system.gateway.await_end(run_id)
+        except (IntersessionError, RuntimeError) as error:
+            raise self.known(error, "agent") from None
+        return _final(outcome)
+
+    async def hello(self, credential: Credential) -> Frame:
+        """Return the payload that lets a connection in."""
+        config = self.system.config
+        health = await self.perform(credential, "health", {})
+        main = self.system.core.main_key(config.default_agent)
+        return {
+            "type": "hello-ok",
+            "protocol": PROTOCOL,
+            "server": {"version": own_version(), "connId": secrets.token_hex(16)},
+            "features": {"methods": ["connect", *self.system.gateway.methods], "events": list(EVENTS)},
+            "snapshot": {
+                "presence": [],
+                "health": health,
+                "stateVersion": {"presence": 0, "health": 0},
+                "uptimeMs": round((self._monotonic() - self._started) * 1000),
+                "sessionDefaults": {
+                    "defaultAgentId": config.default_agent,
+                    "mainKey": config.session.main_key,
+                    "mainSessionKey": str(main),
+                    "scope": config.session.scope,
+                },
+                "authMode": self.settings.auth.mode,
+            },
+            "policy": {
+                "maxPayload": self.limits.body_bytes,
+                "maxBufferedBytes": self.limits.buffered_bytes,
+                "tickIntervalMs": round(self.limits.tick_s * 1000),
+            },
+        }
+
+    # --- tools
+
+    def tool_is_given(self, tool: str) -> bool:
+        """Whether HTTP gives a tool at all (`gateway.tools`)."""
+        rules = self.settings.tools
+        return tool not in rules.deny and (tool not in NOT_OVER_HTTP or tool in rules.allow)
+
+    async def invoke(
+        self, credential: Credential, tool: str, arguments: Mapping[str, Any], session_key: str | None
+    ) -> Frame | None:
+        """Call a tool as a session, or as the operator; None if who calls has no such tool.
+
+        Raises:
+            ToolRefused: the credential may not act as that session, or the system is stopping.
+        """
+        if self.draining:
+            raise ToolRefused("unavailable", STOPPING)
+        key = await asyncio.to_thread(self.acting_as, credential, session_key)
+        tools = self.system.tools(
+            None if key is None else str(key), name=credential.caller.name if key is None else None
+        )
+        if tool not in tools.names:
+            return None
+        try:
+            return await tools.acall(tool, arguments)
+        except (IntersessionError, RuntimeError) as error:
+            raise self.known(error, tool) from None
+
+    def acting_as(self, credential: Credential, text: str | None) -> SessionKey | None:
+        """Return the session that a call is made as; None is the operator (VIS-6).
+
+        Raises:
+            ToolRefused: the claim is none, or goes beyond the credential (`not_visible`).
+        """
+        if text is None:
+            if not credential.caller.is_operator:
+                raise invalid("sessionKey", "required, this credential only acts as sessions")
+            return None
+        config, reader = self.system.config, self.system.core.reader
+        try:
+            reference = refer(
+                text,
+                requester_agent=None,
+                default_agent=config.default_agent,
+                main_key=config.session.main_key,
+                scope=config.session.scope,
+            )
+        except InvalidKey as error:
+            raise ToolRefused("invalid_key", f"sessionKey: {error}") from None
+        key: SessionKey | None = None
+        match reference:
+            case KeyReference(key=found) if found.agent_id in config.agent_ids:
+                key = found
+            case IdReference(text=session_id):
+                generation = reader.sessions.by_session_id(session_id)
+                key = reader.parse(generation.key) if generation is not None and generation.current else None
+            case _:
+                pass
+        if key is None:
+            raise ToolRefused("not_visible", f"sessionKey: session not visible: {text}")
+        credential.caller.check(key, text)
+        return key
+
+    def known(self, error: Exception, what: str) -> ToolRefused:
+        """Return the refusal that an error is; what nobody foresaw is logged, and its words stay here."""
+        if isinstance(error, ToolRefused):
+            return error
+        if self.draining:
+            return ToolRefused("unavailable", STOPPING)
+        logger.error("%s failed", what, exc_info=error)
+        return ToolRefused("internal", "a fault of the gateway, its log says more")
+
+
+def own_version() -> str:
+    """Return this package's version."""
+    try:
+        return version("intersession")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+def _final(outcome: RunOutcome) -> tuple[Frame, Frame | None]:
+    base: Frame = {"runId": outcome.run_id, "status": outcome.status}
+    if outcome.status in {"error", "timeout"}:
+        error = outcome.error or outcome.status
+        code: ErrorCode = "AGENT_TIMEOUT" if outcome.status == "timeout" else "UNAVAILABLE"
+        shape = error_shape(code, error, details={"code": outcome.code or "backend"})
+        return base | {"status": "error", "summary": error}, shape
+    started, ended = outcome.started_ms, outcome.ended_ms
+    result = {
+        "payloads": [] if outcome.reply is None else [{"text": outcome.reply, "mediaUrl": None}],
+        "meta": {
+            "durationMs": 0 if started is None or ended is None else max(0, ended - started),
+            "aborted": outcome.status == "aborted",
+            "agentMeta": {
+                "sessionId": outcome.session_id,
+                "model": outcome.model,
+                "usage": msgspec.to_builtins(outcome.usage),
+            },
+        },
+    }
+    summary = "completed" if outcome.status == "ok" else "aborted"
+    return base | {"summary": summary, "result": result}, None

@@ -1,0 +1,84 @@
+"""Committed events as server-sent events: each with its position as its id, so that `Last-Event-ID` resumes exactly.
+
+Read from the log at the reader's own pace: a slow reader holds nothing but its position.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from intersession.gateway.credentials import Credential
+from intersession.gateway.door import Door
+from intersession_events.errors import LogError
+from intersession_events.ids import session_stream
+from intersession_events.recorded import Recorded
+
+PAGE: Final = 200
+_SESSION: Final = session_stream("")
+
+
+async def event_stream(door: Door, credential: Credential, after: int) -> AsyncIterator[bytes]:
+    """Yield what is committed behind a position, then what comes, until the gateway stops or the credential is revoked."""
+    wake = asyncio.Event()
+    stop = door.hub.listen(lambda _events: wake.set())
+    try:
+        yield b"retry: 1000\n\n"
+        while not door.draining and door.credentials.count(credential):
+            wake.clear()
+            page, after = await asyncio.to_thread(_page, door, after)
+            for recorded in page:
+                if _is_for(door, credential, recorded):
+                    yield _shown(recorded)
+            if not page:
+                try:
+                    async with asyncio.timeout(door.limits.keep_alive_s):
+                        await wake.wait()
+                except TimeoutError:
+                    yield b": still here\n\n"
+    finally:
+        stop()
+
+
+def _page(door: Door, after: int) -> tuple[list[Recorded], int]:
+    """Return the next events and the position behind them; a row that can't be read is passed over."""
+    page: list[Recorded] = []
+    try:
+        for recorded in door.system.log.all(after=after, limit=PAGE):
+            page.append(recorded)
+            after = recorded.position
+    except LogError as error:
+        if error.position is None:
+            return page, after
+        after = error.position
+    return page, after
+
+
+def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
+    """Whether somebody may see an event: the operator every one, others those of the sessions they may act as."""
+    caller = credential.caller
+    if caller.is_operator:
+        return True
+    if not recorded.stream.startswith(_SESSION):
+        return False
+    return caller.reaches(door.system.core.reader.parse(recorded.stream.removeprefix(_SESSION)))
+
+
+def _shown(recorded: Recorded) -> bytes:
+    data: dict[str, Any] = {
+        "position": recorded.position,
+        "stream": recorded.stream,
+        "version": recorded.version,
+        "topic": recorded.topic,
+        "id": recorded.id,
+        "time": recorded.time,
+        "causation": recorded.causation,
+        "correlation": recorded.correlation,
+        "event": msgspec.to_builtins(recorded.event),
+    }
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
+        recorded.position,
+        recorded.topic.encode(),
+        msgspec.json.encode(data),
+    )

@@ -1,0 +1,125 @@
+"""The frames of the WebSocket protocol, version 3: requests in, responses and events out. JSON, one object a frame."""
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from intersession_actors.codes import RefusalCode
+from intersession_actors.errors import ToolRefused
+
+PROTOCOL: Final = 3
+
+ErrorCode = Literal["INVALID_REQUEST", "UNAVAILABLE", "AGENT_TIMEOUT", "NOT_PAIRED", "NOT_LINKED"]
+Frame = dict[str, Any]
+
+_UNAVAILABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable", "internal"})
+_RETRYABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable"})
+
+NAME: Final = 256
+"""The longest id or method of a request."""
+
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME)]
+
+
+class BadFrame(ValueError):
+    """What came is no request. `request_id` is its id as far as it has one."""
+
+    def __init__(self, what: str, request_id: str | None = None) -> None:
+        super().__init__(what)
+        self.request_id = request_id
+
+
+class Request(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="req"
+):
+    """A method and its parameters; the answer has the same id."""
+
+    id: Word
+    method: Word
+    params: dict[str, Any] | None = None
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """The part of a bad frame that an answer needs."""
+
+    id: Word
+
+
+_REQUESTS: Final = msgspec.json.Decoder(Request)
+_NAMED: Final = msgspec.json.Decoder(_Named)
+
+
+def read_request(data: str | bytes) -> Request:
+    """Return the request that came.
+
+    Raises:
+        BadFrame: it is none.
+    """
+    try:
+        return _REQUESTS.decode(data)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame(_said(error), _request_id(data)) from None
+
+
+def response(request_id: str, payload: Any) -> Frame:
+    """Return the answer to a request."""
+    return {"type": "res", "id": request_id, "ok": True, "payload": payload}
+
+
+def error_response(request_id: str, error: Frame, payload: Any = None) -> Frame:
+    """Return the refusal of a request."""
+    frame: Frame = {"type": "res", "id": request_id, "ok": False, "error": error}
+    return frame if payload is None else frame | {"payload": payload}
+
+
+def error_shape(
+    code: ErrorCode,
+    message: str,
+    *,
+    details: Any = None,
+    retryable: bool = False,
+    retry_after_ms: int | None = None,
+) -> Frame:
+    """Return what a refusal says."""
+    shape: Frame = {"code": code, "message": message or code}
+    if details is not None:
+        shape["details"] = details
+    if retryable:
+        shape["retryable"] = True
+    if retry_after_ms is not None:
+        shape["retryAfterMs"] = retry_after_ms
+    return shape
+
+
+def refusal_shape(refused: ToolRefused) -> Frame:
+    """Return a refusal of the session tools as this protocol says it; its own code is in the details."""
+    return error_shape(
+        "UNAVAILABLE" if refused.code in _UNAVAILABLE else "INVALID_REQUEST",
+        refused.error,
+        details={"code": refused.code, "status": refused.status},
+        retryable=refused.code in _RETRYABLE,
+    )
+
+
+def event(name: str, payload: Any, seq: int | None = None) -> Frame:
+    """Return an event."""
+    frame: Frame = {"type": "event", "event": name, "payload": payload}
+    return frame if seq is None else frame | {"seq": seq}
+
+
+def encoded(frame: Frame) -> str:
+    """Return a frame as it goes over the wire."""
+    return msgspec.json.encode(frame).decode()
+
+
+def _request_id(data: str | bytes) -> str | None:
+    try:
+        return _NAMED.decode(data).id
+    except (ValueError, RecursionError):
+        return None
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, msgspec.ValidationError):
+        return str(error).replace("`", "")
+    return "nested too deep" if isinstance(error, RecursionError) else "no JSON"

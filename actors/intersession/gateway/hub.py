@@ -1,0 +1,53 @@
+"""From the log's commits to everybody who listens: one listener on the log, its batches handed over to the event loop."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from intersession.gateway.run_events import RunEvent, RunEvents
+from intersession_events.log import Log
+from intersession_events.recorded import Recorded
+
+Listener = Callable[[Sequence[RunEvent]], None]
+"""Hears what a batch means for connections; called on the event loop, for every batch."""
+
+
+class Hub:
+    """Listens to the log while somebody listens here. Belongs to one event loop at a time."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._told = RunEvents()
+        self._listeners: dict[int, Listener] = {}
+        self._next = 0
+        self._stop: Callable[[], None] | None = None
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Hear of everything that is committed from now on. Returns a way to stop."""
+        number, self._next = self._next, self._next + 1
+        self._listeners[number] = listener
+        if self._stop is None:
+            loop = asyncio.get_running_loop()
+            self._stop = self._log.on_committed(lambda batch: self._hand_over(loop, batch))
+
+        def stop() -> None:
+            self._listeners.pop(number, None)
+            if not self._listeners and self._stop is not None:
+                self._stop()
+                self._stop = None
+
+        return stop
+
+    def wake(self) -> None:
+        """Let everybody look up, though nothing was committed."""
+        for listener in list(self._listeners.values()):
+            listener(())
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, batch: Sequence[Recorded]) -> None:
+        # From the writer's thread, which must not wait.
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._take, batch)
+
+    def _take(self, batch: Sequence[Recorded]) -> None:
+        events = [event for recorded in batch for event in self._told.told(recorded)]
+        for listener in list(self._listeners.values()):
+            listener(events)

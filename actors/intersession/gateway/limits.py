@@ -1,0 +1,39 @@
+"""How much a network door takes: sizes in bytes, times in seconds. Caps hold before anything is parsed."""
+
+from typing import Final
+
+import msgspec
+
+HANDSHAKE_BYTES: Final = 64 * 1024
+"""A frame of a connection that has not said who it is."""
+
+ANSWER_BYTES: Final = 6 * 1024 * 1024
+"""One answer over a connection; more is refused, so that an answer alone never fills the buffer."""
+
+MOST_FAILURES: Final = 10
+"""Failed attempts of one address within a minute; after those it has to wait."""
+
+FAILURE_WINDOW_S: Final = 60.0
+
+MOST_IN_FLIGHT: Final = 256
+"""Requests of one connection that are not answered yet."""
+
+HEAD_S: Final = 10.0
+"""How long the head of a request may take to arrive."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of one gateway.
+
+    `body_bytes` also holds for a frame of a connection that is in; `buffered_bytes` is what waits for a slow reader before
+    it is sent away. `check_s` is how often it is looked whether a credential still counts and the configuration changed.
+    """
+
+    body_bytes: int = 8 * 1024 * 1024
+    buffered_bytes: int = 8 * 1024 * 1024
+    body_s: float = 20.0
+    handshake_s: float = 10.0
+    close_s: float = 5.0
+    tick_s: float = 30.0
+    check_s: float = 0.5
+    keep_alive_s: float = 15.0

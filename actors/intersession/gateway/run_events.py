@@ -1,0 +1,174 @@
+"""What a connection hears of runs: the events `agent` and `chat`, told from what was committed. Pure.
+
+Each run counts its own events from 1. Whatever is told here was durable before.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.tokens import visible_text
+from intersession_events.ids import session_stream
+from intersession_events.message import Message, TextBlock, ToolCallBlock, text_of
+from intersession_events.recorded import Recorded
+from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunStarted
+from intersession_events.session import MessageRecorded
+
+MOST_RUNS: Final = 10_000
+_SESSION: Final = session_stream("")
+
+
+class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of a session. `tools`: only for those who asked to see tool calls."""
+
+    name: str
+    session_key: str
+    position: int
+    payload: dict[str, Any]
+    tools: bool = False
+
+
+class _Progress(msgspec.Struct):
+    """How far a run got, as far as it was told here."""
+
+    seq: int = 0
+    started_ms: int | None = None
+    text: str = ""
+
+
+class RunEvents:
+    """Tells the events of runs, in order."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[str, _Progress] = OrderedDict()
+
+    def told(self, recorded: Recorded) -> Iterator[RunEvent]:
+        """Yield what connections hear of a committed event."""
+        if not recorded.stream.startswith(_SESSION):
+            return
+        match recorded.event:
+            case RunStarted() as event:
+                progress = self._progress(event.run_id)
+                progress.started_ms, progress.text = recorded.time, ""
+                data: dict[str, Any] = {
+                    "phase": "start",
+                    "startedAt": recorded.time,
+                    "attempt": event.attempt,
+                }
+                yield self._agent(recorded, event.run_id, "lifecycle", data)
+            case MessageRecorded(message=message) if message.run_id is not None:
+                yield from self._message(recorded, message.run_id, message)
+            case MessageRecorded(message=message) if message.model == "gateway-injected":
+                yield _injected(recorded, message)
+            case RunCompleted() as event:
+                data = {"phase": "end", "endedAt": recorded.time}
+                yield self._agent(recorded, event.run_id, "lifecycle", self._since(event.run_id, data))
+                text = visible_text(event.reply)
+                yield self._chat(
+                    recorded,
+                    event.run_id,
+                    {"state": "final"}
+                    | ({} if text is None else {"message": _said(text, recorded.time)})
+                    | ({} if event.usage is None else {"usage": msgspec.to_builtins(event.usage)})
+                    | ({} if event.stop_reason is None else {"stopReason": event.stop_reason}),
+                )
+                self._runs.pop(event.run_id, None)
+            case RunFailed() as event:
+                data = {"phase": "error", "error": event.error, "endedAt": recorded.time}
+                yield self._agent(recorded, event.run_id, "lifecycle", self._since(event.run_id, data))
+                yield self._chat(recorded, event.run_id, {"state": "error", "errorMessage": event.error})
+                self._runs.pop(event.run_id, None)
+            case RunAborted() as event:
+                data = {"phase": "end", "aborted": True, "endedAt": recorded.time}
+                yield self._agent(recorded, event.run_id, "lifecycle", self._since(event.run_id, data))
+                partial = visible_text(event.partial)
+                said = {} if partial is None else {"message": _said(partial, recorded.time)}
+                yield self._chat(recorded, event.run_id, {"state": "aborted", "stopReason": "aborted"} | said)
+                self._runs.pop(event.run_id, None)
+            case RunInterrupted() as event:
+                data = {"phase": "interrupted", "attempt": event.attempt}
+                yield self._agent(recorded, event.run_id, "lifecycle", data)
+            case _:
+                pass
+
+    def _message(self, recorded: Recorded, run_id: str, message: Message) -> Iterator[RunEvent]:
+        if message.role == "toolResult":
+            data = {
+                "phase": "result",
+                "toolCallId": message.tool_call_id,
+                "name": message.tool_name,
+                "isError": bool(message.is_error),
+                "result": text_of(message),
+            }
+            yield self._agent(recorded, run_id, "tool", data, tools=True)
+            return
+        if message.role != "assistant":
+            return
+        blocks = () if isinstance(message.content, str) else message.content
+        text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock)) or (
+            message.content if isinstance(message.content, str) else ""
+        )
+        if visible_text(text) is not None:
+            progress = self._progress(run_id)
+            progress.text = f"{progress.text}\n{text}" if progress.text else text
+            yield self._agent(recorded, run_id, "assistant", {"text": progress.text, "delta": text})
+            yield self._chat(
+                recorded, run_id, {"state": "delta", "message": _said(progress.text, recorded.time)}
+            )
+        for block in blocks:
+            if isinstance(block, ToolCallBlock):
+                data = {"phase": "start", "toolCallId": block.id, "name": block.name, "args": block.arguments}
+                yield self._agent(recorded, run_id, "tool", data, tools=True)
+
+    def _progress(self, run_id: str) -> _Progress:
+        progress = self._runs.get(run_id)
+        if progress is None:
+            progress = self._runs[run_id] = _Progress()
+            if len(self._runs) > MOST_RUNS:
+                self._runs.popitem(last=False)
+        return progress
+
+    def _since(self, run_id: str, data: dict[str, Any]) -> dict[str, Any]:
+        started = self._progress(run_id).started_ms
+        return data if started is None else data | {"startedAt": started}
+
+    def _agent(
+        self, recorded: Recorded, run_id: str, stream: str, data: Mapping[str, Any], *, tools: bool = False
+    ) -> RunEvent:
+        progress = self._progress(run_id)
+        progress.seq += 1
+        key = recorded.stream.removeprefix(_SESSION)
+        payload = {
+            "runId": run_id,
+            "seq": progress.seq,
+            "stream": stream,
+            "ts": recorded.time,
+            "data": data,
+            "sessionKey": key,
+        }
+        return RunEvent(
+            name="agent", session_key=key, position=recorded.position, payload=payload, tools=tools
+        )
+
+    def _chat(self, recorded: Recorded, run_id: str, fields: Mapping[str, Any]) -> RunEvent:
+        key = recorded.stream.removeprefix(_SESSION)
+        payload = {"runId": run_id, "sessionKey": key, "seq": self._progress(run_id).seq, **fields}
+        return RunEvent(name="chat", session_key=key, position=recorded.position, payload=payload)
+
+
+def _injected(recorded: Recorded, message: Message) -> RunEvent:
+    key = recorded.stream.removeprefix(_SESSION)
+    payload = {
+        "runId": f"inject-{message.id}",
+        "sessionKey": key,
+        "seq": 0,
+        "state": "final",
+        "message": _said(text_of(message), recorded.time),
+    }
+    return RunEvent(name="chat", session_key=key, position=recorded.position, payload=payload)
+
+
+def _said(text: str, time_ms: int) -> dict[str, Any]:
+    return {"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": time_ms}

@@ -1,0 +1,160 @@
+"""A process of its own: uvicorn round the application, its address in the log's lock, signals, and an end within its time."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+import uvicorn
+from litestar.types import ASGIApp
+
+from intersession.gateway.application import application
+from intersession.gateway.limits import Limits
+from intersession.gateway.protocols import CappedWebSocket, PatientHttp
+from intersession_actors.system import SessionSystem
+
+logger = logging.getLogger("intersession.gateway")
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+SHARE_FOR_RUNS: Final = 0.7
+"""How much of the grace runs under way get; the rest is for closing."""
+
+Ready = Callable[[str], None]
+"""Hears the gateway's address once it answers."""
+
+
+class Server(uvicorn.Server):
+    """Uvicorn as the gateway wants it. `answers` is set once it listens."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=PatientHttp,
+                ws=CappedWebSocket,
+                ws_max_size=limits.body_bytes,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                access_log=False,
+                log_config=None,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self.answers = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        self.answers.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the signals to us: uvicorn would raise them again at the end, and the exit code would not be 0."""
+        yield
+
+
+def run(
+    system: SessionSystem,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    ready: Ready = lambda _address: None,
+    also: Callable[[], Any] | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Serve a system until a signal comes, then close it. Blocks; belongs into the main thread.
+
+    `also` is a coroutine function that runs beside it. The first SIGTERM or SIGINT refuses new work and gives runs under way
+    `runs.shutdownGraceSeconds`; the second ends the process at once, which loses nothing that was acknowledged.
+
+    Raises:
+        OSError: the address can't be listened on.
+        ConfigError: no token is set.
+    """
+    asyncio.run(_run(system, host=host, port=port, ready=ready, also=also, limits=limits or Limits()))
+
+
+async def _run(
+    system: SessionSystem,
+    *,
+    host: str | None,
+    port: int | None,
+    ready: Ready,
+    also: Callable[[], Any] | None,
+    limits: Limits,
+) -> None:
+    settings = system.config.gateway
+    app = application(system, limits=limits)
+    listening = listen(host or settings.host, settings.port if port is None else port)
+    server = Server(app, limits)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    grace = system.config.runs.shutdown_grace_seconds
+    for number in SIGNALS:
+        loop.add_signal_handler(number, _signalled, stopping, grace)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    beside = asyncio.create_task(also()) if also is not None else None
+    address = address_of(listening)
+    announce: Callable[[str | None], None] = getattr(system.log, "announce_gateway", lambda _address: None)
+    try:
+        await server.answers.wait()
+        announce(address)
+        ready(address)
+        waiting = asyncio.create_task(stopping.wait())
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+    finally:
+        if beside is not None:
+            beside.cancel()
+        app.door.drain()
+        with contextlib.suppress(Exception):
+            announce(None)
+        # Requests that wait for a run are still answered while it ends; new ones are refused.
+        await system.aclose(grace * SHARE_FOR_RUNS)
+        server.should_exit = True
+        await serving
+
+
+def _signalled(stopping: asyncio.Event, grace: float) -> None:
+    if stopping.is_set():
+        _leave(128 + signal.SIGTERM)
+    stopping.set()
+    # Whatever does not stop in its time is left behind: the log says what was open, and the next start goes on.
+    watchdog = threading.Timer(max(grace, 1.0), _leave, (0,))
+    watchdog.daemon = True
+    watchdog.start()
+
+
+def _leave(code: int) -> None:
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take an address; port 0 is any free one.
+
+    Raises:
+        OSError: it can't be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=128)
+    listening.setblocking(False)
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the URL under which a gateway is reached from this machine."""
+    host, port = listening.getsockname()[:2]
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    shown = f"[{reachable}]" if ":" in reachable else reachable
+    return f"http://{shown}:{port}"

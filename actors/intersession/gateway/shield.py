@@ -1,0 +1,247 @@
+"""What stands before every route: host, origin, token, kind, size and time of what comes, judged before it is parsed."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from intersession.gateway.addresses import host_allowed, normalised, origin_allowed, printable
+from intersession.gateway.credentials import Credential
+from intersession.gateway.door import STOPPING, Door
+from intersession.gateway.websocket import WebSocketShell
+
+logger = logging.getLogger("intersession.gateway")
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
+"""What needs no token: whether the gateway lives, and what it offers."""
+
+CREDENTIAL: Final = "intersession_credential"
+"""Where a request's state has who is in."""
+
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_BEARER: Final = b"bearer "
+_DIGITS: Final = 18
+
+
+class Refusal(NamedTuple):
+    """An answer without a route: a status, a kind for programs, words for people."""
+
+    status: int
+    kind: str
+    message: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        """What goes over the wire."""
+        return msgspec.json.encode({"ok": False, "error": {"type": self.kind, "message": self.message}})
+
+    @property
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers that go with it."""
+        mine = (("content-type", "application/json"), ("content-length", str(len(self.body))), *self.headers)
+        return [(name.encode(), value.encode()) for name, value in mine]
+
+
+class Shield:
+    """The ASGI application that judges, and hands what passes to the routes, a mounted application, or a connection."""
+
+    def __init__(self, door: Door, routes: ASGIApp, mounts: Mapping[str, ASGIApp]) -> None:
+        self.door = self._door = door
+        self._routes = routes
+        self._mounts = dict(mounts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request or one connection."""
+        match scope["type"]:
+            case "http":
+                await self._http(scope, receive, send)
+            case "websocket":
+                await self._websocket(scope, receive, send)
+            case _:
+                await self._routes(scope, receive, send)
+
+    # --- HTTP
+
+    async def _http(self, scope: Any, receive: Receive, send: Send) -> None:
+        headers = Headers(scope)
+        refusal = self._place(scope, headers)
+        if refusal is None and _path(scope) not in OPEN_PATHS:
+            judged = self._token(scope, headers)
+            if isinstance(judged, Refusal):
+                refusal = judged
+            else:
+                scope.setdefault("state", {})[CREDENTIAL] = judged
+        if refusal is None and scope["method"] in _WITH_BODY:
+            body = await self._body(headers, receive)
+            if isinstance(body, Refusal):
+                refusal = body
+            else:
+                receive = _replayed(body, receive)
+        if refusal is not None:
+            await _answer(send, refusal)
+            return
+        await self._application(scope)(scope, receive, _guarded(send))
+
+    def _application(self, scope: Any) -> ASGIApp:
+        path = _path(scope)
+        for prefix, application in self._mounts.items():
+            if path == prefix or path.startswith(f"{prefix}/"):
+                return application
+        return self._routes
+
+    def _place(self, scope: Any, headers: "Headers") -> Refusal | None:
+        """Judge where a request thinks it goes, and which page sent it."""
+        settings = self._door.settings
+        host = headers.one("host")
+        if not host_allowed(host, bound=settings.host, allowed=settings.allowed_hosts):
+            return Refusal(421, "misdirected", "host: not this gateway's, list it in gateway.allowedHosts")
+        origins = headers.all("origin")
+        allowed = settings.control_ui.allowed_origins
+        if any(
+            not origin_allowed(origin, host=host, scheme=scope.get("scheme", "http"), allowed=allowed)
+            for origin in origins
+        ):
+            what = "origin: not allowed, list it in gateway.controlUi.allowedOrigins"
+            return Refusal(403, "forbidden", what)
+        return None
+
+    def _token(self, scope: Any, headers: "Headers") -> Credential | Refusal:
+        given = headers.raw("authorization")
+        missing = Refusal(401, "unauthorized", "Unauthorized", (("www-authenticate", "Bearer"),))
+        if len(given) != 1 or not given[0].lower().startswith(_BEARER):
+            return missing
+        token = given[0][len(_BEARER) :].strip()
+        if not token:
+            return missing
+        client = scope.get("client")
+        address = normalised(client[0] if client else None)
+        wait = self._door.attempts.wait_for(address)
+        if wait > 0:
+            message = "Too many failed authentication attempts. Please try again later."
+            return Refusal(429, "rate_limited", message, (("retry-after", str(int(wait) + 1)),))
+        credential = self._door.credentials.match(token)
+        if credential is None:
+            self._door.attempts.failed(address)
+            agent = printable(headers.one("user-agent") or "")
+            logger.warning("refused a request from %s: wrong token (%s)", address, agent)
+            return missing
+        return credential
+
+    async def _body(self, headers: "Headers", receive: Receive) -> bytes | Refusal:
+        """Read a body that is of the right kind, not too large, and not too slow."""
+        kind = (headers.one("content-type") or "").partition(";")[0].strip().lower()
+        closing = (("connection", "close"),)
+        if kind != "application/json":
+            return Refusal(415, "invalid_request_error", "content-type: send application/json", closing)
+        if self._door.draining:
+            return Refusal(503, "unavailable", STOPPING, (("retry-after", "5"), *closing))
+        too_large = Refusal(
+            413, "invalid_request_error", f"larger than {self._door.limits.body_bytes} bytes", closing
+        )
+        length = headers.one("content-length")
+        if length is not None and length.isdigit() and int(length[:_DIGITS]) > self._door.limits.body_bytes:
+            return too_large
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._door.limits.body_s):
+                while True:
+                    message: Mapping[str, Any] = await receive()
+                    if message["type"] != "http.request":
+                        return Refusal(400, "invalid_request_error", "the request was cut off", closing)
+                    chunks.append(message.get("body", b""))
+                    size += len(chunks[-1])
+                    if size > self._door.limits.body_bytes:
+                        return too_large
+                    if not message.get("more_body", False):
+                        return b"".join(chunks)
+        except TimeoutError:
+            return Refusal(408, "invalid_request_error", "the body took too long", closing)
+
+    # --- connections
+
+    async def _websocket(self, scope: Any, receive: Receive, send: Send) -> None:
+        refusal = self._place(scope, Headers(scope))
+        if refusal is None and self._door.draining:
+            refusal = Refusal(503, "unavailable", STOPPING)
+        if refusal is None:
+            await WebSocketShell(self._door, scope, receive, send).run()
+            return
+        await receive()
+        if "websocket.http.response" not in (scope.get("extensions") or {}):
+            await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})
+            return
+        start: Any = {
+            "type": "websocket.http.response.start",
+            "status": refusal.status,
+            "headers": refusal.raw_headers,
+        }
+        body: Any = {"type": "websocket.http.response.body", "body": refusal.body, "more_body": False}
+        await send(start)
+        await send(body)
+
+
+class Headers:
+    """A request's headers by lower-case name."""
+
+    def __init__(self, scope: Any) -> None:
+        self._headers: list[tuple[bytes, bytes]] = scope["headers"]
+
+    def raw(self, name: str) -> list[bytes]:
+        """Return the bytes of every header of this name."""
+        wanted = name.encode()
+        return [value for key, value in self._headers if key.lower() == wanted]
+
+    def all(self, name: str) -> list[str]:
+        """Return every header of this name."""
+        return [value.decode("latin-1") for value in self.raw(name)]
+
+    def one(self, name: str) -> str | None:
+        """Return the header of this name; None if there is none, or more than one."""
+        found = self.all(name)
+        return found[0] if len(found) == 1 else None
+
+
+def _path(scope: Any) -> str:
+    """Return the path below where the gateway is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return (path.removeprefix(root) if root else path) or "/"
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a way to receive a body that was read already, and then what comes after it."""
+    left = [body]
+
+    async def again() -> Any:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return again
+
+
+def _guarded(send: Send) -> Send:
+    """Return a way to send that adds what every answer carries."""
+
+    async def guarded(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            names = {name.lower() for name, _ in message.get("headers", [])}
+            more = [(b"x-content-type-options", b"nosniff")]
+            if b"cache-control" not in names:
+                more.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": [*message.get("headers", []), *more]}
+        await send(message)
+
+    return guarded
+
+
+async def _answer(send: Send, refusal: Refusal) -> None:
+    start: Any = {"type": "http.response.start", "status": refusal.status, "headers": refusal.raw_headers}
+    body: Any = {"type": "http.response.body", "body": refusal.body, "more_body": False}
+    await send(start)
+    await send(body)

@@ -1,0 +1,205 @@
+"""The shell round a connection: sockets and tasks here, the rules in `connection.py`.
+
+What is to be sent waits in a bounded buffer. A client that does not read is sent away with the position to go on from, and
+nobody else waits for it.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from litestar.types import Receive, Scope
+from litestar.types import Send as AsgiSend
+
+from intersession.gateway.addresses import normalised, printable
+from intersession.gateway.connection import TRY_AGAIN, Close, Effect, Perform, Send, Welcome
+from intersession.gateway.door import Door
+from intersession.gateway.run_events import RunEvent
+from intersession_actors.errors import ToolRefused
+
+logger = logging.getLogger("intersession.gateway")
+
+EXTENSION: Final = "intersession.connection"
+"""Where our own server's protocol offers what ASGI has no words for: `allow(size)` and `close_at_once(code, reason)`."""
+
+
+class WebSocketShell:
+    """Carries frames between one client and the logic of its connection."""
+
+    def __init__(self, door: Door, scope: Scope, receive: Receive, send: AsgiSend) -> None:
+        client = scope.get("client")
+        self._door = door
+        self._receive = receive
+        self._send = send
+        self._protocol: Any = (scope.get("extensions") or {}).get(EXTENSION)
+        self._address = client[0] if client else None
+        self._connection = door.connection(normalised(self._address))
+        self._buffer: deque[Send] = deque()
+        self._buffered = 0
+        self._position = 0
+        self._closing: Close | None = None
+        self._told_of_end = False
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Serve the connection until it is gone."""
+        await self._receive()
+        await self._send({"type": "websocket.accept", "subprotocol": None, "headers": []})
+        stop = self._door.hub.listen(self._hear)
+        main = [
+            asyncio.create_task(self._read()),
+            asyncio.create_task(self._write()),
+            asyncio.create_task(self._watch()),
+        ]
+        try:
+            self._apply(self._connection.opened())
+            await asyncio.wait(main, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop()
+            self._connection.ended()
+            await _end([*main, *self._tasks])
+            if self._connection.refused_because is not None:
+                logger.warning(
+                    "refused a connection from %s: %s",
+                    self._address,
+                    printable(self._connection.refused_because),
+                )
+
+    # --- in
+
+    async def _read(self) -> None:
+        while True:
+            message: Mapping[str, Any] = await self._receive()
+            if message["type"] != "websocket.receive":
+                return
+            data = message.get("text")
+            for effect in self._connection.received(message.get("bytes") or b"" if data is None else data):
+                if isinstance(effect, Welcome):
+                    await self._welcome(effect)
+                else:
+                    self._apply([effect])
+
+    async def _welcome(self, effect: Welcome) -> None:
+        credential = self._connection.credential
+        if credential is None:
+            return
+        self._position = self._door.system.log.head()
+        try:
+            hello = await self._door.hello(credential)
+        except ToolRefused as refused:
+            self._apply([Close(1012, refused.error[:120])])
+            return
+        if self._protocol is not None:
+            self._protocol.allow(self._door.limits.body_bytes)
+        self._apply(self._connection.welcomed(effect.request_id, hello))
+
+    async def _perform(self, asked: Perform) -> None:
+        connection, credential = self._connection, self._connection.credential
+        if credential is None:
+            return
+        try:
+            payload = await self._door.perform(credential, asked.method, asked.params)
+            if asked.method != "agent":
+                self._apply(connection.answered(asked.request_id, payload))
+                return
+            self._apply(connection.accepted(asked.request_id, payload))
+            last, error = await self._door.final(payload["runId"])
+        except ToolRefused as refused:
+            self._apply(connection.refused(asked.request_id, refused))
+            return
+        if error is None:
+            self._apply(connection.answered(asked.request_id, last))
+        else:
+            self._apply(connection.failed(asked.request_id, error, last))
+
+    # --- out
+
+    def _hear(self, events: Sequence[RunEvent]) -> None:
+        for told in events:
+            if self._connection.hears(told):
+                self._apply(self._connection.tell(told.name, told.payload, position=told.position))
+        if self._door.draining and not self._told_of_end:
+            self._told_of_end = True
+            self._apply(self._connection.tell("shutdown", {"reason": "service restart"}))
+
+    def _apply(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send():
+                    self._put(effect)
+                case Close():
+                    self._closing = self._closing or effect
+                    self._wake.set()
+                case Perform():
+                    task = asyncio.create_task(self._perform(effect))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                case Welcome():
+                    pass  # awaited where it is read
+
+    def _put(self, effect: Send) -> None:
+        if self._closing is not None:
+            return
+        self._buffer.append(effect)
+        self._buffered += len(effect.text)
+        if self._buffered > self._door.limits.buffered_bytes:
+            self._give_up()
+        self._wake.set()
+
+    def _give_up(self) -> None:
+        """Send a slow reader away: what it has not read is in the log."""
+        reason = f"slow consumer: resume after position {self._position}"
+        self._closing = Close(TRY_AGAIN, reason)
+        self._buffer.clear()
+        logger.warning("a connection from %s does not read; closed", self._address)
+        if self._protocol is not None:
+            self._protocol.close_at_once(TRY_AGAIN, reason)
+
+    async def _write(self) -> None:
+        while True:
+            while self._buffer:
+                effect = self._buffer[0]
+                await self._send({"type": "websocket.send", "bytes": None, "text": effect.text})
+                if self._buffer:
+                    self._buffer.popleft()
+                    self._buffered -= len(effect.text)
+                if effect.position is not None:
+                    self._position = effect.position
+            if self._closing is not None:
+                close = self._closing
+                async with asyncio.timeout(self._door.limits.close_s):
+                    await self._send({"type": "websocket.close", "code": close.code, "reason": close.reason})
+                return
+            self._wake.clear()
+            await self._wake.wait()
+
+    # --- time
+
+    async def _watch(self) -> None:
+        """Give up who does not say who it is in time, and who may not be here any more; else tick."""
+        late = asyncio.get_running_loop().call_later(
+            self._door.limits.handshake_s, lambda: self._apply(self._connection.handshake_is_late())
+        )
+        ticks = 0
+        while self._closing is None:
+            await asyncio.sleep(self._door.limits.check_s)
+            ticks += 1
+            if not self._connection.still_counts():
+                self._apply(self._connection.revoked())
+            elif ticks % round(self._door.limits.tick_s / self._door.limits.check_s) == 0:
+                self._apply(self._connection.tell("tick", {"ts": self._door.system.core.clock.now_ms()}))
+        late.cancel()
+        await asyncio.sleep(self._door.limits.close_s)
+
+
+async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    waiting = list(tasks)
+    for task in waiting:
+        task.cancel()
+    for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+        # A client that is gone is no fault (OSError, also a time-out); anything else is.
+        if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
+            logger.error("a connection failed", exc_info=outcome)
