@@ -1,5 +1,6 @@
 """Beats as people read them: a conversation, with places, causes and times beside it."""
 
+import json
 from collections.abc import Iterable
 
 from rich.text import Text
@@ -39,7 +40,7 @@ class BeatPrinter:
                 self._head(beat)
                 self._text(beat, "")
             case "tool" if not self._whole:
-                text = one_line(beat.text or "", _TOOL_TEXT)
+                text = one_line(_compact(beat.text or ""), _TOOL_TEXT)
                 self._head(beat, safe(f" {text}", "dim"))
             case "tool" | "note":
                 self._head(beat)
@@ -75,6 +76,14 @@ class BeatPrinter:
             self._day = today
             self._screen.line()
             self._screen.line(safe(f"{today} (times are UTC)", "dim"))
+
+
+def _compact(text: str) -> str:
+    """Return JSON on one line, and what is none as it is."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def names_in(beats: Iterable[Beat]) -> Names:

@@ -139,4 +139,4 @@ def _show(screen: Screen, value: dict[str, Any], stories: list[Story]) -> None:
     screen.line()
     screen.line(safe("Try next", "bold underline"))
     for command in value["tryNext"]:
-        screen.line("  ", command)
+        screen.to_copy("  ", command)

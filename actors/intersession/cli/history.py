@@ -97,4 +97,4 @@ def _show(screen: Screen, found: Mapping[str, Any]) -> None:
         notes.append("secrets were hidden")
     screen.line(safe("; ".join(notes), "dim"))
     if "before" in found:
-        screen.line(safe(f"older: --before {found['before']}", "dim"))
+        screen.to_copy(safe(f"older: --before {found['before']}", "dim"))

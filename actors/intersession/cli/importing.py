@@ -86,11 +86,7 @@ def _show(screen: Screen, report: ImportReport, path: str) -> None:
         ("skipped lines", report.skipped_lines, ""),
         ("events", report.events, _appended(report)),
     ]
-    screen.table(
-        ["what", "count", "of which"],
-        [(what, str(count), more) for what, count, more in rows],
-        fold=["of which"],
-    )
+    screen.table(["what", "count", "of which"], [(what, str(count), more) for what, count, more in rows])
     _list(
         screen,
         "Under another key here",

@@ -139,7 +139,6 @@ def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
             )
             for step in steps
         ],
-        fold=["who", "words"],
     )
 
 

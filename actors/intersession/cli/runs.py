@@ -75,7 +75,6 @@ def _show(screen: Screen, found: Sequence[Flow]) -> None:
                 (flow_id(flow), kind_of(flow), moment(began_ms(flow)), _between(flow, names), in_words(flow))
                 for flow in found
             ],
-            fold=["between", "how it stands"],
         )
     screen.line(
         safe(

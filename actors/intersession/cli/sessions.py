@@ -75,11 +75,10 @@ def _show(screen: Screen, found: Mapping[str, Any]) -> None:
                 )
                 for row in rows
             ],
-            fold=["key", "about"],
         )
     screen.line(safe(f"{_counted(found['count'])} as of position {found['asOf']}", "dim"))
     if "nextCursor" in found:
-        screen.line(safe(f"more: --cursor {found['nextCursor']}", "dim"))
+        screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
 
 
 def _about(row: Mapping[str, Any]) -> str:

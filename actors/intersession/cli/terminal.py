@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 from unicodedata import category
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -18,6 +19,7 @@ _WIDE: Final = 10_000
 """The width of what is no terminal: whoever reads a pipe wraps, or does not."""
 
 _NARROWEST: Final = 40
+_HANGING: Final = 4
 
 
 class _Console(Console):
@@ -68,6 +70,10 @@ class Screen:
         """Show one paragraph, made of parts."""
         self._out.print(_joined(parts), soft_wrap=not self.is_terminal)
 
+    def to_copy(self, *parts: str | Text) -> None:
+        """Show one line that somebody may copy: it is never broken, however narrow the terminal is."""
+        self._out.print(_joined(parts), soft_wrap=True)
+
     def indented(self, text: str | Text, by: int) -> None:
         """Show a text of any number of lines, all of them indented, also where a terminal would wrap them."""
         content = safe(text) if isinstance(text, str) else text
@@ -78,16 +84,19 @@ class Screen:
         for line in content.split("\n", allow_blank=True):
             self._out.print(Text(" " * by if line.plain else "") + line, soft_wrap=True)
 
-    def table(
-        self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: Sequence[str] = ()
-    ) -> None:
-        """Show a table. On a terminal the columns named in `fold` are wrapped where there is no room, others never."""
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Show a table; on a terminal where it has no room, a paragraph for each row."""
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for column in columns:
-            table.add_column(column, no_wrap=column not in fold, overflow="fold")
-        for row in rows:
-            table.add_row(*(safe(one_line(cell)) if isinstance(cell, str) else cell for cell in row))
-        self._plain_or_rich(table)
+            table.add_column(column, no_wrap=True)
+        lines = [[one_line(cell) for cell in row] for row in rows]
+        for line in lines:
+            table.add_row(*(safe(cell) for cell in line))
+        if self._fits(columns, lines):
+            self._plain_or_rich(table)
+            return
+        for first, *others in lines:
+            self._hanging(Text.assemble(safe(first, "bold"), safe("  ".join(["", *filter(None, others)]))))
 
     def note(self, *parts: str | Text) -> None:
         """Say something beside the result, on standard error."""
@@ -112,6 +121,17 @@ class Screen:
     def flush(self) -> None:
         """Write out what is left, so that a broken pipe shows now."""
         self._out.file.flush()
+
+    def _fits(self, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
+        widths = [max(map(cell_len, column)) for column in zip(columns, *lines, strict=True)]
+        return sum(widths) + 2 * len(widths) <= self.width
+
+    def _hanging(self, text: Text) -> None:
+        """Show a paragraph whose second and later lines are indented."""
+        first, *more = text.wrap(self._out, self.width - _HANGING)
+        self._out.print(first, no_wrap=True)
+        for line in more:
+            self._out.print(Text(" " * _HANGING) + line, no_wrap=True)
 
     def _plain_or_rich(self, what: RenderableType) -> None:
         if self.is_terminal:

@@ -9,7 +9,7 @@ from intersession_events.session import ArchiveReason, OpenedBy
 from intersession_events.spawn import SpawnClose
 
 LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
-    "reply_skip": "somebody answered REPLY_SKIP: nothing more to say",
+    "reply_skip": "nothing more to say (REPLY_SKIP)",
     "no_text": "somebody answered without a text",
     "turn_limit": "the limit of turns was reached",
     "turn_failed": "a turn failed",
@@ -32,7 +32,7 @@ LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
 
 CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "announced": "announced",
-    "silent": "nothing was announced, as the agent wished",
+    "silent": "nothing announced",
     "no_route": "nowhere to announce to",
     "no_reply": "there was no reply",
     "run_failed": "the run failed",
@@ -42,6 +42,7 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "aborted": "aborted",
     "handed_over": "the result was handed to the asking session",
     "requester_gone": "the asking session is gone",
+    "not_started": "the sub-agent could not be given what it needs",
     "inferred": "as far as the imported record goes",
 }
 
@@ -66,8 +67,8 @@ FAILURES: Final[Mapping[FailureCode, str]] = {
 
 SILENCES: Final[Mapping[str, str]] = {
     "text": "",
-    "announce_skip": "it answered ANNOUNCE_SKIP",
-    "no_text": "it answered without a text",
+    "announce_skip": "the agent answered ANNOUNCE_SKIP",
+    "no_text": "the agent answered without a text",
     "run_failed": "the announce turn failed",
     "not_routed": "there is nowhere to announce to",
     "child_failed": "the task failed",
