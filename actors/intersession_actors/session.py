@@ -287,6 +287,8 @@ class SessionActor(Handler):
         if self.state.running is not None or not self.state.queue or not self.state.exists:
             return
         run_id = self.state.queue[0].queued.run_id
+        if self.world.stopping:
+            return  # it begins after the restart, as a first attempt
         if self._building is not None or not self.world.agents.has(self.world.agent_of(self.key)):
             return  # parked until the agent is registered (KEY-9)
         context = self._contexts.get(run_id)

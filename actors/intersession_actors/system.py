@@ -192,6 +192,7 @@ class SessionSystem:
         self._started = False
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
         core = self.core
+        core.world.stopping = True
         self._executor.stop(seconds)
         self._caller.stop(seconds)
         self._timers.stop()

@@ -119,6 +119,8 @@ class World:
         self.make_turn = make_turn
         self.retry_interrupted = retry_interrupted
         self.idle_ms = idle_ms
+        self.stopping = False
+        """No further run is begun: its attempt would only be cut off."""
         self.tell_session: Callable[[str, Command], None] = _nobody
         self.tell_flow: Callable[[str, Command], None] = _nobody
         """Tells the process manager of a stream: coordinator, spawner or outbox, by its prefix."""
