@@ -10,7 +10,14 @@ from intersession_events.exchange import ExchangeAccepted, RunStatus
 from intersession_events.message import Message, Usage
 from intersession_events.recorded import Outcome, Recorded, StreamAppend
 from intersession_events.run import RunQueued
-from intersession_events.session import ArchiveReason, RouteChanged, SessionOpened, SessionPatched
+from intersession_events.session import (
+    ArchiveReason,
+    Route,
+    RouteChanged,
+    SessionOpened,
+    SessionPatched,
+    ThreadBound,
+)
 from intersession_events.spawn import SpawnAccepted
 
 Answer = Callable[[Any], None]
@@ -50,7 +57,8 @@ class Enqueue(Command, frozen=True, kw_only=True):
     `opening` is recorded first where the session does not exist yet; without it a missing session is refused.
     `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
     `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
-    `queue` None records the message only (INB-2).
+    `queue` None records the message only (INB-2). `bound` is a thread that the session is bound to as it opens; `only_bound`
+    refuses the message unless the session is bound to this thread (SPAWN-12).
     """
 
     message: Message
@@ -60,6 +68,8 @@ class Enqueue(Command, frozen=True, kw_only=True):
     route: RouteChanged | None = None
     patch: SessionPatched | None = None
     session_id: str | None = None
+    bound: ThreadBound | None = None
+    only_bound: Route | None = None
     carried: tuple[StreamAppend, ...] = ()
     check_policy: bool = False
     at_most: int | None = None
@@ -122,6 +132,13 @@ class Archive(Command, frozen=True, kw_only=True):
     only_idle: bool = False
     flow: str | None = None
     carried: tuple[StreamAppend, ...] = ()
+    answer: Answer | None = None
+
+
+class Unbind(Command, frozen=True, kw_only=True):
+    """Take the session's thread from it (SPAWN-12); with `only_due` only if it has had its time."""
+
+    only_due: bool = False
     answer: Answer | None = None
 
 
@@ -198,19 +215,45 @@ class OpenExchange(Command, frozen=True, kw_only=True):
 
 
 class OpenSpawn(Command, frozen=True, kw_only=True):
-    """A spawn was allowed: accept it (SPAWN-6)."""
+    """A spawn was allowed: accept it (SPAWN-6).
+
+    `answer` hears that it is accepted, `started` that its child is there, or why it never will be.
+    """
 
     accepted: SpawnAccepted
-    opening: SessionOpened
-    queue: RunQueued
-    message: Message
+    started: Answer | None = None
     causation: str | None = None
     correlation: str | None = None
     answer: Answer | None = None
 
 
+class Prepared(Command, frozen=True, kw_only=True):
+    """What a child needs is there, its files and its thread; or it can't be had, and why."""
+
+    stream: str
+    manifest_sha256: str | None = None
+    thread: Route | None = None
+    refused: Refused | None = None
+
+
+class FilesRemoved(Command, frozen=True, kw_only=True):
+    """A child's files are gone, or could not be removed."""
+
+    stream: str
+    error: str | None = None
+
+
+class ChildGone(Command, frozen=True, kw_only=True):
+    """A child's session was archived."""
+
+    stream: str
+
+
 class RunEnded(Command, frozen=True, kw_only=True):
-    """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it."""
+    """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it.
+
+    `thread` is the one that the session is bound to.
+    """
 
     stream: str
     run_id: str
@@ -223,6 +266,7 @@ class RunEnded(Command, frozen=True, kw_only=True):
     started_ms: int | None = None
     ended_ms: int | None = None
     cause: str | None = None
+    thread: Route | None = None
 
 
 class StepTaken(Command, frozen=True, kw_only=True):

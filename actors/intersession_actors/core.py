@@ -16,7 +16,7 @@ from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.receipts import Receipts
 from intersession_actors.supervisor import Supervisor
 from intersession_actors.tools.reader import Reader
-from intersession_actors.waits import RunWaits, WaitGraph
+from intersession_actors.waits import OneAtATime, RunWaits, WaitGraph
 from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.delivery import DeliveryDecided, Purpose
@@ -25,10 +25,12 @@ from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.recorded import StreamAppend
 from intersession_events.session import Route, SessionOpened
+from intersession_events.store_url import MEMORY
 from intersession_projections.open_flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_row import SessionRow
+from intersession_projections.thread_bindings import ThreadBindings
 
 COMMIT_TIMEOUT_S = 30.0
 """How long a door waits for the log to take a command."""
@@ -71,11 +73,19 @@ class Core:
         self.receipts = receipts
         self.waits = RunWaits(log)
         self.wait_graph = WaitGraph()
+        self.spawning = OneAtATime()
+        self.threads = ThreadBindings(log)
 
     @property
     def config(self) -> Config:
         """The configuration in force."""
         return self.reader.config
+
+    @property
+    def store_path(self) -> str:
+        """The log's file; `:memory:` for a log that is none."""
+        path: str = getattr(self.log, "path", MEMORY)
+        return path
 
     def main_key(self, agent_id: str) -> SessionKey:
         """Return an agent's main session; with the global scope the one of the default agent (KEY-4)."""

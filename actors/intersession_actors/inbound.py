@@ -59,7 +59,37 @@ def receive(core: Core, message: InboundMessage) -> InboundAccepted:
         ToolRefused: it is no message for anybody here (`invalid_request`, `unknown_agent`), or not durable (`busy`,
             `unavailable`).
     """
-    key = session_key_of(core, message)
+    _refuse_blank(message)
+    bound = _bound(core, message)
+    if bound is not None:
+        try:
+            return _receive(core, message, bound[0], thread=bound[1])
+        except ToolRefused as refused:
+            if refused.code != "not_visible":
+                raise
+    return _receive(core, message, session_key_of(core, message))
+
+
+def _refuse_blank(message: InboundMessage) -> None:
+    for field in ("channel", "chat_id", "text", "sender"):
+        if not getattr(message, field).strip():
+            raise invalid(field, "blank, give it")
+
+
+def _bound(core: Core, message: InboundMessage) -> tuple[SessionKey, Route] | None:
+    """Return the session that a thread belongs to, and the thread (SPAWN-12)."""
+    route = _route(message)
+    owner = core.threads.session_of(route)
+    return None if owner is None else (SessionKey.parse(owner, main_key=core.config.session.main_key), route)
+
+
+def _route(message: InboundMessage) -> Route:
+    return Route(channel=message.channel, to=message.chat_id, account=message.account, thread=message.thread)
+
+
+def _receive(
+    core: Core, message: InboundMessage, key: SessionKey, *, thread: Route | None = None
+) -> InboundAccepted:
     log_id, now = core.log.log_id, core.clock.now_ms()
     run_id = core.new_id()
     if message.message_id is not None:
@@ -82,7 +112,7 @@ def receive(core: Core, message: InboundMessage) -> InboundAccepted:
         timestamp=now,
         provenance=Provenance(kind="external_user", source_channel=message.channel),
     )
-    route = Route(channel=message.channel, to=message.chat_id, account=message.account, thread=message.thread)
+    route = _route(message)
     queued = RunQueued(
         run_id=run_id,
         session_id="",
@@ -100,8 +130,13 @@ def receive(core: Core, message: InboundMessage) -> InboundAccepted:
         Enqueue(
             message=recorded,
             queue=queued if runs else None,
-            opening=core.opening(key, by="person", chat_type=message.chat_type, channel=message.channel),
-            route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type),
+            opening=core.opening(key, by="person", chat_type=message.chat_type, channel=message.channel)
+            if thread is None
+            else None,
+            route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type)
+            if thread is None
+            else None,
+            only_bound=thread,
             patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
             carried=() if command is None else (_answer(core, key, command, route, run_id),),
             at_most=core.config.runs.inbox_max,
@@ -140,9 +175,7 @@ def session_key_of(core: Core, message: InboundMessage) -> SessionKey:
     Raises:
         ToolRefused: a part of the address can't be in a key, or the agent is not known.
     """
-    for field in ("channel", "chat_id", "text", "sender"):
-        if not getattr(message, field).strip():
-            raise invalid(field, "blank, give it")
+    _refuse_blank(message)
     try:
         agent_id = core.config.default_agent if message.agent_id is None else parse_agent_id(message.agent_id)
         if agent_id not in core.config.agent_ids:

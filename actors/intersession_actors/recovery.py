@@ -5,11 +5,15 @@ The views say what is open; actors never read them. Nothing here decides anythin
 
 import logging
 
+import msgspec
+
 from intersession_actors import outbox_rules
-from intersession_actors.commands import DeliveryEnded, Resume, RunEnded, Wake
+from intersession_actors.attachment_files import can_be_safe, sweep
+from intersession_actors.commands import ChildGone, DeliveryEnded, Resume, RunEnded, Wake
 from intersession_actors.core import Core
 from intersession_actors.outbox_rules import Delivery
 from intersession_actors.run_outcome import ended_again
+from intersession_actors.workspaces import workspaces
 from intersession_events import ids
 
 logger = logging.getLogger(__name__)
@@ -20,7 +24,7 @@ def recover(core: Core) -> None:
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(core, prefix)
     keys = list(dict.fromkeys(run.session_key for run in core.runs.open_runs()))
-    for key in keys:
+    for key in dict.fromkeys((*keys, *core.threads.limited_sessions())):
         core.supervisor.tell_session(key, Wake())
     if keys:
         logger.info("carrying on %d sessions with open runs", len(keys))
@@ -40,14 +44,35 @@ def recover_flows(core: Core, prefix: str) -> None:
                 if exchange is not None:
                     _resume(core, stream, exchange.awaits, exchange.delivery_id)
         case _:
-            for spawn_id in core.flows.open_spawns():
-                stream = _stream(prefix, spawn_id)
-                spawn = core.flows.spawn(stream.partition(":")[2])
-                if spawn is not None:
-                    _resume(core, stream, spawn.awaits, spawn.delivery_id)
-            for pending in core.flows.pending_archives():
-                stream = ids.spawn_stream(pending.spawn_id)
-                core.supervisor.tell_flow(stream, Resume(stream=stream))
+            _recover_spawns(core)
+
+
+def _recover_spawns(core: Core) -> None:
+    for spawn_id in core.flows.open_spawns():
+        stream = _stream("spawn", spawn_id)
+        spawn = core.flows.spawn(stream.partition(":")[2])
+        if spawn is not None:
+            _resume(core, stream, spawn.awaits, spawn.delivery_id)
+    for pending in core.flows.pending_archives():
+        stream = ids.spawn_stream(pending.spawn_id)
+        core.supervisor.tell_flow(stream, Resume(stream=stream))
+    for left in core.flows.spawns_with_files():
+        stream = ids.spawn_stream(left.spawn_id)
+        core.supervisor.tell_flow(stream, Resume(stream=stream))
+        row = core.sessions.get(left.child)
+        if row is not None and row.archived is not None and left.archived is None:
+            core.supervisor.tell_flow(stream, ChildGone(stream=stream))
+
+
+def sweep_staged(core: Core) -> None:
+    """Remove what was staged for spawns that were never accepted (ATT-3). To be done before anything is staged again."""
+    claimed = {stream.partition(":")[2] for stream in core.flows.open_spawns()}
+    if not can_be_safe():
+        return
+    for workspace in workspaces(core.config, core.store_path):
+        swept = sweep(workspace, core.log.log_id, claimed)
+        if swept:
+            logger.info("removed the staged attachments of %d spawns that were never accepted", len(swept))
 
 
 def wake_agent(core: Core, agent_id: str) -> None:
@@ -73,7 +98,9 @@ def _run_ended(core: Core, stream: str, run_id: str | None) -> RunEnded | None:
         return None
     session = ids.session_stream(outcome.session_key)
     events = core.log.stream(session, after=outcome.first_version - 1, to=outcome.last_version)
-    return ended_again(stream, events)
+    ended = ended_again(stream, events)
+    thread = core.threads.of(outcome.session_key)
+    return ended if ended is None or thread is None else msgspec.structs.replace(ended, thread=thread)
 
 
 def _delivery_ended(core: Core, delivery_id: str | None) -> DeliveryEnded | None:

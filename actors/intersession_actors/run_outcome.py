@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from intersession_actors.agent_executor import Answered
+from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RunEnded
 from intersession_actors.drafting import append_of
 from intersession_actors.session_state import Running, Session
@@ -31,6 +32,9 @@ def reply_messages(
             id=message.id or ids.derive(log_id, "message", run_id, "out", attempt, number),
             timestamp=message.timestamp or now_ms,
             run_id=run_id,
+            content=message.content
+            if isinstance(message.content, str)
+            else blocks_without_contents(message.content),
         )
         for number, message in enumerate(answered.messages or ())
     )
@@ -100,7 +104,10 @@ def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
         stream = ids.spawn_stream(queued.spawn_id)
     else:
         return None
-    return ended_word(stream, recorded, started_ms=started, last_tool_result=tool_result)
+    word = ended_word(stream, recorded, started_ms=started, last_tool_result=tool_result)
+    if word is None or before.bound is None:
+        return word
+    return msgspec.structs.replace(word, thread=before.bound.route)
 
 
 def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:

@@ -22,6 +22,7 @@ from intersession_actors.commands import (
     Appended,
     Archive,
     CheckSend,
+    ChildGone,
     Command,
     ContextBuilt,
     DeadlinePassed,
@@ -35,6 +36,7 @@ from intersession_actors.commands import (
     StepRefused,
     StepTaken,
     StreamLoaded,
+    Unbind,
     Wake,
 )
 from intersession_actors.drafting import append_of
@@ -50,6 +52,7 @@ from intersession_events.errors import AppendConflict, NotStorable
 from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
 from intersession_events.registry import Event
 from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunStarted
+from intersession_events.session import SessionArchived
 
 logger = logging.getLogger(__name__)
 STORE_RETRY_MS = 500
@@ -114,6 +117,7 @@ class SessionActor(Handler):
         for recorded in message.recorded:
             self._evolve(recorded)
         self._loading = False
+        self._watch_thread()
         running = self.state.running
         if running is not None and self._command is None:
             # Begun by this process before this actor was started again, it will come back; begun by an earlier
@@ -155,7 +159,7 @@ class SessionActor(Handler):
         if self._command is None and self._building is None and self.state.idle:
             self._rest()
 
-    def _decide(self, command: Command) -> None:  # noqa: C901 - one line a command
+    def _decide(self, command: Command) -> None:  # noqa: C901, PLR0912 - one line a command
         match command:
             case Enqueue():
                 self._enqueue(command)
@@ -187,6 +191,9 @@ class SessionActor(Handler):
                 command.answer(self._policy(command.channel))
             case Wake():
                 self._record(command, self._made_good())
+            case Unbind():
+                now = self.world.clock.now_ms()
+                self._record(command, session_rules.decide_unbind(self.state, command, now))
             case _:
                 logger.warning("%s can't take %r", self.key, command)
 
@@ -381,6 +388,7 @@ class SessionActor(Handler):
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=taken))
         if isinstance(command, Enqueue) and command.queue is not None:
             crash_point("S3")
+        self._watch_thread()
         for item in fresh:
             self._act(before, item)
 
@@ -396,8 +404,18 @@ class SessionActor(Handler):
                 ended = ended_of(before, recorded)
                 if ended is not None:
                     self.world.tell_flow(ended.stream, ended)
+            case SessionArchived() if before.opened is not None and before.opened.spawn_id is not None:
+                stream = ids.spawn_stream(before.opened.spawn_id)
+                self.world.tell_flow(stream, ChildGone(stream=stream))
             case _:
                 pass
+
+    def _watch_thread(self) -> None:
+        """Have the thread that belongs to this session taken from it when it has had its time (SPAWN-12)."""
+        due = self.state.unbind_at
+        if due is not None:
+            world, key = self.world, self.key
+            world.timers.at(due[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True)))
 
     def _store_failed(self, command: Command | None, error: Exception) -> None:
         if isinstance(error, NotStorable):
@@ -406,7 +424,7 @@ class SessionActor(Handler):
         logger.warning("%s: the store is unavailable: %s", self.key, error)
         if command is None:
             return
-        if isinstance(command, RunReturned | DeadlinePassed | Wake):
+        if isinstance(command, RunReturned | DeadlinePassed | Wake | Unbind):
             # What an agent gave is not given up while the process lives.
             key = self.key
             self.world.timers.at(

@@ -16,6 +16,7 @@ from intersession_actors.commands import (
     RecordMessages,
     Refused,
     Reset,
+    Unbind,
 )
 from intersession_actors.session_state import Session, is_current
 from intersession_events.message import Message, Usage
@@ -32,10 +33,12 @@ from intersession_events.run import (
 )
 from intersession_events.session import (
     MessageRecorded,
+    Route,
     RouteChanged,
     SessionArchived,
     SessionPatched,
     SessionReset,
+    ThreadUnbound,
 )
 
 SETTINGS: Final = frozenset({"sendPolicy", "label", "model", "thinkingLevel", "verboseLevel", "displayName"})
@@ -46,10 +49,14 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
     """Return what accepting a message leads to: perhaps an opening, the message, perhaps its run."""
     events: list[Event] = []
     session_id = state.session_id
+    if command.only_bound is not None and not _is_bound(state, command.only_bound, command.message.timestamp):
+        return Refused(code="not_visible", error="thread: it belongs to this session no more")
     if not state.exists:
         if command.opening is None or (state.archived and command.session_id is not None):
             return Refused(code="not_visible", error="sessionKey: the session is gone")
         events.append(command.opening)
+        if command.bound is not None:
+            events.append(command.bound)
         session_id = command.opening.session_id
     if command.session_id is not None and command.session_id != session_id:
         return Refused(code="not_visible", error="sessionKey: the session was replaced meanwhile, list again")
@@ -64,6 +71,23 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
     if command.queue is not None:
         events.append(msgspec.structs.replace(command.queue, session_id=session_id))
     return events
+
+
+def _is_bound(state: Session, route: Route, now_ms: int) -> bool:
+    due = state.unbind_at
+    return state.bound is not None and state.bound.route == route and (due is None or now_ms < due[0])
+
+
+def decide_unbind(state: Session, command: Unbind, now_ms: int) -> list[Event]:
+    """Return that the session's thread is its own no more; nothing where it has none, or has it a while yet."""
+    if state.bound is None:
+        return []
+    if not command.only_due:
+        return [ThreadUnbound(route=state.bound.route, reason="unbound")]
+    due = state.unbind_at
+    if due is None or now_ms < due[0]:
+        return []
+    return [ThreadUnbound(route=state.bound.route, reason=due[1])]
 
 
 def _route_differs(state: Session, change: RouteChanged) -> bool:
@@ -144,6 +168,8 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
                 partial=state.running.said,
             )
         )
+    if state.bound is not None:
+        events.append(ThreadUnbound(route=state.bound.route, reason="archived"))
     events.append(SessionArchived(session_id=state.session_id, reason=command.reason))
     return events
 

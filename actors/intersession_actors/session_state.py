@@ -24,6 +24,9 @@ from intersession_events.session import (
     SessionOpened,
     SessionPatched,
     SessionReset,
+    ThreadBound,
+    ThreadUnbound,
+    UnbindReason,
 )
 
 REMEMBERED_MESSAGES: Final = 64
@@ -73,6 +76,23 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     ended: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
     """The ids of the last messages from outside, to recognise one that comes twice at once."""
+    bound: ThreadBound | None = None
+    """The thread that belongs to this session (SPAWN-12)."""
+    bound_ms: int = 0
+    last_message_ms: int = 0
+
+    @property
+    def unbind_at(self) -> "tuple[int, UnbindReason] | None":
+        """When the thread is taken from it, if nothing more is said, and why."""
+        bound = self.bound
+        if bound is None:
+            return None
+        limits: list[tuple[int, UnbindReason]] = []
+        if bound.max_age_ms:
+            limits.append((self.bound_ms + bound.max_age_ms, "max_age"))
+        if bound.idle_ms:
+            limits.append((max(self.bound_ms, self.last_message_ms) + bound.idle_ms, "idle"))
+        return min(limits, default=None)
 
     @property
     def idle(self) -> bool:
@@ -104,7 +124,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901 - one case an event
+def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901, PLR0912 - one case an event
     """Apply one recorded event of the session's stream."""
     event = recorded.event
     replace = msgspec.structs.replace
@@ -147,6 +167,13 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901 - one c
             return replace(state, session_id=event.session_id)
         case SessionArchived():
             return replace(state, archived=True)
+        case ThreadBound():
+            return replace(
+                state, bound=event, bound_ms=recorded.time, route=event.route, channel=event.route.channel
+            )
+        case ThreadUnbound():
+            route = None if state.route == event.route else state.route
+            return replace(state, bound=None, route=route)
         case SessionImported():
             return _imported(state, event)
         case RunQueued():
@@ -170,7 +197,7 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901 - one c
         case RunCompleted() | RunFailed() | RunAborted():
             return _ended(state, event.run_id)
         case MessageRecorded():
-            return _noted(state, event.message)
+            return _noted(replace(state, last_message_ms=recorded.time), event.message)
         case _:
             # Lines of imports, late replies, and whatever a newer version knows more: no state here.
             return state

@@ -44,6 +44,7 @@ class SpawnAllowed(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
     sandboxed: bool
     mode: Literal["run", "session"]
+    cleanup: Literal["delete", "keep"] = "keep"
     model: str | None
     thinking: ThinkingLevel | None
     run_timeout_ms: int
@@ -237,6 +238,7 @@ def _allowed(
         depth=requester.depth + 1,
         sandboxed=sandboxed,
         mode=mode,
+        cleanup=wish.cleanup,
         model=asked
         or (own and primary_of(own.model))
         or primary_of(default.model)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.commands import DeliveryEnded, Prepared, Refused, RunEnded, StepRefused
 from intersession_actors.exchange_rules import announce_delivery
 from intersession_actors.spawn_announce import SpawnOutcome, announce_text
 from intersession_actors.tokens import is_announce_skip, visible_text
@@ -17,15 +17,20 @@ from intersession_events.exchange import AnnounceDecided, AnnounceRequested, Run
 from intersession_events.message import Usage
 from intersession_events.registry import Event
 from intersession_events.spawn import (
+    AttachmentRemovalFailed,
+    Attachments,
+    AttachmentsReady,
+    AttachmentsRemoved,
     ChildArchived,
     ChildEnded,
     ResultHanded,
     SpawnAccepted,
     SpawnClosed,
     SpawnEvent,
+    ThreadOpened,
 )
 
-Phase = Literal["task", "announce", "delivery", "closed"]
+Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 
 
 class Spawn(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +41,30 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
     pending: str = ""
     ended: ChildEnded | None = None
     archived: bool = False
+    closed: SpawnClosed | None = None
+    files_over: bool = False
+    """Whether its files were removed, or could not be."""
+
+    @property
+    def files_due(self) -> Attachments | None:
+        """The files that are to be removed now (ATT-5)."""
+        files, accepted = self.accepted.attachments, self.accepted
+        if files is None or self.files_over:
+            return None
+        kept = files.retain and accepted.cleanup == "keep" and not self.not_started
+        over = self.closed is not None and not kept
+        return files if over or self.archived else None
+
+    @property
+    def not_started(self) -> bool:
+        """Whether what the child needs could not be had, so that there never was one."""
+        return self.closed is not None and self.closed.reason == "not_started"
 
     @property
     def archive_at_ms(self) -> int | None:
         """When the child is to be archived (SPAWN-11); 0 is at once, None never."""
         accepted = self.accepted
-        if self.phase != "closed" or self.archived or accepted.mode == "session":
+        if self.phase != "closed" or self.archived or accepted.mode == "session" or self.not_started:
             return None
         if accepted.cleanup == "delete":
             return 0
@@ -62,11 +85,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 def evolve(state: Spawn | None, event: Event) -> Spawn:
     """Apply one recorded event of the spawn's stream."""
     if isinstance(event, SpawnAccepted):
-        return Spawn(accepted=event, pending=event.run_id)
+        waits = event.attachments is not None or event.thread is not None
+        return Spawn(accepted=event, pending=event.run_id, phase="preparing" if waits else "task")
     if state is None:
         raise ValueError(f"a spawn can't begin with {type(event).__name__}")
     replace = msgspec.structs.replace
     match event:
+        case AttachmentsReady() | ThreadOpened():
+            return replace(state, phase="task")
         case ChildEnded():
             return replace(state, ended=event, pending="")
         case AnnounceRequested():
@@ -74,9 +100,11 @@ def evolve(state: Spawn | None, event: Event) -> Spawn:
         case AnnounceDecided():
             return replace(state, phase="delivery", pending=event.delivery_id or "")
         case SpawnClosed():
-            return replace(state, phase="closed", pending="")
+            return replace(state, phase="closed", pending="", closed=event)
         case ChildArchived():
             return replace(state, archived=True)
+        case AttachmentsRemoved() | AttachmentRemovalFailed():
+            return replace(state, files_over=True)
         case _:
             return state
 
@@ -92,6 +120,44 @@ def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, facts: Facts) -> lis
             return [SpawnClosed(reason=_CLOSED[outcome.outcome], note=outcome.note)]
         case RunEnded() | DeliveryEnded():
             return []
+
+
+def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | None) -> list[SpawnEvent]:
+    """Return the start of a child that has what it needs, or that there will be none (SPAWN-12, ATT-3).
+
+    `refused` is what its session's actor said, if it would not open it.
+    """
+    if state.phase != "preparing":
+        return []
+    why = prepared.refused
+    if why is None and refused is not None:
+        why = Refused(code=refused.code, error=refused.error)
+    if why is not None:
+        return [SpawnClosed(reason="not_started", code=why.code, note=why.error)]
+    events: list[SpawnEvent] = []
+    if prepared.thread is not None:
+        events.append(ThreadOpened(route=prepared.thread))
+    files = state.accepted.attachments
+    if files is not None and prepared.manifest_sha256 is not None:
+        events.append(
+            AttachmentsReady(
+                directory=files.directory,
+                count=len(files.files),
+                total_bytes=sum(file.bytes for file in files.files),
+                manifest_sha256=prepared.manifest_sha256,
+            )
+        )
+    return events
+
+
+def decide_removed(state: Spawn, error: str | None) -> list[SpawnEvent]:
+    """Return what came of removing the files, said once (ATT-5)."""
+    files = state.files_due
+    if files is None:
+        return []
+    if error is None:
+        return [AttachmentsRemoved(directory=files.directory)]
+    return [AttachmentRemovalFailed(directory=files.directory, error=error)]
 
 
 _CLOSED: Mapping[str, Literal["announced", "announce_failed", "announce_denied", "delivery_unknown"]] = {

@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+from intersession_actors.attachments import relative_directory
 from intersession_actors.commands import Enqueue
 from intersession_actors.spawn_rules import Spawn
 from intersession_actors.system_context import (
     SPAWN_ANNOUNCE_PROMPT,
+    FilesTold,
     child_context,
     result_context,
     spawn_announce_context,
@@ -15,6 +17,7 @@ from intersession_events.exchange import AnnounceRequested
 from intersession_events.message import Message, Provenance
 from intersession_events.recorded import StreamAppend
 from intersession_events.run import RunQueued
+from intersession_events.session import Route, SessionOpened, ThreadBound
 from intersession_events.spawn import ResultHanded, SpawnAccepted
 
 Appends = tuple[StreamAppend, ...]
@@ -26,6 +29,43 @@ class Causes(NamedTuple):
     cause: str | None
     correlation: str | None
     time: int
+
+
+def start_step(
+    accepted: SpawnAccepted, thread: Route | None, causes: Causes, appends: Appends
+) -> tuple[str, Enqueue]:
+    """Return the beginning of a child: its session, bound to its thread, and the run on its task (SPAWN-6)."""
+    asked = accepted.thread
+    bound = None
+    if thread is not None and asked is not None:
+        bound = ThreadBound(route=thread, idle_ms=asked.idle_ms, max_age_ms=asked.max_age_ms)
+    return accepted.child, Enqueue(
+        message=task_message(accepted, causes.time),
+        queue=task_run(accepted),
+        opening=child_opening(accepted),
+        bound=bound,
+        flow=ids.spawn_stream(accepted.spawn_id),
+        carried=appends,
+        causation=causes.cause,
+        correlation=causes.correlation,
+    )
+
+
+def child_opening(accepted: SpawnAccepted) -> SessionOpened:
+    """Return the beginning of a child's session; its lineage is the spawn's (SPAWN-6)."""
+    return SessionOpened(
+        key=accepted.child,
+        session_id=accepted.child_session_id,
+        agent_id=accepted.agent_id,
+        opened_by="spawn",
+        spawned_by=accepted.requester,
+        spawn_depth=accepted.depth,
+        spawn_id=accepted.spawn_id,
+        sandboxed=accepted.sandboxed,
+        label=accepted.label,
+        model=accepted.model,
+        thinking_level=accepted.thinking,
+    )
 
 
 def task_message(accepted: SpawnAccepted, now_ms: int) -> Message:
@@ -44,7 +84,7 @@ def task_message(accepted: SpawnAccepted, now_ms: int) -> Message:
     )
 
 
-def task_run(accepted: SpawnAccepted, *, chain: tuple[str, ...], hops: int) -> RunQueued:
+def task_run(accepted: SpawnAccepted) -> RunQueued:
     """Return the child's run on its task (SPAWN-6, SPAWN-8)."""
     return RunQueued(
         run_id=accepted.run_id,
@@ -56,17 +96,27 @@ def task_run(accepted: SpawnAccepted, *, chain: tuple[str, ...], hops: int) -> R
             requester=accepted.requester,
             requester_channel=accepted.requester_channel,
             label=accepted.label,
+            files=_files(accepted),
+            mount_path=accepted.mount_path,
         ),
         timeout_ms=accepted.run_timeout_ms,
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
         request_digest=accepted.request_digest,
         spawn_id=accepted.spawn_id,
-        chain=chain,
-        hops=hops,
+        chain=accepted.chain,
+        hops=accepted.hops,
         model=accepted.model,
         thinking=accepted.thinking,
     )
+
+
+def _files(accepted: SpawnAccepted) -> FilesTold | None:
+    files = accepted.attachments
+    if files is None:
+        return None
+    total = sum(file.bytes for file in files.files)
+    return FilesTold(count=len(files.files), total_bytes=total, place=relative_directory(files.directory))
 
 
 def announce_step(

@@ -7,28 +7,42 @@ from collections.abc import Callable
 from functools import partial
 
 from intersession_actors import spawn_rules
+from intersession_actors.codes import REFUSAL_CODES, RefusalCode
 from intersession_actors.commands import (
     Accepted,
+    Answer,
     Archive,
     ArchiveDue,
+    ChildGone,
     Command,
     DeliveryEnded,
-    Enqueue,
+    FilesRemoved,
     OpenSpawn,
+    Prepared,
     Refused,
     Resume,
     RunEnded,
 )
 from intersession_actors.drafting import append_of
 from intersession_actors.process import Flow, Plan, ProcessManager
+from intersession_actors.spawn_preparation import prepare, remove_files
 from intersession_actors.spawn_rules import Facts, Spawn
-from intersession_actors.spawn_steps import Causes, announce_step, result_step
+from intersession_actors.spawn_steps import Causes, announce_step, result_step, start_step
+from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.delivery import DeliveryDecided
 from intersession_events.exchange import AnnounceDecided, AnnounceRequested
 from intersession_events.recorded import Recorded, StreamAppend
-from intersession_events.spawn import ChildArchived, ResultHanded, SpawnAccepted, SpawnClosed
+from intersession_events.session import Route
+from intersession_events.spawn import (
+    AttachmentsReady,
+    ChildArchived,
+    ResultHanded,
+    SpawnAccepted,
+    SpawnClosed,
+    ThreadOpened,
+)
 
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
@@ -36,6 +50,13 @@ BUSY_CHILD_MS = 60_000
 
 class Spawner(ProcessManager[Spawn]):
     """One actor for all spawns."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._started: dict[str, list[Answer]] = {}
+        """Who waits, by spawn, to hear that the child is there (SPAWN-12)."""
+        self._removing: set[str] = set()
+        """Spawns whose files are being removed."""
 
     def stream_of(self, command: Command) -> str:
         """Return the spawn a command is about."""
@@ -53,17 +74,29 @@ class Spawner(ProcessManager[Spawn]):
 
     def is_over(self, state: Spawn) -> bool:
         """Whether the spawn is closed and its child needs no archiving any more."""
-        return state.phase == "closed" and state.archive_at_ms is None
+        return state.phase == "closed" and state.archive_at_ms is None and state.files_due is None
 
     def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
         match recorded.event:
             case SpawnAccepted():
                 crash_point("P2")
+                if state.phase == "preparing":
+                    prepare(self.world, state.accepted, self.tell_self, again=False)
+                else:
+                    self._say_started(stream, Accepted(recorded=()))
+            case ThreadOpened() | AttachmentsReady():
+                crash_point("P4")
+                self._say_started(stream, Accepted(recorded=()))
             case AnnounceDecided(text=None):
                 crash_point("A4")
             case SpawnClosed():
+                if state.not_started:
+                    self._say_started(stream, why_not_started(recorded.event))
                 self._archive_later(stream, state)
+                self._remove_files(stream, state)
+            case ChildArchived():
+                self._remove_files(stream, state)
             case _:
                 pass
 
@@ -78,6 +111,12 @@ class Spawner(ProcessManager[Spawn]):
                 return self._resume(flow, command)
             case ArchiveDue():
                 return self._archive(flow)
+            case Prepared():
+                return self._start(flow, command)
+            case FilesRemoved():
+                return self._removed(flow, command)
+            case ChildGone():
+                return self._gone(flow)
             case _:
                 return None
 
@@ -88,28 +127,65 @@ class Spawner(ProcessManager[Spawn]):
                     code="idempotency_conflict",
                     error="idempotencyKey: it was used for another task, use a new key",
                 )
+            self._hear_started(flow.stream, flow.state, command.started)
             if command.answer is not None:
                 command.answer(Accepted(recorded=(), again=True))
             return None
-        stream = flow.stream
-
-        def through(appends: tuple[StreamAppend, ...]) -> tuple[str, Enqueue]:
-            return command.accepted.child, Enqueue(
-                message=command.message,
-                queue=command.queue,
-                opening=command.opening,
-                flow=stream,
-                carried=appends,
-                causation=command.causation,
-                correlation=command.correlation,
-            )
-
-        return Plan(
-            events=(command.accepted,),
-            through=through,
-            cause=command.causation,
-            correlation=command.correlation,
+        state = spawn_rules.evolve(None, command.accepted)
+        self._hear_started(flow.stream, state, command.started)
+        plan = Plan(events=(command.accepted,), cause=command.causation, correlation=command.correlation)
+        if state.phase == "preparing":
+            return plan  # there is no child before it has what it needs
+        causes = Causes(
+            cause=command.causation, correlation=command.correlation, time=self.world.clock.now_ms()
         )
+        return _through(plan, partial(start_step, command.accepted, None, causes))
+
+    def _start(self, flow: Flow[Spawn], command: Prepared) -> Plan | None:
+        state = flow.state
+        if state is None:
+            return None
+        events = spawn_rules.decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
+        if not events:
+            return None
+        plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
+        if isinstance(events[-1], SpawnClosed):
+            return plan
+        causes = Causes(cause=flow.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
+        return _through(plan, partial(start_step, state.accepted, command.thread, causes))
+
+    def _hear_started(self, stream: str, state: Spawn, started: Answer | None) -> None:
+        if started is None:
+            return
+        if state.closed is not None and state.not_started:
+            started(why_not_started(state.closed))
+        elif state.phase == "preparing":
+            self._started.setdefault(stream, []).append(started)
+        else:
+            started(Accepted(recorded=(), again=True))
+
+    def _say_started(self, stream: str, outcome: Accepted | Refused) -> None:
+        for started in self._started.pop(stream, ()):
+            started(outcome)
+
+    def _remove_files(self, stream: str, state: Spawn) -> None:
+        """Have the child's files removed if it is time, once (ATT-5)."""
+        files = state.files_due
+        if files is not None and stream not in self._removing:
+            self._removing.add(stream)
+            remove_files(self.world, state.accepted.spawn_id, files, self.tell_self)
+
+    def _removed(self, flow: Flow[Spawn], command: FilesRemoved) -> Plan | None:
+        self._removing.discard(flow.stream)
+        events = () if flow.state is None else spawn_rules.decide_removed(flow.state, command.error)
+        return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
+
+    def _gone(self, flow: Flow[Spawn]) -> Plan | None:
+        """Note that somebody else archived the child (HIST-7)."""
+        if flow.state is None or flow.state.archived or flow.state.phase == "preparing":
+            return None
+        event = ChildArchived(child=flow.state.accepted.child, reason="deleted")
+        return Plan(events=(event,), cause=flow.cause, correlation=flow.correlation)
 
     def _resume(self, flow: Flow[Spawn], command: Resume) -> Plan | None:
         state = flow.state
@@ -118,7 +194,10 @@ class Spawner(ProcessManager[Spawn]):
         for ended in command.ended:
             if state.pending in {getattr(ended, "run_id", None), getattr(ended, "delivery_id", None)}:
                 return self._after(flow, ended)
+        if state.phase == "preparing":
+            prepare(self.world, state.accepted, self.tell_self, again=True)
         self._archive_later(flow.stream, state)
+        self._remove_files(flow.stream, state)
         return None
 
     def _after(self, flow: Flow[Spawn], outcome: RunEnded | DeliveryEnded) -> Plan | None:
@@ -126,9 +205,10 @@ class Spawner(ProcessManager[Spawn]):
         if state is None:
             return None
         accepted = state.accepted
+        route, speaker = _way_out(accepted, outcome)
         facts = Facts(
             log_id=self.world.log.log_id,
-            has_route=accepted.route is not None,
+            has_route=route is not None,
             transcript_path=self.world.transcript_path(accepted.child_session_id),
             refused=dict(flow.refused),
         )
@@ -147,10 +227,22 @@ class Spawner(ProcessManager[Spawn]):
                     return _through(plan, partial(announce_step, after, event, causes))
                 case ResultHanded():
                     return _through(plan, partial(result_step, after, event, _words(plan), causes))
-                case AnnounceDecided(delivery_id=str() as delivery_id, text=str() as text):
+                case AnnounceDecided(delivery_id=str() as delivery_id, text=str() as text) if (
+                    route is not None
+                ):
+                    decided = DeliveryDecided(
+                        delivery_id=delivery_id,
+                        session_key=speaker,
+                        route=route,
+                        text=text,
+                        key=delivery_id,
+                        purpose="spawn_announce",
+                        run_id=accepted.run_id,
+                        owner=flow.stream,
+                    )
                     return Plan(
                         events=plan.events,
-                        carried=(self._delivery(flow, delivery_id, text, outcome.cause),),
+                        carried=(self._delivery(flow, decided, outcome.cause),),
                         cause=plan.cause,
                         correlation=plan.correlation,
                     )
@@ -158,23 +250,10 @@ class Spawner(ProcessManager[Spawn]):
                     pass
         return plan
 
-    def _delivery(self, flow: Flow[Spawn], delivery_id: str, text: str, cause: str | None) -> StreamAppend:
-        if flow.state is None or flow.state.accepted.route is None:
-            raise RuntimeError(f"{flow.stream} decided a delivery without a route")
-        accepted, route = flow.state.accepted, flow.state.accepted.route
-        decided = DeliveryDecided(
-            delivery_id=delivery_id,
-            session_key=accepted.requester or accepted.child,
-            route=route,
-            text=text,
-            key=delivery_id,
-            purpose="spawn_announce",
-            run_id=accepted.run_id,
-            owner=flow.stream,
-        )
+    def _delivery(self, flow: Flow[Spawn], decided: DeliveryDecided, cause: str | None) -> StreamAppend:
         return append_of(
             self.world.log.log_id,
-            ids.delivery_stream(delivery_id),
+            ids.delivery_stream(decided.delivery_id),
             0,
             (decided,),
             time=self.world.clock.now_ms(),
@@ -226,6 +305,20 @@ Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Command]]
 
 def _through(plan: Plan, through: Through) -> Plan:
     return Plan(events=plan.events, through=through, cause=plan.cause, correlation=plan.correlation)
+
+
+def why_not_started(closed: SpawnClosed) -> Refused:
+    """Return what a caller is told of a child that never was."""
+    code: RefusalCode = next((code for code in REFUSAL_CODES if code == closed.code), "internal")
+    return Refused(code=code, error=closed.note or "the sub-agent could not be started, spawn again")
+
+
+def _way_out(accepted: SpawnAccepted, outcome: RunEnded | DeliveryEnded) -> tuple[Route | None, str]:
+    """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
+    thread = outcome.thread if isinstance(outcome, RunEnded) else None
+    if thread is not None:
+        return thread, accepted.child
+    return accepted.route, accepted.requester or accepted.child
 
 
 def _words(plan: Plan) -> str:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from intersession_actors.channel_caller import ChannelCaller
 from intersession_actors.channels import Channel
 from intersession_actors.chapters import open_chapter
 from intersession_actors.clock import Clock, SystemClock
-from intersession_actors.commands import RunReturned
+from intersession_actors.commands import RunReturned, Unbind
 from intersession_actors.config import Config, load_config
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import CallingRun, Core
@@ -28,7 +29,7 @@ from intersession_actors.gateway import Gateway
 from intersession_actors.outbox import Outbox
 from intersession_actors.pool import PooledRuntime
 from intersession_actors.receipts import Receipts
-from intersession_actors.recovery import recover, recover_flows, wake_agent
+from intersession_actors.recovery import recover, recover_flows, sweep_staged, wake_agent
 from intersession_actors.run_context import RunContext
 from intersession_actors.runtime import Runtime
 from intersession_actors.session_state import Running
@@ -56,6 +57,7 @@ DOOR_THREADS = 16
 
 class SessionSystem:
     """A running session system over one log.
+DISK_THREADS = 2
 
     `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
     `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
@@ -165,6 +167,8 @@ class SessionSystem:
             new_id=self._new_id,
             world=world,
             supervisor=supervisor,
+        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
+        world.on_disk = self._on_disk
             reader=reader,
             receipts=receipts,
         )
@@ -184,6 +188,7 @@ class SessionSystem:
 
     def close(self, grace: float | None = None) -> None:
         """Stop in order: no new work, runs under way get `grace` seconds, then actors, then the log.
+        sweep_staged(core)
 
         A run that is cut off is tried again by the next start.
         """
@@ -206,6 +211,7 @@ class SessionSystem:
         if self._owns_log:
             core.log.close()
 
+        self._disk.shutdown(cancel_futures=True)
     async def aclose(self, grace: float | None = None) -> None:
         """Stop in order, without blocking the event loop."""
         await asyncio.to_thread(self.close, grace)
@@ -361,6 +367,16 @@ class SessionSystem:
         self._caller.use_loop(loop)
 
     def _judge_send(self, *, key: str, channel: str | None, chat_type: Any, override: Any) -> str | None:
+    def unbind_thread(self, session_key: str) -> bool:
+        """Take its thread from a session (SPAWN-12); True if it had one.
+
+        Raises:
+            InvalidKey: this is no session key.
+            ToolRefused: it could not be made durable.
+        """
+        key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
+        return bool(self.core.ask_session(str(key), Unbind()).recorded)
+
         verdict = send_policy.judge_send(
             self.config.session.send_policy,
             send_policy.Speaker(
@@ -429,3 +445,17 @@ def mirror_directory(log: Log, *, wanted: bool | None) -> Path | None:
     if wanted is False or path == MEMORY:
         return None
     return Path(path).parent / "transcripts"
+    def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
+
+        def job() -> None:
+            result: Any
+            try:
+                result = work()
+            except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
+                result = error
+            done(result)
+
+        with suppress(RuntimeError):
+            self._disk.submit(job)
+

@@ -97,3 +97,24 @@ class WaitGraph:
                 self._waits[requester].remove(target)
                 if not self._waits[requester]:
                     del self._waits[requester]
+
+
+class OneAtATime:
+    """Lets one door in after the other, by name, where a view is asked and what follows from it is appended (SPAWN-3)."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside: set[str] = set()
+
+    @contextmanager
+    def inside(self, name: str) -> Generator[None]:
+        """Wait until nobody else of this name is inside, then be it."""
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._inside)
+            self._inside.add(name)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside.remove(name)
+                self._changed.notify_all()

@@ -16,6 +16,9 @@ from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.session import Route
 
+OnDisk = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Does some work and gives its result, or the exception it raised, to the second function."""
+
 Tell = Callable[[Command], None]
 
 
@@ -74,6 +77,14 @@ class Channels(Protocol):
         """Call the channel; `done` gets `Delivered` or `NotDelivered`."""
         ...
 
+    def has_threads(self, name: str) -> bool:
+        """Whether the channel can open threads."""
+        ...
+
+    def open_thread(self, name: str, wanted: Any, done: Callable[[Any], None]) -> None:
+        """Have the channel open a thread; `done` gets `ThreadOpened` or `NotDelivered`."""
+        ...
+
 
 class SendJudge(Protocol):
     """The send policy as it is now (POL-1, POL-2)."""
@@ -128,6 +139,8 @@ class World:
         self.agent_of: Callable[[str], str] = lambda key: SessionKey.parse(key).agent_id
         self.transcript_path: Callable[[str], str | None] = _no_transcripts
         """Where the transcript of a session id is mirrored, if it is (LIST-5)."""
+        self.on_disk: OnDisk = _here
+        """Does work on files outside of any actor, and hands on what came of it."""
         self.announce_route: Callable[[ExchangeAccepted], Route | None] = _own_route
 
 
@@ -141,6 +154,15 @@ def _nobody_sleeps(_key: str) -> None:
 
 def _own_route(accepted: ExchangeAccepted) -> Route | None:
     return accepted.route
+
+
+def _here(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    result: Any
+    try:
+        result = work()
+    except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
+        result = error
+    done(result)
 
 
 def _no_transcripts(_session_id: str) -> str | None:

@@ -10,6 +10,7 @@ from intersession_events.message import Message
 OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
 ChatType = Literal["direct", "group", "channel"]
 ArchiveReason = Literal["deleted", "cleanup", "expired", "reset"]
+UnbindReason = Literal["idle", "max_age", "archived", "unbound"]
 
 
 class Route(Fact, frozen=True, kw_only=True):
@@ -24,7 +25,7 @@ class Route(Fact, frozen=True, kw_only=True):
 class SessionOpened(Fact, frozen=True, kw_only=True):
     """A session began to exist (KEY-9). `key` is canonical; lineage is set by the system alone.
 
-    `spawn_depth` counts the spawns above it: 0 for a session nobody spawned.
+    `spawn_depth` counts the spawns above it: 0 for a session nobody spawned; `spawn_id` is the spawn it came from.
     """
 
     key: str
@@ -42,6 +43,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     thinking_level: str | None = None
     verbose_level: str | None = None
     original_key: str | None = None
+    spawn_id: str | None = None
 
 
 class SessionPatched(Fact, frozen=True, kw_only=True):
@@ -73,6 +75,24 @@ class SessionArchived(Fact, frozen=True, kw_only=True):
 
     session_id: str
     reason: ArchiveReason
+
+
+class ThreadBound(Fact, frozen=True, kw_only=True):
+    """A thread of a channel belongs to this session, both ways (SPAWN-12). Times are milliseconds, 0 is no limit.
+
+    `idle_ms` counts from the last message of the session, `max_age_ms` from the binding.
+    """
+
+    route: Route
+    idle_ms: int = 0
+    max_age_ms: int = 0
+
+
+class ThreadUnbound(Fact, frozen=True, kw_only=True):
+    """The thread belongs to this session no more."""
+
+    route: Route
+    reason: UnbindReason
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):
@@ -129,6 +149,8 @@ SessionEvent = (
     | RouteChanged
     | SessionReset
     | SessionArchived
+    | ThreadBound
+    | ThreadUnbound
     | SessionImported
     | MessageRecorded
     | LineImported

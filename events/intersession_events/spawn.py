@@ -16,15 +16,50 @@ SpawnClose = Literal[
     "announce_denied",
     "delivery_unknown",
     "requester_gone",
+    "not_started",
     "inferred",
 ]
+
+
+class AttachedFile(Fact, frozen=True, kw_only=True):
+    """A file handed to a child: what is known of it. Its content is in no log and no transcript (ATT-4)."""
+
+    name: str
+    bytes: int
+    sha256: str
+    mime_type: str | None = None
+
+
+class Attachments(Fact, frozen=True, kw_only=True):
+    """What a child is given, and where (ATT-5): in `directory` below `root`, its agent's workspace.
+
+    `retain`: what is there outlives the announce of a child that is kept, up to its archiving.
+    """
+
+    root: str
+    directory: str
+    files: tuple[AttachedFile, ...]
+    retain: bool = False
+
+
+class ThreadAsked(Fact, frozen=True, kw_only=True):
+    """The thread that a channel is asked for (SPAWN-12). `key` is the same on every attempt; times of 0 are no limit."""
+
+    channel: str
+    to: str
+    title: str
+    key: str
+    account: str | None = None
+    idle_ms: int = 0
+    max_age_ms: int = 0
 
 
 class SpawnAccepted(Fact, frozen=True, kw_only=True):
     """A sub-agent was accepted; the child's key is fixed by the run's id (SPAWN-6).
 
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
-    limit and counts from the start of the run, `archive_after_ms` 0 never archives.
+    limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
+    starts when those are there; `mount_path` is where it is told its files would be mounted. `chain` and `hops` are its run's.
     """
 
     spawn_id: str
@@ -54,6 +89,39 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     request_digest: str | None = None
     inferred: bool = False
     evidence: str | None = None
+    chain: tuple[str, ...] = ()
+    hops: int = 0
+    attachments: Attachments | None = None
+    mount_path: str | None = None
+    thread: ThreadAsked | None = None
+
+
+class ThreadOpened(Fact, frozen=True, kw_only=True):
+    """The channel opened the thread that was asked for; the child's session is bound to it (SPAWN-12)."""
+
+    route: Route
+
+
+class AttachmentsReady(Fact, frozen=True, kw_only=True):
+    """The files are in their place, the manifest last; the child starts (ATT-3)."""
+
+    directory: str
+    count: int
+    total_bytes: int
+    manifest_sha256: str
+
+
+class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
+    """The files, and whatever else stood in their directory, are gone (ATT-5)."""
+
+    directory: str
+
+
+class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
+    """The files could not be removed; that is not tried again (ATT-5)."""
+
+    directory: str
+    error: str
 
 
 class ChildEnded(Fact, frozen=True, kw_only=True):
@@ -79,25 +147,30 @@ class ResultHanded(Fact, frozen=True, kw_only=True):
 
 
 class SpawnClosed(Fact, frozen=True, kw_only=True):
-    """The spawn's announce is final, and how."""
+    """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why."""
 
     reason: SpawnClose
     note: str | None = None
+    code: str | None = None
 
 
 class ChildArchived(Fact, frozen=True, kw_only=True):
     """The child left the list (SPAWN-11); its record stays in the log."""
 
     child: str
-    reason: Literal["cleanup", "expired"]
+    reason: Literal["cleanup", "expired", "deleted"]
 
 
 SpawnEvent = (
     SpawnAccepted
+    | ThreadOpened
+    | AttachmentsReady
     | ChildEnded
     | AnnounceRequested
     | AnnounceDecided
     | ResultHanded
     | SpawnClosed
     | ChildArchived
+    | AttachmentsRemoved
+    | AttachmentRemovalFailed
 )

@@ -28,6 +28,8 @@ from intersession_events.exchange import (
 )
 from intersession_events.recorded import Recorded
 from intersession_events.spawn import (
+    AttachmentRemovalFailed,
+    AttachmentsRemoved,
     ChildArchived,
     ChildEnded,
     ResultHanded,
@@ -97,9 +99,11 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     delivery_id: str | None = None
     close_reason: SpawnClose | None = None
     closed_ms: int | None = None
-    archived: Literal["cleanup", "expired"] | None = None
+    archived: Literal["cleanup", "expired", "deleted"] | None = None
     root: str | None = None
     inferred: bool = False
+    has_files: bool = False
+    """Whether it was given files that nobody has removed, or tried to (ATT-5)."""
 
     @property
     def is_open(self) -> bool:
@@ -109,7 +113,7 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @property
     def archive_due_ms(self) -> int | None:
         """When the child is to be archived (SPAWN-11); None: never, not yet known, or done."""
-        if self.archived is not None or self.mode == "session":
+        if self.archived is not None or self.mode == "session" or self.close_reason == "not_started":
             return None
         if self.cleanup == "delete":
             return self.closed_ms
@@ -206,6 +210,8 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
             return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
         case ChildArchived():
             return replace(row, archived=event.reason)
+        case AttachmentsRemoved() | AttachmentRemovalFailed():
+            return replace(row, has_files=False)
         case _:
             return row
 
@@ -270,4 +276,5 @@ def _spawn(recorded: Recorded, event: SpawnAccepted) -> SpawnSummary:
         awaits=event.run_id,
         root=recorded.correlation,
         inferred=event.inferred,
+        has_files=event.attachments is not None,
     )

@@ -5,8 +5,9 @@ from intersession_projections.open_flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.session_list import SessionListView
+from intersession_projections.thread_bindings import ThreadBindingsView
 
 
 def inline_views() -> tuple[InlineView, ...]:
     """Return them all, new, for the log to keep."""
-    return (SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView())
+    return (SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView(), ThreadBindingsView())

@@ -38,14 +38,14 @@ class OpenFlowsView:
     """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
 
     name = "open_flows"
-    shape = 1
+    shape = 2
 
     def create(self, sql: Sql) -> None:
         """Create the tables."""
         sql.execute(
             "CREATE TABLE IF NOT EXISTS flows (stream TEXT PRIMARY KEY, kind TEXT NOT NULL, is_open INTEGER NOT NULL, "
             "accepted BIGINT NOT NULL, session_key TEXT, child TEXT, owner TEXT, run_id TEXT, working INTEGER NOT NULL, "
-            "archive_due BIGINT, state TEXT NOT NULL)"
+            "archive_due BIGINT, has_files INTEGER NOT NULL, state TEXT NOT NULL)"
         )
         sql.execute("CREATE INDEX IF NOT EXISTS flows_open ON flows (kind, is_open, accepted)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_accepted ON flows (kind, accepted)")
@@ -53,6 +53,7 @@ class OpenFlowsView:
         sql.execute("CREATE INDEX IF NOT EXISTS flows_child ON flows (child)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_owner ON flows (owner)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_run ON flows (run_id)")
+        sql.execute("CREATE INDEX IF NOT EXISTS flows_has_files ON flows (has_files, accepted)")
         sql.execute("CREATE INDEX IF NOT EXISTS flows_archive_due ON flows (archive_due)")
         sql.execute("CREATE TABLE IF NOT EXISTS flow_runs (run_id TEXT PRIMARY KEY, stream TEXT NOT NULL)")
 
@@ -171,6 +172,10 @@ class Flows:
         found = [from_text(row, SpawnSummary) for (row,) in rows]
         return [PendingArchive(row.spawn_id, row.child, row.archive_due_ms or 0) for row in found]
 
+    def spawns_with_files(self) -> list[SpawnSummary]:
+        """Return the spawns whose announce is final and whose files are still there, as far as is known (ATT-5)."""
+        return self._select(SpawnSummary, "has_files = 1 AND is_open = 0 ORDER BY accepted", ())
+
     def _open(self, kind: str) -> list[str]:
         rows = self._log.query(
             "SELECT stream FROM flows WHERE kind = ? AND is_open = 1 ORDER BY accepted", (kind,)
@@ -197,6 +202,7 @@ def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
 
 def _store(sql: Sql, stream: str, row: Summary) -> None:
     searched: tuple[str, str | None, str | None, str | None, str | None, int, int | None]
+    has_files = int(isinstance(row, SpawnSummary) and row.has_files)
     match row:
         case ExchangeSummary():
             searched = ("exchange", row.requester, None, None, row.run_id, 0, None)
@@ -207,14 +213,15 @@ def _store(sql: Sql, stream: str, row: Summary) -> None:
                 row.child,
                 None,
                 row.run_id,
-                int(row.status is None),
+                int(row.status is None and row.is_open),
                 row.archive_due_ms,
             )
         case DeliverySummary():
             searched = ("delivery", row.session_key, None, row.owner, row.run_id, 0, None)
     sql.execute(
-        "INSERT INTO flows (stream, is_open, accepted, state, kind, session_key, child, owner, run_id, working, archive_due) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET is_open = excluded.is_open, "
-        "state = excluded.state, working = excluded.working, archive_due = excluded.archive_due",
-        (stream, int(row.is_open), row.accepted, to_text(row), *searched),
+        "INSERT INTO flows (stream, is_open, accepted, has_files, state, kind, session_key, child, owner, run_id, working, "
+        "archive_due) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET "
+        "is_open = excluded.is_open, has_files = excluded.has_files, state = excluded.state, "
+        "working = excluded.working, archive_due = excluded.archive_due",
+        (stream, int(row.is_open), row.accepted, has_files, to_text(row), *searched),
     )

@@ -19,6 +19,8 @@ from intersession_events.session import (
     SessionOpened,
     SessionPatched,
     SessionReset,
+    ThreadBound,
+    ThreadUnbound,
 )
 
 RunState = Literal["idle", "queued", "running"]
@@ -163,6 +165,10 @@ def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
             )
         case SessionArchived() if event.session_id == row.session_id:
             return replace(row, archived=event.reason)
+        case ThreadBound():
+            return replace(row, route=event.route, last_channel=event.route.channel, last_to=event.route.to)
+        case ThreadUnbound() if event.route == row.route:
+            return replace(row, route=None, last_channel=None, last_to=None)
         case SessionImported():
             return _imported(row, event)
         case RunQueued() | RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():

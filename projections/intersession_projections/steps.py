@@ -44,8 +44,20 @@ from intersession_events.session import (
     SessionOpened,
     SessionPatched,
     SessionReset,
+    ThreadBound,
+    ThreadUnbound,
 )
-from intersession_events.spawn import ChildArchived, ChildEnded, ResultHanded, SpawnAccepted, SpawnClosed
+from intersession_events.spawn import (
+    AttachmentRemovalFailed,
+    AttachmentsReady,
+    AttachmentsRemoved,
+    ChildArchived,
+    ChildEnded,
+    ResultHanded,
+    SpawnAccepted,
+    SpawnClosed,
+    ThreadOpened,
+)
 from intersession_events.system import ConfigLoaded, ImportReported, LogOpened
 
 NO_TEXT: Final = "(no text)"
@@ -104,6 +116,8 @@ def _told(recorded: Recorded, key: str | None) -> _Told:
             | RouteChanged()
             | SessionReset()
             | SessionArchived()
+            | ThreadBound()
+            | ThreadUnbound()
             | SessionImported()
             | MessageRecorded()
             | LineImported()
@@ -130,7 +144,17 @@ def _told(recorded: Recorded, key: str | None) -> _Told:
             | ExchangeClosed()
         ):
             return _of_exchange(event)
-        case SpawnAccepted() | ChildEnded() | ResultHanded() | SpawnClosed() | ChildArchived():
+        case (
+            SpawnAccepted()
+            | ThreadOpened()
+            | AttachmentsReady()
+            | ChildEnded()
+            | ResultHanded()
+            | SpawnClosed()
+            | ChildArchived()
+            | AttachmentsRemoved()
+            | AttachmentRemovalFailed()
+        ):
             return _of_spawn(event)
         case (
             DeliveryDecided()
@@ -145,12 +169,14 @@ def _told(recorded: Recorded, key: str | None) -> _Told:
             return _of_system(event)
 
 
-def _of_session(
+def _of_session(  # noqa: C901 - one case an event
     event: SessionOpened
     | SessionPatched
     | RouteChanged
     | SessionReset
     | SessionArchived
+    | ThreadBound
+    | ThreadUnbound
     | SessionImported
     | MessageRecorded
     | LineImported,
@@ -168,6 +194,10 @@ def _of_session(
             return None, key, f"{event.reason}: {event.previous_session_id} is now {event.session_id}"
         case SessionArchived():
             return None, key, event.reason
+        case ThreadBound():
+            return None, key, f"thread {route_text(event.route)} is its own"
+        case ThreadUnbound():
+            return None, key, f"thread {route_text(event.route)} is its own no more: {event.reason}"
         case SessionImported():
             return None, key, event.source
         case MessageRecorded():
@@ -242,7 +272,17 @@ def _of_exchange(
             return None, None, f"{event.reason}{_note(event.note)}"
 
 
-def _of_spawn(event: SpawnAccepted | ChildEnded | ResultHanded | SpawnClosed | ChildArchived) -> _Told:
+def _of_spawn(
+    event: SpawnAccepted
+    | ThreadOpened
+    | AttachmentsReady
+    | ChildEnded
+    | ResultHanded
+    | SpawnClosed
+    | ChildArchived
+    | AttachmentsRemoved
+    | AttachmentRemovalFailed,
+) -> _Told:
     match event:
         case SpawnAccepted():
             return event.requester or event.caller, event.child, event.task
@@ -254,6 +294,14 @@ def _of_spawn(event: SpawnAccepted | ChildEnded | ResultHanded | SpawnClosed | C
             return None, None, f"{event.reason}{_note(event.note)}"
         case ChildArchived():
             return None, event.child, event.reason
+        case ThreadOpened():
+            return None, None, f"thread {route_text(event.route)}"
+        case AttachmentsReady():
+            return None, None, f"{event.count} files, {event.total_bytes} bytes, in {event.directory}"
+        case AttachmentsRemoved():
+            return None, None, f"files removed from {event.directory}"
+        case AttachmentRemovalFailed():
+            return None, None, f"files not removed from {event.directory}: {event.error}"
 
 
 def _of_delivery(

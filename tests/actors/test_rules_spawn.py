@@ -128,7 +128,7 @@ def closes() -> dict[SpawnClose, tuple[Spawn, RunEnded | DeliveryEnded, Facts]]:
 
 
 @pytest.mark.clause("SPAWN-9")
-@pytest.mark.parametrize("reason", sorted(set(get_args(SpawnClose)) - {"inferred"}))
+@pytest.mark.parametrize("reason", sorted(set(get_args(SpawnClose)) - {"inferred", "not_started"}))
 def test_a_spawn_closes_for_each_of_its_reasons(reason: SpawnClose) -> None:
     state, outcome, known = closes()[reason]
 

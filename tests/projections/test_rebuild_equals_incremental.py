@@ -12,6 +12,7 @@ from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.session_list import SessionListView, Sessions
 from intersession_projections.tail import Tail
+from intersession_projections.thread_bindings import ThreadBindingsView
 from plain_log import PlainLog, PlainSql
 from vocabulary import logs
 
@@ -19,7 +20,7 @@ Entry = tuple[str, Event, int]
 
 
 def views() -> list[InlineView]:
-    return [SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView()]
+    return [SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView(), ThreadBindingsView()]
 
 
 def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:

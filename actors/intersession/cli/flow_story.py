@@ -27,7 +27,17 @@ from intersession_events.exchange import (
 from intersession_events.recorded import Recorded
 from intersession_events.run import LateReplyDropped, RunAborted, RunFailed, RunInterrupted
 from intersession_events.session import MessageRecorded
-from intersession_events.spawn import ChildArchived, ChildEnded, ResultHanded, SpawnAccepted, SpawnClosed
+from intersession_events.spawn import (
+    AttachmentRemovalFailed,
+    AttachmentsReady,
+    AttachmentsRemoved,
+    ChildArchived,
+    ChildEnded,
+    ResultHanded,
+    SpawnAccepted,
+    SpawnClosed,
+    ThreadOpened,
+)
 from intersession_projections.steps import route_text
 
 OPERATOR = "the operator"
@@ -92,6 +102,10 @@ class FlowStory:
                 yield from self._of_exchange(event)
             case SpawnAccepted() | ChildEnded() | ResultHanded() | SpawnClosed() | ChildArchived() as event:
                 yield from self._of_spawn(event)
+            case (
+                ThreadOpened() | AttachmentsReady() | AttachmentsRemoved() | AttachmentRemovalFailed() as event
+            ):
+                yield Told("note", _prepared(event), who=self._asked)
             case AnnounceDecided() as event:
                 yield from self._of_announce(event)
             case DeliveryDecided() as event:
@@ -206,3 +220,15 @@ def _delivered(event: DeliveryDone | DeliveryFailed | DeliveryUnknown | Delivery
 
 def _note(note: str | None) -> str:
     return f" ({note})" if note else ""
+
+
+def _prepared(event: ThreadOpened | AttachmentsReady | AttachmentsRemoved | AttachmentRemovalFailed) -> str:
+    match event:
+        case ThreadOpened():
+            return f"has a thread of its own: {route_text(event.route)}"
+        case AttachmentsReady():
+            return f"has {event.count} files ({event.total_bytes} bytes) in {event.directory}"
+        case AttachmentsRemoved():
+            return f"has no files any more in {event.directory}"
+        case AttachmentRemovalFailed():
+            return f"keeps its files in {event.directory}: {event.error}"

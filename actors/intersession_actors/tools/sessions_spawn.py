@@ -2,12 +2,22 @@
 
 import hashlib
 import math
-from typing import Any, Literal
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.commands import OpenSpawn
-from intersession_actors.core import CallingRun, Core
+from intersession_actors import attachment_files
+from intersession_actors.attachments import (
+    AttachmentArgument,
+    GivenFile,
+    check_attachments,
+    check_mount_path,
+    receipt,
+)
+from intersession_actors.commands import Accepted, OpenSpawn, Refused
+from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.spawn_access import (
     SpawnAllowed,
@@ -16,15 +26,16 @@ from intersession_actors.spawn_access import (
     SpawnWish,
     judge_spawn,
 )
-from intersession_actors.spawn_steps import task_message, task_run
 from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
 from intersession_actors.tools.tool_call import Answer, Caller
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.keys import SessionKey
 from intersession_events.spawn import SpawnAccepted
 
-MAX_RUN_TIMEOUT_S = 31_536_000
+MAX_RUN_TIMEOUT_S: Final = 31_536_000
+PREPARATION_TIMEOUT_S: Final = 90.0
+"""How long a call waits for a child's files and thread; a channel is given up before."""
 
 
 class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -46,7 +57,7 @@ class SpawnArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     mode: Literal["run", "session"] | None = None
     cleanup: Literal["delete", "keep"] = "keep"
     sandbox: Literal["inherit", "require"] = "inherit"
-    attachments: tuple[dict[str, Any], ...] = ()
+    attachments: tuple[AttachmentArgument, ...] = ()
     attach_as: AttachAs | None = None
     runtime: Literal["subagent", "acp"] = "subagent"
     idempotency_key: str | None = None
@@ -64,8 +75,16 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
     seconds = given.run_timeout_seconds
     if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_RUN_TIMEOUT_S):
         raise invalid("runTimeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_RUN_TIMEOUT_S}")
-    _refuse_what_is_off(core, given)
-    digest = hashlib.sha256(msgspec.json.encode(given, order="sorted")).hexdigest()
+    if given.runtime == "acp":
+        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
+    words = SpawnWords(
+        task=given.task,
+        label=given.label,
+        mount_path=check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None),
+        idempotency_key=given.idempotency_key,
+        digest=hashlib.sha256(msgspec.json.encode(given, order="sorted")).hexdigest(),
+        wants_thread=given.thread,
+    )
     run_id = core.run_id(
         caller=caller.name,
         method="sessions_spawn",
@@ -73,35 +92,85 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
         calling=caller.run,
         ordinal=caller.ordinal,
     )
-    known = (
-        core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
-    )
-    if known is not None and known.digest != digest:
+    # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
+    with core.spawning.inside(caller.name):
+        known = _known(core, caller, words, run_id)
+        accepted, started = (known, None) if known is not None else _begin(core, caller, given, words, run_id)
+    if accepted.attachments is not None or accepted.thread is not None:
+        _wait_until_started(started or _ask_again(core, accepted))
+    return Answer(_answer(accepted))
+
+
+def _known(core: Core, caller: Caller, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
+    """Return the spawn that was accepted under the same key before (SPAWN-6)."""
+    key = words.idempotency_key
+    if key is None:
+        return None
+    stream = ids.spawn_stream(ids.derive(core.log.log_id, "spawn", run_id))
+    first = next((item.event for item in core.log.stream(stream, to=1)), None)
+    if isinstance(first, SpawnAccepted) and first.request_digest == words.digest:
+        return first
+    if first is not None or core.runs.by_idempotency_key(caller.name, key) is not None:
         raise ToolRefused(
-            "idempotency_conflict", "idempotencyKey: it was used for another task, use a new key"
+            "idempotency_conflict", "idempotencyKey: it was used for another task or tool, use a new key"
         )
-    if known is not None:
-        return _answer(core, run_id)
+    return None
+
+
+def _begin(
+    core: Core, caller: Caller, given: SpawnArguments, words: SpawnWords, run_id: str
+) -> "tuple[SpawnAccepted, Future[Accepted | Refused]]":
+    """Judge a spawn, stage its files, and have it accepted."""
     allowed = _judge(core, caller, given)
-    crash_point("P1")
-    _accept(core, caller, given, allowed, run_id=run_id, digest=digest)
-    return _answer(core, run_id)
-
-
-def _refuse_what_is_off(core: Core, given: SpawnArguments) -> None:
-    if given.runtime == "acp":
-        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
-    if given.thread:
-        raise ToolRefused("no_threads", "thread: the requester's channel has no threads, spawn without one")
+    files: tuple[GivenFile, ...] = ()
     if given.attachments:
-        if not core.config.tools.sessions_spawn.attachments.enabled:
-            raise ToolRefused(
-                "forbidden",
-                "attachments: they are off, tools.sessions_spawn.attachments.enabled turns them on",
-            )
+        files = check_attachments(given.attachments, core.config.tools.sessions_spawn.attachments)
+    accepted = accepted_spawn(core, caller, words, allowed, files=files, run_id=run_id)
+    _stage(core, accepted, files)
+    crash_point("P1")
+    started: Future[Accepted | Refused] = Future()
+    command = OpenSpawn(
+        accepted=accepted,
+        started=started.set_result,
+        causation=caller.run.cause if caller.run is not None else None,
+        correlation=(caller.run.root if caller.run is not None else None) or run_id,
+    )
+    stream = ids.spawn_stream(accepted.spawn_id)
+    try:
+        core.ask(lambda told: core.supervisor.tell_flow(stream, told), command)
+    except ToolRefused as refused:
+        if accepted.attachments is not None and refused.code != "unavailable":
+            attachment_files.discard(place_of(core, accepted, accepted.attachments))
+        raise
+    return accepted, started
+
+
+def _stage(core: Core, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
+    if accepted.attachments is None:
+        return
+    if not attachment_files.can_be_safe():
+        raise ToolRefused("not_supported", "attachments: not on this system, put the content in the task")
+    attachment_files.stage(place_of(core, accepted, accepted.attachments), accepted.attachments, files)
+
+
+def _ask_again(core: Core, accepted: SpawnAccepted) -> "Future[Accepted | Refused]":
+    """Ask how the start of a spawn that was accepted before came out."""
+    started: Future[Accepted | Refused] = Future()
+    stream = ids.spawn_stream(accepted.spawn_id)
+    command = OpenSpawn(accepted=accepted, started=started.set_result)
+    core.ask(lambda told: core.supervisor.tell_flow(stream, told), command)
+    return started
+
+
+def _wait_until_started(started: "Future[Accepted | Refused]") -> None:
+    try:
+        outcome = started.result(PREPARATION_TIMEOUT_S)
+    except FutureTimeout:
         raise ToolRefused(
-            "not_supported", "attachments: not available in this version, put the content in the task"
-        )
+            "unavailable", f"the sub-agent was not ready within {PREPARATION_TIMEOUT_S:g} s, try again"
+        ) from None
+    if isinstance(outcome, Refused):
+        raise ToolRefused(outcome.code, outcome.error)
 
 
 def _judge(core: Core, caller: Caller, given: SpawnArguments) -> SpawnAllowed:
@@ -131,70 +200,13 @@ def _judge(core: Core, caller: Caller, given: SpawnArguments) -> SpawnAllowed:
     return verdict
 
 
-def _accept(
-    core: Core, caller: Caller, given: SpawnArguments, allowed: SpawnAllowed, *, run_id: str, digest: str
-) -> None:
-    config, log_id = core.config, core.log.log_id
-    child = SessionKey.subagent(allowed.agent_id, ids.derive(log_id, "child", run_id))
-    row = core.calling_row(caller.requester)
-    opening = msgspec.structs.replace(
-        core.opening(
-            child,
-            by="spawn",
-            sandboxed=allowed.sandboxed,
-            label=given.label,
-            model=allowed.model,
-            thinking_level=allowed.thinking,
-        ),
-        session_id=ids.derive(log_id, "session", run_id),
-        spawned_by=caller.key,
-        spawn_depth=allowed.depth,
-    )
-    calling = caller.run or CallingRun(run_id=run_id, attempt=0)
-    accepted = SpawnAccepted(
-        spawn_id=ids.derive(log_id, "spawn", run_id),
-        run_id=run_id,
-        child=str(child),
-        child_session_id=opening.session_id,
-        agent_id=allowed.agent_id,
-        task=given.task,
-        message_id=ids.derive(log_id, "message", run_id),
-        caller=caller.name,
-        requester=caller.key,
-        requester_session_id=row.session_id if row is not None else None,
-        requester_run_id=caller.run.run_id if caller.run is not None else None,
-        requester_channel=core.reader.channel_of(row) if row is not None else None,
-        route=core.delivery(row, caller.requester.key) if caller.requester.key is not None else None,
-        label=given.label,
-        model=allowed.model,
-        thinking=allowed.thinking,
-        mode=allowed.mode,
-        cleanup=given.cleanup,
-        run_timeout_ms=allowed.run_timeout_ms,
-        announce_timeout_ms=config.session.exchange.turn_timeout_ms,
-        archive_after_ms=allowed.archive_after_ms,
-        sandboxed=allowed.sandboxed,
-        depth=allowed.depth,
-        idempotency_key=given.idempotency_key,
-        request_digest=digest,
-    )
-    command = OpenSpawn(
-        accepted=accepted,
-        opening=opening,
-        message=task_message(accepted, core.clock.now_ms()),
-        queue=task_run(accepted, chain=(*calling.chain, str(child)), hops=calling.hops),
-        causation=calling.cause,
-        correlation=calling.root or run_id,
-    )
-    core.ask(lambda told: core.supervisor.tell_flow(ids.spawn_stream(accepted.spawn_id), told), command)
-
-
-def _answer(core: Core, run_id: str) -> Answer:
-    summary = core.flows.spawn(ids.derive(core.log.log_id, "spawn", run_id))
-    if summary is None:
-        raise ToolRefused(
-            "idempotency_conflict", "idempotencyKey: it was used for another tool, use a new key"
-        )
-    return Answer(
-        {"status": "accepted", "runId": run_id, "childSessionKey": summary.child, "mode": summary.mode}
-    )
+def _answer(accepted: SpawnAccepted) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "status": "accepted",
+        "runId": accepted.run_id,
+        "childSessionKey": accepted.child,
+        "mode": accepted.mode,
+    }
+    if accepted.attachments is not None:
+        answer["attachments"] = receipt(accepted.attachments)
+    return answer

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RecordMessages
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.errors import ToolRefused
@@ -214,7 +215,7 @@ class RunRecorder:
             if core_id == "said"
             else ids.derive(core.log.log_id, "message", run.run_id, run.attempt, core_id),
             role=role,
-            content=content,
+            content=blocks_without_contents(content),
             timestamp=core.clock.now_ms(),
             run_id=run.run_id,
             **fields,

@@ -1,0 +1,236 @@
+"""What a caller hands to a sub-agent: checked as a whole before anything is written (ATT-1, ATT-2). Pure."""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from intersession_actors.attachment_names import MOST_NAME_BYTES, name_problem, one_name
+from intersession_actors.codes import RefusalCode
+from intersession_actors.config_tools import AttachmentRules
+from intersession_actors.errors import ToolRefused
+from intersession_events.message import Block, ToolCallBlock
+from intersession_events.spawn import AttachedFile, Attachments
+
+ROOT_NAMES: Final = (".openclaw", "attachments")
+"""Where the directories of attachments are, from a workspace on."""
+
+TOOL: Final = "sessions_spawn"
+_MIME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+_-]{0,126}", re.ASCII)
+_MOUNT: Final = re.compile(r"[A-Za-z0-9._/:-]{1,1024}", re.ASCII)
+
+
+class AttachmentArgument(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
+):
+    """A file as a caller gives it."""
+
+    name: str
+    content: str
+    encoding: Literal["utf8", "base64"] = "utf8"
+    mime_type: str | None = None
+
+
+class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was checked, with its content."""
+
+    file: AttachedFile
+    content: bytes
+
+
+def check_attachments(given: Sequence[AttachmentArgument], rules: AttachmentRules) -> tuple[GivenFile, ...]:
+    """Return the files of a call.
+
+    Raises:
+        ToolRefused: attachments are off (`forbidden`), or one of them can't be taken; nothing was written.
+    """
+    if not rules.enabled:
+        raise ToolRefused(
+            "forbidden", "attachments: they are off, tools.sessions_spawn.attachments.enabled turns them on"
+        )
+    _check_count(len(given), rules)
+    _check_names(given)
+    files = tuple(_file(index, one, rules) for index, one in enumerate(given))
+    total = sum(file.file.bytes for file in files)
+    if total > rules.max_total_bytes:
+        raise ToolRefused(
+            "total_bytes_exceeded",
+            f"attachments: {total} bytes in all, give at most {rules.max_total_bytes} "
+            "(tools.sessions_spawn.attachments.maxTotalBytes)",
+        )
+    return files
+
+
+def check_mount_path(path: str | None) -> str | None:
+    """Return the path a child is told its files would be mounted at (SPAWN-1).
+
+    Raises:
+        ToolRefused: it can't be one (`invalid_request`).
+    """
+    if path is not None and (_MOUNT.fullmatch(path) is None or ".." in path.split("/")):
+        raise ToolRefused(
+            "invalid_request",
+            "attachAs.mountPath: no path of letters, digits and ._-/: without .., give such a one or none",
+        )
+    return path
+
+
+def relative_directory(directory: str) -> str:
+    """Return where files are, from their workspace on."""
+    return "/".join((*ROOT_NAMES, directory))
+
+
+def receipt(attachments: Attachments) -> dict[str, Any]:
+    """Return what the caller gets, and what the manifest says (ATT-3)."""
+    return {
+        "count": len(attachments.files),
+        "totalBytes": sum(file.bytes for file in attachments.files),
+        "files": [
+            {"name": file.name, "bytes": file.bytes, "sha256": file.sha256} for file in attachments.files
+        ],
+        "relDir": relative_directory(attachments.directory),
+    }
+
+
+def without_contents(arguments: Any) -> Any:
+    """Return a call's arguments with a reference to each file's content in its place (ATT-4).
+
+    For a call that is refused too: whatever stands where a content belongs is not repeated.
+    """
+    if not isinstance(arguments, dict) or "attachments" not in arguments:
+        return arguments  # pyright: ignore[reportUnknownVariableType] - JSON
+    known: dict[str, Any] = arguments
+    given: Any = known["attachments"]
+    if not isinstance(given, list | tuple):
+        return known | {"attachments": _reference(given, None)}
+    files: Iterable[Any] = given
+    return known | {"attachments": [_without_content(file) for file in files]}
+
+
+def blocks_without_contents(content: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return a message's blocks, the contents in its calls of `sessions_spawn` replaced by references (ATT-4)."""
+    return tuple(_call_without_contents(block) for block in content)
+
+
+def _check_count(count: int, rules: AttachmentRules) -> None:
+    if count > rules.max_files:
+        raise ToolRefused(
+            "file_count_exceeded",
+            f"attachments: {count} files, give at most {rules.max_files} "
+            "(tools.sessions_spawn.attachments.maxFiles)",
+        )
+
+
+def _check_names(given: Sequence[AttachmentArgument]) -> None:
+    seen: dict[str, int] = {}
+    for index, one in enumerate(given):
+        problem = name_problem(one.name)
+        if problem is not None:
+            raise _refused("invalid_name", index, "name", f"{problem}, give one plain file name")
+        first = seen.setdefault(one_name(one.name), index)
+        if first != index:
+            raise _refused(
+                "duplicate_name",
+                index,
+                "name",
+                f"the same as that of attachments[{first}], also where case does not count, give another",
+            )
+
+
+def _file(index: int, given: AttachmentArgument, rules: AttachmentRules) -> GivenFile:
+    if given.mime_type is not None and _MIME.fullmatch(given.mime_type) is None:
+        raise _refused("invalid_request", index, "mimeType", "no type such as text/plain, give one or none")
+    most = rules.max_file_bytes
+    # No more is decoded than may be taken: base64 is a third longer than what it stands for.
+    size = len(given.content) if given.encoding == "utf8" else len(given.content) // 4 * 3 - 2
+    content = b"" if size > most else _content(index, given)
+    if max(size, len(content)) > most:
+        raise _refused(
+            "file_bytes_exceeded",
+            index,
+            "content",
+            f"{max(size, len(content))} bytes, give at most {most} (tools.sessions_spawn.attachments.maxFileBytes)",
+        )
+    return GivenFile(
+        file=AttachedFile(
+            name=given.name,
+            bytes=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+            mime_type=given.mime_type,
+        ),
+        content=content,
+    )
+
+
+def _content(index: int, given: AttachmentArgument) -> bytes:
+    content = _decoded(given.content, given.encoding)
+    if content is None:
+        raise _refused(
+            "invalid_base64",
+            index,
+            "content",
+            "not strict base64 (RFC 4648, padded, nothing else in it), encode it again",
+        )
+    return content
+
+
+def _decoded(content: str, encoding: str) -> bytes | None:
+    """Return the bytes of a content; None where it is no strict base64."""
+    if encoding != "base64":
+        return content.encode("utf-8", "surrogatepass")
+    try:
+        decoded = base64.b64decode(content.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error, ValueError):
+        return None
+    # The decoder lets bits pass that stand for nothing; there is one way to write these bytes.
+    return decoded if base64.b64encode(decoded).decode() == content else None
+
+
+def _refused(code: RefusalCode, index: int, field: str, what: str) -> ToolRefused:
+    return ToolRefused(code, f"attachments[{index}].{field}: {what}")
+
+
+def _without_content(file: Any) -> Any:
+    if not isinstance(file, dict):
+        return _reference(file, None)
+    given: dict[str, Any] = file
+    known = {
+        name: given[name][:MOST_NAME_BYTES]
+        for name in ("name", "encoding", "mimeType")
+        if isinstance(given.get(name), str)
+    }
+    return known | {"content": _reference(given.get("content"), given.get("encoding"))}
+
+
+def _reference(content: Any, encoding: Any) -> dict[str, Any]:
+    decoded = _decoded(content, str(encoding)) if isinstance(content, str) else None
+    if decoded is None:
+        decoded = _json(content)
+    return {"omitted": True, "bytes": len(decoded), "sha256": hashlib.sha256(decoded).hexdigest()}
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return value.encode() if isinstance(value, str) else msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return ascii(value).encode()
+
+
+def _call_without_contents(block: Block) -> Block:
+    if not isinstance(block, ToolCallBlock) or block.name != TOOL:
+        return block
+    try:
+        arguments = msgspec.json.decode(block.arguments)
+    except (ValueError, RecursionError):
+        # What can't be read can't be told from content.
+        return msgspec.structs.replace(block, arguments=_source(_reference(block.arguments, None)))
+    shown = without_contents(arguments)
+    return block if shown is arguments else msgspec.structs.replace(block, arguments=_source(shown))
+
+
+def _source(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,99 @@
+"""Gets what a child needs before it starts: its files in their place, its thread opened (SPAWN-12, ATT-3).
+
+All of it happens outside of any actor, after the spawn was accepted; one command comes back. Done again after a crash it
+comes to the same, or says that it can't be known.
+"""
+
+from collections.abc import Callable
+
+from intersession_actors import attachment_files
+from intersession_actors.attachment_files import Place
+from intersession_actors.channel_caller import NotDelivered, ThreadOpened
+from intersession_actors.channels import ThreadWanted
+from intersession_actors.commands import FilesRemoved, Prepared, Refused
+from intersession_actors.errors import ToolRefused
+from intersession_actors.world import World
+from intersession_events import ids
+from intersession_events.session import Route
+from intersession_events.spawn import Attachments, SpawnAccepted, ThreadAsked
+
+
+def needs_preparation(accepted: SpawnAccepted) -> bool:
+    """Whether the child has to wait for something."""
+    return accepted.attachments is not None or accepted.thread is not None
+
+
+def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], None], *, again: bool) -> None:
+    """Put the files in their place, then have the thread opened. `again`: this may have been begun before a crash."""
+    stream = ids.spawn_stream(accepted.spawn_id)
+
+    def claimed(result: str | Exception | None) -> None:
+        if isinstance(result, Exception):
+            done(Prepared(stream=stream, refused=_refused(result)))
+        elif accepted.thread is None:
+            done(Prepared(stream=stream, manifest_sha256=result))
+        elif again and not world.channels.idempotent(accepted.thread.channel):
+            error = (
+                "thread: the channel may have opened one before a crash and can't be asked twice, spawn again"
+            )
+            done(Prepared(stream=stream, refused=Refused(code="no_threads", error=error)))
+        else:
+            _open_thread(world, accepted.thread, lambda opened: done(_prepared(stream, result, opened)))
+
+    attachments = accepted.attachments
+    if attachments is None:
+        claimed(None)
+        return
+    place = place_of(world.log.log_id, accepted.spawn_id, attachments)
+    world.on_disk(lambda: attachment_files.claim(place, attachments), claimed)
+
+
+def remove_files(
+    world: World, spawn_id: str, attachments: Attachments, done: Callable[[FilesRemoved], None]
+) -> None:
+    """Remove a child's files, once; what keeps them there is said and hides nothing else (ATT-5)."""
+    stream = ids.spawn_stream(spawn_id)
+    place = place_of(world.log.log_id, spawn_id, attachments)
+
+    def removed(result: Exception | None) -> None:
+        done(FilesRemoved(stream=stream, error=None if result is None else _described(result)))
+
+    world.on_disk(lambda: attachment_files.remove(place, attachments.directory), removed)
+
+
+def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:
+    """Return where a spawn's files are."""
+    return Place(root=attachments.root, log_id=log_id, spawn_id=spawn_id)
+
+
+def _open_thread(world: World, asked: ThreadAsked, opened: Callable[[Route | Refused], None]) -> None:
+    wanted = ThreadWanted(
+        channel=asked.channel, to=asked.to, title=asked.title, key=asked.key, account=asked.account
+    )
+
+    def answered(result: ThreadOpened | NotDelivered) -> None:
+        match result:
+            case ThreadOpened(thread=thread):
+                opened(Route(channel=asked.channel, to=asked.to, account=asked.account, thread=thread))
+            case NotDelivered(error=error):
+                opened(
+                    Refused(code="no_threads", error=f"thread: none was opened ({error}), spawn without one")
+                )
+
+    world.channels.open_thread(asked.channel, wanted, answered)
+
+
+def _prepared(stream: str, manifest_sha256: str | None, opened: Route | Refused) -> Prepared:
+    if isinstance(opened, Refused):
+        return Prepared(stream=stream, refused=opened)
+    return Prepared(stream=stream, manifest_sha256=manifest_sha256, thread=opened)
+
+
+def _refused(error: Exception) -> Refused:
+    if isinstance(error, ToolRefused):
+        return Refused(code=error.code, error=error.error)
+    return Refused(code="unavailable", error=f"attachments: {_described(error)}, try again")
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,140 @@
+"""Turns a spawn that is allowed into the event that accepts it: child, route, files, thread (SPAWN-6, SPAWN-12)."""
+
+import os
+from typing import Final
+
+import msgspec
+
+from intersession_actors.attachment_files import Place
+from intersession_actors.attachments import GivenFile
+from intersession_actors.config_settings import milliseconds
+from intersession_actors.core import CallingRun, Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.spawn_access import SpawnAllowed
+from intersession_actors.tools.tool_call import Caller
+from intersession_actors.workspaces import workspace_of
+from intersession_events import ids
+from intersession_events.keys import SessionKey
+from intersession_events.spawn import Attachments, SpawnAccepted, ThreadAsked
+
+MOST_TITLE: Final = 80
+HOUR_S: Final = 3600
+
+
+class SpawnWords(msgspec.Struct, frozen=True, kw_only=True):
+    """What a spawn takes over from its caller as it is."""
+
+    task: str
+    label: str | None = None
+    mount_path: str | None = None
+    idempotency_key: str | None = None
+    digest: str
+    wants_thread: bool = False
+
+
+def accepted_spawn(
+    core: Core,
+    caller: Caller,
+    words: SpawnWords,
+    allowed: SpawnAllowed,
+    *,
+    files: tuple[GivenFile, ...],
+    run_id: str,
+) -> SpawnAccepted:
+    """Return the event that accepts a spawn.
+
+    Raises:
+        ToolRefused: there is no thread to be had (`no_threads`), or no place for the files (`not_supported`).
+    """
+    log_id = core.log.log_id
+    spawn_id = ids.derive(log_id, "spawn", run_id)
+    child = str(SessionKey.subagent(allowed.agent_id, ids.derive(log_id, "child", run_id)))
+    row = core.calling_row(caller.requester)
+    route = core.delivery(row, caller.requester.key) if caller.requester.key is not None else None
+    calling = caller.run or CallingRun(run_id=run_id, attempt=0)
+    accepted = SpawnAccepted(
+        spawn_id=spawn_id,
+        run_id=run_id,
+        child=child,
+        child_session_id=ids.derive(log_id, "session", run_id),
+        agent_id=allowed.agent_id,
+        task=words.task,
+        message_id=ids.derive(log_id, "message", run_id),
+        caller=caller.name,
+        requester=caller.key,
+        requester_session_id=row.session_id if row is not None else None,
+        requester_run_id=caller.run.run_id if caller.run is not None else None,
+        requester_channel=core.reader.channel_of(row) if row is not None else None,
+        route=route,
+        label=words.label,
+        model=allowed.model,
+        thinking=allowed.thinking,
+        mode=allowed.mode,
+        cleanup=allowed.cleanup,
+        run_timeout_ms=allowed.run_timeout_ms,
+        announce_timeout_ms=core.config.session.exchange.turn_timeout_ms,
+        archive_after_ms=allowed.archive_after_ms,
+        sandboxed=allowed.sandboxed,
+        depth=allowed.depth,
+        idempotency_key=words.idempotency_key,
+        request_digest=words.digest,
+        chain=(*calling.chain, child),
+        hops=calling.hops,
+        attachments=_attachments(core, allowed.agent_id, files, spawn_id) if files else None,
+        mount_path=words.mount_path,
+    )
+    if not words.wants_thread:
+        return accepted
+    return msgspec.structs.replace(accepted, thread=_thread(core, accepted))
+
+
+def place_of(core: Core, accepted: SpawnAccepted, attachments: Attachments) -> Place:
+    """Return where a spawn's files go."""
+    return Place(root=attachments.root, log_id=core.log.log_id, spawn_id=accepted.spawn_id)
+
+
+def _attachments(core: Core, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
+    return Attachments(
+        root=os.fspath(workspace_of(core.config, agent_id, core.store_path)),
+        directory=ids.derive(core.log.log_id, "attachments", spawn_id),
+        files=tuple(file.file for file in files),
+        retain=core.config.tools.sessions_spawn.attachments.retain_on_session_keep,
+    )
+
+
+def _thread(core: Core, accepted: SpawnAccepted) -> ThreadAsked:
+    """Return the thread to be asked for, on the requester's channel."""
+    route = accepted.route
+    if route is None:
+        raise _no_thread("the requester has no channel")
+    bindings = core.config.thread_bindings(route.channel)
+    if bindings.enabled is False:
+        raise _no_thread(
+            f"threads are off (session.threadBindings.enabled, channels.{route.channel}.threadBindings.enabled)"
+        )
+    if bindings.spawn_subagent_sessions is False:
+        raise _no_thread(
+            f"off for sub-agents (channels.{route.channel}.threadBindings.spawnSubagentSessions)"
+        )
+    if not core.world.channels.has_threads(route.channel):
+        raise _no_thread(f"the requester's channel, {route.channel}, has no threads")
+    return ThreadAsked(
+        channel=route.channel,
+        to=route.to,
+        account=route.account,
+        title=_title(accepted.label or accepted.task),
+        key=ids.derive(core.log.log_id, "thread", accepted.spawn_id),
+        idle_ms=milliseconds((bindings.idle_hours or 0) * HOUR_S),
+        max_age_ms=milliseconds((bindings.max_age_hours or 0) * HOUR_S),
+    )
+
+
+def _title(text: str) -> str:
+    """Return the first line of a text as a title: what can't be seen is left out."""
+    line = next((line for line in text.strip().splitlines() if line.strip()), "")
+    shown = "".join(character for character in line if character.isprintable()).strip()
+    return shown if len(shown) <= MOST_TITLE else shown[: MOST_TITLE - 1] + "…"
+
+
+def _no_thread(why: str) -> ToolRefused:
+    return ToolRefused("no_threads", f"thread: {why}, spawn without one")

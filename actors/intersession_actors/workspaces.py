@@ -1,0 +1,37 @@
+"""Where an agent's workspace is: as configured, else beside the log (ATT-3)."""
+
+import os
+from pathlib import Path
+
+from intersession_actors.config import Config
+from intersession_actors.errors import ToolRefused
+from intersession_events.store_url import MEMORY
+
+
+def workspace_of(config: Config, agent_id: str, store: str) -> str:
+    """Return the path of an agent's workspace, links resolved. `store` is the log's file, or `:memory:`.
+
+    Raises:
+        ToolRefused: none is configured, and a log in memory has no place beside it (`not_supported`).
+    """
+    own = config.agent(agent_id).workspace if agent_id in config.agent_ids else None
+    configured = own or config.agents.defaults.workspace
+    if configured is not None:
+        return os.path.realpath(Path(configured).expanduser())
+    if store == MEMORY:
+        raise ToolRefused(
+            "not_supported",
+            "attachments: a log in memory has no workspaces beside it, set agents.defaults.workspace",
+        )
+    return os.path.realpath(Path(store).parent / "workspaces" / agent_id)
+
+
+def workspaces(config: Config, store: str) -> tuple[str, ...]:
+    """Return the workspaces of all configured agents that there can be, each once."""
+    found: dict[str, None] = {}
+    for agent_id in config.agent_ids:
+        try:
+            found[workspace_of(config, agent_id, store)] = None
+        except ToolRefused:
+            continue
+    return tuple(found)
