@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -53,11 +53,11 @@ from intersession_projections.transcript_mirror import TranscriptMirror
 
 logger = logging.getLogger(__name__)
 DOOR_THREADS = 16
+DISK_THREADS = 2
 
 
 class SessionSystem:
     """A running session system over one log.
-DISK_THREADS = 2
 
     `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
     `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
@@ -161,14 +161,14 @@ DISK_THREADS = 2
             transcripts=transcripts,
         )
         world.transcript_path = reader.transcript_path
+        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
+        world.on_disk = self._on_disk
         core = Core(
             log=log,
             clock=self._clock,
             new_id=self._new_id,
             world=world,
             supervisor=supervisor,
-        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
-        world.on_disk = self._on_disk
             reader=reader,
             receipts=receipts,
         )
@@ -182,13 +182,13 @@ DISK_THREADS = 2
         self._chat = ChatDoor(core, self._runs)
         self.gateway = Gateway(core, self._runs, self._doors, self.status)
         open_chapter(core, self.config)
+        sweep_staged(core)
         recover(core)
         if self._mirror is not None:
             self._mirror.start()
 
     def close(self, grace: float | None = None) -> None:
         """Stop in order: no new work, runs under way get `grace` seconds, then actors, then the log.
-        sweep_staged(core)
 
         A run that is cut off is tried again by the next start.
         """
@@ -201,6 +201,7 @@ DISK_THREADS = 2
         self._executor.stop(seconds)
         self._caller.stop(seconds)
         self._timers.stop()
+        self._disk.shutdown(cancel_futures=True)
         left = self._supervisor.stop(max(seconds, 1.0))
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
@@ -211,7 +212,6 @@ DISK_THREADS = 2
         if self._owns_log:
             core.log.close()
 
-        self._disk.shutdown(cancel_futures=True)
     async def aclose(self, grace: float | None = None) -> None:
         """Stop in order, without blocking the event loop."""
         await asyncio.to_thread(self.close, grace)
@@ -342,6 +342,16 @@ DISK_THREADS = 2
         self.config = loaded.config.with_agents(self._executor.registered)
         self.notices, self._config_error = loaded.notices, None
 
+    def unbind_thread(self, session_key: str) -> bool:
+        """Take its thread from a session (SPAWN-12); True if it had one.
+
+        Raises:
+            InvalidKey: this is no session key.
+            ToolRefused: it could not be made durable.
+        """
+        key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
+        return bool(self.core.ask_session(str(key), Unbind()).recorded)
+
     def status(self) -> dict[str, Any]:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
         log = self.core.log
@@ -367,16 +377,6 @@ DISK_THREADS = 2
         self._caller.use_loop(loop)
 
     def _judge_send(self, *, key: str, channel: str | None, chat_type: Any, override: Any) -> str | None:
-    def unbind_thread(self, session_key: str) -> bool:
-        """Take its thread from a session (SPAWN-12); True if it had one.
-
-        Raises:
-            InvalidKey: this is no session key.
-            ToolRefused: it could not be made durable.
-        """
-        key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
-        return bool(self.core.ask_session(str(key), Unbind()).recorded)
-
         verdict = send_policy.judge_send(
             self.config.session.send_policy,
             send_policy.Speaker(
@@ -420,6 +420,20 @@ DISK_THREADS = 2
             return accepted.route
         return Route(channel="webchat", to=accepted.target)
 
+    def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
+
+        def job() -> None:
+            result: Any
+            try:
+                result = work()
+            except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
+                result = error
+            done(result)
+
+        with suppress(RuntimeError):
+            self._disk.submit(job)
+
     def _late(self, turn: Turn, result: AgentResult) -> None:
         """Put a late answer on record; nobody uses it."""
         self._supervisor.tell_session(
@@ -445,17 +459,3 @@ def mirror_directory(log: Log, *, wanted: bool | None) -> Path | None:
     if wanted is False or path == MEMORY:
         return None
     return Path(path).parent / "transcripts"
-    def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
-
-        def job() -> None:
-            result: Any
-            try:
-                result = work()
-            except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
-                result = error
-            done(result)
-
-        with suppress(RuntimeError):
-            self._disk.submit(job)
-
