@@ -162,13 +162,9 @@ class Coordinator(ProcessManager[Exchange]):
         last = events[-1]
         match last:
             case TurnRequested():
-                return _with(
-                    plan, lambda appends: turn_step(after, last, appends, self._now(), outcome.cause)
-                )
+                return _with(plan, lambda appends: turn_step(after, last, appends, self._now()))
             case AnnounceRequested():
-                return _with(
-                    plan, lambda appends: announce_step(after, last, appends, self._now(), outcome.cause)
-                )
+                return _with(plan, lambda appends: announce_step(after, last, appends, self._now()))
             case AnnounceDecided(delivery_id=str() as delivery_id, text=str() as text):
                 return Plan(
                     events=plan.events,

@@ -60,14 +60,12 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         carried=appends,
         check_policy=True,
         at_most=command.at_most,
-        causation=command.causation,
+        causation=_step_of(appends),
         correlation=command.correlation,
     )
 
 
-def turn_step(
-    state: Exchange, turn: TurnRequested, appends: Appends, now_ms: int, cause: str | None
-) -> tuple[str, Enqueue]:
+def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
     """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
     accepted = state.accepted
     speaks_for_target = turn.speaker == accepted.target
@@ -107,13 +105,13 @@ def turn_step(
         flow=ids.exchange_stream(accepted.exchange_id),
         carried=appends,
         check_policy=True,
-        causation=cause,
+        causation=_step_of(appends),
         correlation=accepted.root,
     )
 
 
 def announce_step(
-    state: Exchange, asked: AnnounceRequested, appends: Appends, now_ms: int, cause: str | None
+    state: Exchange, asked: AnnounceRequested, appends: Appends, now_ms: int
 ) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
     accepted = state.accepted
@@ -152,7 +150,7 @@ def announce_step(
         queue=queued,
         flow=ids.exchange_stream(accepted.exchange_id),
         carried=appends,
-        causation=cause,
+        causation=_step_of(appends),
         correlation=accepted.root,
     )
 
@@ -164,3 +162,8 @@ def _parties(accepted: ExchangeAccepted) -> Parties:
         target=accepted.target,
         target_channel=accepted.target_channel,
     )
+
+
+def _step_of(appends: Appends) -> str:
+    """Return the id of the exchange's event that this step is: the cause of its message and its run."""
+    return appends[0].drafts[-1].id

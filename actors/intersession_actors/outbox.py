@@ -53,6 +53,8 @@ class Outbox(ProcessManager[Delivery]):
             return None
         events: list[DeliveryEvent] = []
         match command:
+            case SendChecked(rule=None) if not self.world.channels.has(state.decided.route.channel):
+                pass  # parked until somebody delivers for the channel here, as a run without its agent is
             case SendChecked():
                 events = outbox_rules.decide_checked(state, command.rule)
             case DeliveryReturned(result=Delivered(receipt=receipt, cut_at=cut_at)):
