@@ -10,9 +10,15 @@ from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
 from intersession_actors.extras import MissingExtra
 from intersession_actors.handler import HandlerFailed
 from intersession_actors.inbox import InboxFull
+from intersession_actors.pykka_door import As, Inbound
 from intersession_actors.reply_future import WaitedInHandler
 from intersession_actors.runtime import RuntimeStopped
 from intersession_actors.system import SessionSystem
+from intersession_actors.tools.agents_list import AgentsListArguments as AgentsList
+from intersession_actors.tools.sessions_history import HistoryArguments as SessionsHistory
+from intersession_actors.tools.sessions_list import ListArguments as SessionsList
+from intersession_actors.tools.sessions_send import SendArguments as SessionsSend
+from intersession_actors.tools.sessions_spawn import SpawnArguments as SessionsSpawn
 from intersession_actors.turn import Reply, Turn
 from intersession_events.errors import (
     AppendConflict,
@@ -40,7 +46,9 @@ from intersession_projections.seek import UnknownPlace
 from intersession_projections.session_history import UnknownMessage
 
 __all__ = [
+    "AgentsList",
     "AppendConflict",
+    "As",
     "Channel",
     "Config",
     "ConfigError",
@@ -50,6 +58,7 @@ __all__ = [
     "ForkedStoreError",
     "HandlerFailed",
     "ImportFailed",
+    "Inbound",
     "InboxFull",
     "IntersessionError",
     "InvalidKey",
@@ -66,6 +75,10 @@ __all__ = [
     "RuntimeStopped",
     "SessionKey",
     "SessionSystem",
+    "SessionsHistory",
+    "SessionsList",
+    "SessionsSend",
+    "SessionsSpawn",
     "StoreBusy",
     "StoreFull",
     "StoreLocked",

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+import pykka
 
 from intersession_actors import send_policy
 from intersession_actors.agent_executor import AgentExecutor, AgentResult
@@ -28,6 +30,7 @@ from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
 from intersession_actors.outbox import Outbox
 from intersession_actors.pool import PooledRuntime
+from intersession_actors.pykka_door import PykkaDoor
 from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged, wake_agent
 from intersession_actors.run_context import RunContext
@@ -95,6 +98,8 @@ class SessionSystem:
         self._store = store if store is not None else self.config.store
         self._started = False
         self._core: Core | None = None
+        self._pykka_door: PykkaDoor | None = None
+        self._opening_door = threading.Lock()
         self.start()
 
     # --- life
@@ -198,6 +203,10 @@ class SessionSystem:
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
         core = self.core
         core.world.stopping = True
+        with self._opening_door:
+            door, self._pykka_door = self._pykka_door, None
+        if door is not None:
+            door.stop()
         self._executor.stop(seconds)
         self._caller.stop(seconds)
         self._timers.stop()
@@ -246,6 +255,21 @@ class SessionSystem:
     def log(self) -> Log:
         """The log."""
         return self.core.log
+
+    @property
+    def ref(self) -> pykka.ActorRef[Any]:
+        """The system's one actor in Pykka's registry, for hosts built of Pykka actors: `ask` it `As(…)` or `Inbound(…)`.
+
+        It is started when it is first asked for. `ActorRegistry.stop_all()`, or stopping it, closes the system.
+        """
+        with self._opening_door:
+            if not self._started:
+                raise RuntimeError("the system is closed")
+            if self._pykka_door is None:
+                self._pykka_door = PykkaDoor(
+                    self.core, tools=self.tools, runs=self._runs, doors=self._doors, close=self.close
+                )
+            return self._pykka_door.ref
 
     def tools(self, session_key: str | None = None, *, name: str | None = None) -> Tools:
         """Return the tools as a session has them; without a key, as the operator has them.

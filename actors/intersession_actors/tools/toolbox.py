@@ -1,7 +1,7 @@
 """The tools as one session has them: call, await, describe. What a run calls is recorded as it happens."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
@@ -88,9 +88,14 @@ class Tools:
 
     async def acall(self, name: str, arguments: Mapping[str, Any] | None = None) -> Result:
         """Call a tool and await its answer, without ever blocking the event loop."""
+        return await (await self.abegin(name, arguments))
+
+    async def abegin(
+        self, name: str, arguments: Mapping[str, Any] | None = None
+    ) -> Coroutine[Any, Any, Result]:
+        """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
         given = dict(arguments or {})
         ordinal = self._next_ordinal()
-        loop = asyncio.get_running_loop()
 
         def begin() -> tuple[str | None, Result | Pending]:
             try:
@@ -99,7 +104,11 @@ class Tools:
                 return None, dict(refused.as_result())
             return call_id, self._begin(name, given, ordinal)
 
-        call_id, begun = await loop.run_in_executor(self._doors, begin)
+        call_id, begun = await asyncio.get_running_loop().run_in_executor(self._doors, begin)
+        return self._aanswer(call_id, name, begun)
+
+    async def _aanswer(self, call_id: str | None, name: str, begun: Result | Pending) -> Result:
+        loop = asyncio.get_running_loop()
         if isinstance(begun, Pending):
             with self._counted(begun):
                 await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)

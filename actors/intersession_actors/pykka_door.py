@@ -1,0 +1,167 @@
+"""The door for hosts built of Pykka actors: the tools and a person's message as messages to one actor reference."""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import msgspec
+import pykka
+
+from intersession_actors.core import Core
+from intersession_actors.doors import RunDoor
+from intersession_actors.errors import ToolRefused
+from intersession_actors.inbound import InboundAccepted, InboundMessage, receive
+from intersession_actors.own_loop import OwnLoop
+from intersession_actors.pykka_actor import SystemActor
+from intersession_actors.reply_future import ReplyFuture
+from intersession_actors.runtime import LocalRef, ThreadingRuntime
+from intersession_actors.tools.arguments import read_arguments
+from intersession_actors.tools.registry import TOOLS
+from intersession_actors.tools.toolbox import Result, Tools
+from intersession_events.errors import InvalidKey
+
+logger = logging.getLogger(__name__)
+
+STOP_S: Final = 5.0
+_NAME_OF: Final = {tool.arguments: tool.name for tool in TOOLS.values()}
+
+
+class As(msgspec.Struct, frozen=True):
+    """A tool's call by a session, or by the operator (None): `As("agent:main:main", SessionsSend(message="…", …))`.
+
+    `call` is the arguments of one of the tools. The answer is the dict that `SessionSystem.tools(session_key).call` gives.
+    """
+
+    session_key: str | None
+    call: msgspec.Struct
+
+
+class Inbound(InboundMessage, frozen=True, kw_only=True):
+    """What a person says (INB-1). The answer is what `SessionSystem.inbound` gives; `wait` is in seconds."""
+
+    wait: float | None = None
+
+
+class PykkaDoor:
+    """Keeps one actor in Pykka's registry; when that is stopped, `close` is called, which stops this door too.
+
+    Calls of one session are begun in the order in which they were told, and so are the messages of one chat. None
+    waits for the answer of another.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        *,
+        tools: Callable[[str | None], Tools],
+        runs: RunDoor,
+        doors: Executor,
+        close: Callable[[], None],
+    ) -> None:
+        self._core = core
+        self._tools = tools
+        self._runs = runs
+        self._doors = doors
+        self._loop = OwnLoop(name="pykka-door")
+        self._lanes: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._close = close
+        self._closing_thread: int | None = None
+        self._runtime = ThreadingRuntime()
+        ref = self._runtime.start(SystemActor, self._take, self._stopped, name="intersession")
+        assert isinstance(ref, LocalRef)  # noqa: S101 - what every runtime of ours gives
+        self.ref: pykka.ActorRef[Any] = ref.actor_ref
+        pykka.ActorRegistry.register(self.ref)
+
+    def stop(self) -> None:
+        """Take no more, give up what waits for an answer, and leave the registry. Also while the actor stops."""
+        pykka.ActorRegistry.unregister(self.ref)
+        if threading.get_ident() != self._closing_thread:
+            self._runtime.stop(STOP_S)
+        self._loop.stop(STOP_S)
+
+    def _stopped(self) -> None:
+        self._closing_thread = threading.get_ident()
+        self._close()
+
+    # --- one message
+
+    def _take(self, message: Any, reply: ReplyFuture | None) -> None:
+        self._loop.get().call_soon_threadsafe(self._begin, message, reply)
+
+    def _begin(self, message: Any, reply: ReplyFuture | None) -> None:
+        task = asyncio.get_running_loop().create_task(self._finish(message, reply))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, message: Any, reply: ReplyFuture | None) -> None:
+        try:
+            answer = await self._answer(message)
+        except ToolRefused as refused:
+            answer = dict(refused.as_result())
+        except Exception as error:
+            if reply is None:
+                logger.exception("nobody waits for the answer to %s, which failed", type(message).__name__)
+                return
+            with suppress(queue.Full):  # the actor has ended, and whoever asked was told so
+                reply.set_exception((type(error), error, error.__traceback__))
+            return
+        if reply is not None:
+            with suppress(queue.Full):
+                reply.set(answer)
+        elif answer.get("status") in {"error", "forbidden"}:
+            logger.warning("nobody waits for the answer to %s: %s", type(message).__name__, answer["error"])
+
+    async def _answer(self, message: Any) -> Result:
+        match message:
+            case As(session_key=key, call=call) if type(call) in _NAME_OF:
+                return await self._call(key, call)
+            case Inbound():
+                return await self._inbound(message)
+            case _:
+                raise TypeError(
+                    f"{message!r} is nothing to be done; tell As(session_key, SessionsSend(…)), the arguments of another "
+                    "tool in its place, or Inbound(…)"
+                )
+
+    async def _call(self, key: str | None, call: msgspec.Struct) -> Result:
+        try:
+            tools = self._tools(key)
+        except InvalidKey as error:
+            raise ToolRefused("invalid_key", f"session_key: {error}") from None
+        async with self._lane(key):
+            answer = await tools.abegin(_NAME_OF[type(call)], _given(call))
+        return await answer
+
+    async def _inbound(self, message: Inbound) -> Result:
+        loop = asyncio.get_running_loop()
+        async with self._lane((message.channel, message.account, message.chat_id)):
+            accepted = await loop.run_in_executor(self._doors, self._receive, message)
+        if message.wait is None or not accepted.runs:
+            return accepted.as_result()
+        ended = await self._runs.await_run(accepted.run_id, message.wait, self._doors)
+        return ended | {"sessionKey": accepted.session_key}
+
+    def _receive(self, message: Inbound) -> InboundAccepted:
+        given = _given(message)
+        given.pop("wait", None)
+        return receive(self._core, read_arguments(InboundMessage, given))
+
+    def _lane(self, key: Hashable) -> asyncio.Lock:
+        return self._lanes.setdefault(key, asyncio.Lock())
+
+
+def _given(call: msgspec.Struct) -> dict[str, Any]:
+    """Return what was given of a call, as a door that reads JSON would have it."""
+    values: dict[str, Any] = msgspec.to_builtins(call)
+    return {
+        field.encode_name: values[field.encode_name]
+        for field in msgspec.structs.fields(call)
+        if field.required or getattr(call, field.name) != field.default
+    }
