@@ -71,8 +71,8 @@ class Core:
         self.runs: Runs = reader.runs
         self.flows: Flows = reader.flows
         self.receipts = receipts
-        self.waits = RunWaits(log)
-        self.wait_graph = WaitGraph()
+        self.wait_graph = WaitGraph(clock.monotonic)
+        self.waits = RunWaits(log, self.wait_graph.run_ended)
         self.spawning = OneAtATime()
         self.threads = ThreadBindings(log)
 

@@ -19,9 +19,10 @@ from intersession_events.run import RunAborted, RunCompleted, RunFailed
 class RunWaits:
     """Futures that are done when a run has ended."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, run_ended: Callable[[str], None] | None = None) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Future[None]]] = defaultdict(list)
+        self._run_ended = run_ended
         self._stop: Callable[[], None] = log.on_committed(self._committed)
 
     def expect(self, run_id: str) -> "Future[None]":
@@ -66,6 +67,8 @@ class RunWaits:
                     crash_point("S7")
                 for future in futures:
                     _finish(future)
+                if self._run_ended is not None:
+                    self._run_ended(event.run_id)
 
 
 def _finish(future: "Future[None]") -> None:
@@ -73,30 +76,72 @@ def _finish(future: "Future[None]") -> None:
         future.set_result(None)
 
 
+class Wait:
+    """One session waits for another, from inside a run or from outside. What it is, not what it says, tells it apart."""
+
+    def __init__(self, requester: str, target: str, *, run_id: str | None, until: float) -> None:
+        self.requester = requester
+        self.target = target
+        self.run_id = run_id
+        self.until = until
+        self.give_up: Callable[[], None] = _nothing
+        """Lets the thread that waits go on, once nobody is interested in its answer any more."""
+
+
 class WaitGraph:
-    """Which session waits for which, in this process and now, so that a cycle is refused at once (SEND-10)."""
+    """Which session waits for which, in this process and now, so that a cycle is refused at once (SEND-10).
 
-    def __init__(self) -> None:
+    To look and to begin to wait is one step: two sessions that turn to each other at the same moment are a cycle too.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._lock = threading.Lock()
-        self._waits: dict[str, list[str]] = defaultdict(list)
+        self._waits: list[Wait] = []
 
-    def cycle(self, requester: str, target: str) -> tuple[str, ...] | None:
-        """Return the path that a wait of `requester` for `target` would close, if any."""
+    def begin(
+        self, requester: str, target: str, *, seconds: float, run_id: str | None = None
+    ) -> Wait | tuple[str, ...]:
+        """Begin to wait, or return the path of the cycle that this would close."""
         with self._lock:
-            return find_wait_cycle(self._waits, requester, target)
+            now = self._now()
+            # Whoever was cut off while it waited never said that it is over; its time did.
+            self._waits = [wait for wait in self._waits if wait.until > now]
+            waits: dict[str, list[str]] = defaultdict(list)
+            for wait in self._waits:
+                waits[wait.requester].append(wait.target)
+            path = find_wait_cycle(waits, requester, target)
+            if path is not None:
+                return path
+            begun = Wait(requester, target, run_id=run_id, until=now + seconds)
+            self._waits.append(begun)
+            return begun
+
+    def end(self, wait: Wait) -> None:
+        """Wait no longer; twice is once."""
+        with self._lock:
+            if wait in self._waits:
+                self._waits.remove(wait)
 
     @contextmanager
-    def waiting(self, requester: str, target: str) -> Generator[None]:
-        """Count a wait while it lasts."""
-        with self._lock:
-            self._waits[requester].append(target)
+    def until_over(self, wait: Wait) -> Generator[None]:
+        """End a wait with the block."""
         try:
             yield
         finally:
-            with self._lock:
-                self._waits[requester].remove(target)
-                if not self._waits[requester]:
-                    del self._waits[requester]
+            self.end(wait)
+
+    def run_ended(self, run_id: str) -> None:
+        """End the waits of a run that is over: its session does not wait for anybody any more."""
+        with self._lock:
+            over = [wait for wait in self._waits if wait.run_id == run_id]
+            self._waits = [wait for wait in self._waits if wait.run_id != run_id]
+        for wait in over:
+            wait.give_up()
+
+
+def _nothing() -> None:
+    return
 
 
 class OneAtATime:

@@ -1,5 +1,6 @@
 """`sessions_send`: a message goes to another session, and, if asked to, its reply comes back."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, Reply, Turn
 from intersession_events.exchange import ExchangeAccepted, ExchangeClosed, PrimaryEnded
-from intersession_events.run import RunCompleted, RunQueued, RunStarted
+from intersession_events.run import LateReplyDropped, RunCompleted, RunQueued, RunStarted
 from intersession_events.session import MessageRecorded, SessionOpened
 from running import (
     QUIET,
@@ -424,6 +425,64 @@ def test_a_cycle_of_waits_is_refused_naming_the_path_and_fire_and_forget_is_not(
     assert "agent:a:main -> agent:b:main -> agent:a:main" in seen["waiting"]["error"]
     assert seen["forgetting"]["status"] == "accepted"
     assert system.gateway.call("agent.wait", {"runId": seen["forgetting"]["runId"]})["reply"] == "not blocked"
+
+
+@pytest.mark.clause("SEND-10", "L4")
+def test_two_sessions_that_turn_to_each_other_at_the_same_moment_do_not_wait_for_ever(booth: Booth) -> None:
+    together = threading.Barrier(2)
+
+    def turns_to(key: str) -> Any:
+        def agent(turn: Turn) -> str:
+            if turn.message != "begin":
+                return "here"
+            together.wait(WAIT)
+            answer = turn.tools.call("sessions_send", {"sessionKey": key, "message": "are you there?"})
+            return str(answer.get("code", answer["status"]))
+
+        return agent
+
+    system = booth.start({"a": turns_to("agent:b:main"), "b": turns_to("agent:a:main")}, None, QUIET)
+    with ThreadPoolExecutor(2) as pool:
+        sent = [
+            pool.submit(
+                system.tools().call, "sessions_send", {"sessionKey": f"agent:{name}:main", "message": "begin"}
+            )
+            for name in "ab"
+        ]
+        answers = [future.result(WAIT)["reply"] for future in sent]
+
+    assert sorted(answers) == ["cycle", "ok"]
+
+
+@pytest.mark.clause("SEND-10", "L3")
+def test_a_run_that_was_stopped_waits_for_nobody_any_more(booth: Booth) -> None:
+    gate = Gate()
+    answers: list[dict[str, Any]] = []
+
+    def first(turn: Turn) -> str:
+        if turn.message != "begin":
+            return "free again"
+        patiently = {"sessionKey": "agent:b:main", "message": "take your time", "timeoutSeconds": 86_400}
+        answers.append(turn.tools.call("sessions_send", patiently))
+        return "never said"
+
+    def second(turn: Turn) -> str:
+        gate.stop(turn)
+        back = {"sessionKey": "agent:a:main", "message": "still there?"}
+        return str(turn.tools.call("sessions_send", back).get("reply", "refused"))
+
+    system = booth.start({"a": first, "b": second}, None, QUIET)
+    waiting = system.tools().call(
+        "sessions_send", {"sessionKey": "agent:a:main", "message": "begin", "timeoutSeconds": 0}
+    )
+    asked = gate.reached()
+
+    assert system.abort(waiting["runId"])
+    gate.open()
+
+    assert system.gateway.call("agent.wait", {"runId": asked.run_id})["reply"] == "free again"
+    wait_for(system, LateReplyDropped)
+    assert answers[0]["status"] in {"timeout", "ok"}, "its thread did not have to wait for a day"
 
 
 @pytest.mark.clause("SEND-11", "O4")

@@ -17,6 +17,7 @@ from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
 from intersession_actors.tools.tool_call import Answer, Caller, Pending
+from intersession_actors.waits import Wait
 from intersession_events import ids
 from intersession_events.access import SendRefused
 from intersession_events.crash_points import crash_point
@@ -80,23 +81,25 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
             "idempotency_conflict",
             "idempotencyKey: it was used for another message, use a new key for a new message",
         )
-    if caller.key is not None and timeout > 0:
-        _refuse_cycle(core, caller.key, target)
-    if known is None and core.outcome(run_id) is None:
-        try:
-            _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
-        except ToolRefused as refused:
-            if target.opening is None or refused.code != "not_visible":
-                raise
-            # Somebody else opened the session a moment ago: it is that one that is meant.
-            target = _target(core, caller, given)
-            _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
-    delivery = _delivery(core, target)
-    if timeout == 0:
-        return Answer(
-            {"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
-        )
-    return _wait(core, caller, target, run_id=run_id, timeout=timeout, delivery=delivery)
+    wait = _begin_wait(core, caller, target, timeout)
+    try:
+        if known is None and core.outcome(run_id) is None:
+            try:
+                _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
+            except ToolRefused as refused:
+                if target.opening is None or refused.code != "not_visible":
+                    raise
+                # Somebody else opened the session a moment ago: it is that one that is meant.
+                target = _target(core, caller, given)
+                _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
+        delivery = _delivery(core, target)
+        if timeout > 0:
+            return _pending(core, target, run_id=run_id, timeout=timeout, delivery=delivery, wait=wait)
+    except BaseException:
+        if wait is not None:
+            core.wait_graph.end(wait)
+        raise
+    return Answer({"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery})
 
 
 def _timeout(given: SendArguments) -> float:
@@ -137,24 +140,34 @@ def _target(core: Core, caller: Caller, given: SendArguments) -> Target:
     return Target(key=key, shown=found.shown, session_id=opening.session_id, opening=opening, found=found)
 
 
-def _refuse_cycle(core: Core, requester: str, target: Target) -> None:
-    path = core.wait_graph.cycle(requester, str(target.key))
-    if path is not None:
-        core.receipts.record(
-            requester,
-            SendRefused(
-                requester=requester,
-                target=str(target.key),
-                code="cycle",
-                limit="cycle",
-                value=len(path) - 1,
-                chain=path,
-            ),
-        )
-        raise ToolRefused(
-            "cycle",
-            f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0",
-        )
+def _begin_wait(core: Core, caller: Caller, target: Target, timeout: float) -> Wait | None:
+    """Begin to wait for the target, as a session that waits; None for the operator, and for who does not wait.
+
+    Raises:
+        ToolRefused: the target waits for the caller already (`cycle`, SEND-10).
+    """
+    requester = caller.key
+    if requester is None or timeout == 0:
+        return None
+    calling = caller.run.run_id if caller.run is not None else None
+    begun = core.wait_graph.begin(requester, str(target.key), seconds=timeout, run_id=calling)
+    if isinstance(begun, Wait):
+        return begun
+    core.receipts.record(
+        requester,
+        SendRefused(
+            requester=requester,
+            target=str(target.key),
+            code="cycle",
+            limit="cycle",
+            value=len(begun) - 1,
+            chain=begun,
+        ),
+    )
+    raise ToolRefused(
+        "cycle",
+        f"sessionKey: waiting would close a cycle ({' -> '.join(begun)}), send with timeoutSeconds 0",
+    )
 
 
 def _accept(
@@ -287,10 +300,12 @@ def _delivery(core: Core, target: Target) -> dict[str, str]:
     return {"status": "pending", "mode": "announce"}
 
 
-def _wait(
-    core: Core, caller: Caller, target: Target, *, run_id: str, timeout: float, delivery: dict[str, str]
+def _pending(
+    core: Core, target: Target, *, run_id: str, timeout: float, delivery: dict[str, str], wait: Wait | None
 ) -> Pending:
     future: Future[None] = core.waits.expect(run_id)
+    if wait is not None:
+        wait.give_up = lambda: core.waits.finish(run_id, future)
     outcome = core.outcome(run_id)
     if outcome is not None and outcome.ended:
         core.waits.finish(run_id, future)
@@ -303,7 +318,7 @@ def _wait(
         future=future,
         timeout=timeout,
         finish=finish,
-        waits_for=str(target.key) if caller.key is not None else None,
+        wait=wait,
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from intersession_actors.access_rules import Requester
 from intersession_actors.core import CallingRun
 from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.waits import Wait
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -21,13 +22,13 @@ class Answer(msgspec.Struct, frozen=True):
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """The answer once `future` is done or `timeout` seconds are over; `finish` makes it from the log.
 
-    `waits_for` is the session the caller waits for, so that a cycle of waits can be seen (SEND-10).
+    `wait` is what the caller's session is seen to wait for meanwhile (SEND-10).
     """
 
     future: "Future[None]"
     timeout: float
     finish: Callable[[], dict[str, Any]]
-    waits_for: str | None = None
+    wait: Wait | None = None
 
 
 class Caller:

@@ -163,9 +163,7 @@ class Tools:
         return begun.finish()
 
     def _counted(self, pending: Pending) -> AbstractContextManager[None]:
-        if self._key is None or pending.waits_for is None:
-            return nullcontext()
-        return self._core.wait_graph.waiting(self._key, pending.waits_for)
+        return nullcontext() if pending.wait is None else self._core.wait_graph.until_over(pending.wait)
 
     # --- its record in the transcript
 
