@@ -1,8 +1,10 @@
 """A gateway on a free port of this machine, served from a thread: real sockets, real clients."""
 
 import asyncio
+import functools
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
@@ -49,7 +51,7 @@ class LiveGateway:
         self._limits = limits or Limits()
         self._app = application(system, limits=self._limits)
         self._ready = threading.Event()
-        self._stop: Callable[[], None] = lambda: None
+        self._stop: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self.address = ""
 
@@ -105,7 +107,7 @@ class LiveGateway:
         def stop() -> None:
             server.should_exit = True
 
-        self._stop = lambda: loop.call_soon_threadsafe(stop) and None
+        self._stop = functools.partial(loop.call_soon_threadsafe, stop)
         self._ready.set()
         await serving
 
@@ -168,11 +170,13 @@ class WireClient:
         for frame in self.events:
             if frame["event"] == name and where(frame["payload"]):
                 return frame
-        while True:
+        until = time.monotonic() + WAIT
+        while time.monotonic() < until:
             frame = self.receive()
             self.events.append(frame)
             if frame.get("event") == name and where(frame["payload"]):
                 return frame
+        raise TimeoutError(f"no {name} came: {self.events}")
 
 
 CONNECT: dict[str, Any] = {

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.access_rules import may_act_as
+from intersession_actors.access_rules import may_act_as, not_visible
 from intersession_actors.errors import ToolRefused
 from intersession_events.keys import SessionKey
 
@@ -26,14 +26,14 @@ class GatewayCaller(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a session is within reach."""
         return self.is_operator or may_act_as(self.act_as, key)
 
-    def check(self, key: SessionKey, given: str, *, field: str = "sessionKey") -> None:
+    def check(self, key: SessionKey, given: str) -> None:
         """Refuse a session beyond reach, in the same words as one that is not there.
 
         Raises:
             ToolRefused: `not_visible`.
         """
         if not self.reaches(key):
-            raise ToolRefused("not_visible", f"{field}: session not visible: {given}")
+            raise ToolRefused("not_visible", not_visible(given))
 
 
 OPERATOR: Final = GatewayCaller()

@@ -80,7 +80,8 @@ class GatewayRuns:
             label=given.label,
         )
         run_id, known = self._queue(caller, order)
-        accepted_ms = self._core.clock.now_ms() if known is None else known.queued_ms
+        found = known or self._core.outcome(run_id)
+        accepted_ms = self._core.clock.now_ms() if found is None else found.queued_ms
         return {"runId": run_id, "status": "accepted", "acceptedAt": accepted_ms, "sessionKey": str(key)}
 
     def chat_send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:

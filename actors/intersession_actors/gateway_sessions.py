@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.access_rules import not_visible
 from intersession_actors.commands import AddMessage, Archive, Patch, Reset
 from intersession_actors.config_settings import ModelChoice
 from intersession_actors.core import Core
@@ -24,7 +25,7 @@ from intersession_actors.gateway_targets import Targets
 from intersession_actors.model_choice import find_model, model_names
 from intersession_actors.spawn_access import THINKING_LEVELS
 from intersession_actors.tools.arguments import invalid, read_arguments
-from intersession_actors.tools.resolve import resolve_label
+from intersession_actors.tools.resolve import Resolved, resolve_label
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list
 from intersession_events.message import Message, Provenance, TextBlock
 from intersession_projections.session_row import SessionRow
@@ -66,7 +67,7 @@ class GatewaySessions:
         given = read_arguments(ChatInjectParams, params)
         found = self._targets.seen(caller, given.session_key, "send")
         if found.row is None:
-            raise ToolRefused("not_visible", f"sessionKey: session not visible: {given.session_key}")
+            raise ToolRefused("not_visible", not_visible(given.session_key))
         core = self._core
         text = f"[{given.label}] {given.message}" if given.label else given.message
         message = Message(
@@ -171,18 +172,32 @@ class GatewaySessions:
         if len(typed) != 1:
             raise invalid("key", "give exactly one of key, sessionId, label")
         if given.label is not None:
-            found = resolve_label(
-                self._core.reader, self._core.requester(None), given.label, given.agent_id, "status"
-            )
-            caller.check(found.key, given.label, field="label")
+            found = self._by_label(caller, given.label, given.agent_id)
         else:
             field = "key" if given.key is not None else "sessionId"
             found = self._targets.seen(caller, typed[0], "status", field=field)
         if given.spawned_by is not None:
             parent = self._targets.seen(caller, given.spawned_by, "status", field="spawnedBy")
             if found.row is None or found.row.spawned_by != str(parent.key):
-                raise ToolRefused("not_visible", f"key: session not visible: {typed[0]}")
+                raise ToolRefused("not_visible", not_visible(typed[0]))
         return {"ok": True, "key": str(found.key)}
+
+    def _by_label(self, caller: GatewayCaller, label: str, agent_id: str | None) -> Resolved:
+        """Return the session with a label; who stands for some sessions only hears of no other one."""
+        core = self._core
+        rows = [
+            row
+            for row in core.sessions.by_label(label, agent_id)
+            if row.archived is None and caller.reaches(core.reader.parse(row.key))
+        ]
+        if not caller.is_operator and len(rows) == 1:
+            return self._targets.seen(caller, rows[0].session_id, "status")
+        if not caller.is_operator and rows:
+            keys = ", ".join(row.key for row in rows)
+            raise ToolRefused("ambiguous_label", f"label: several sessions have it, name one by key: {keys}")
+        if not caller.is_operator:
+            raise ToolRefused("not_visible", not_visible(label))
+        return resolve_label(core.reader, core.requester(None), label, agent_id, "status")
 
     # --- changes
 

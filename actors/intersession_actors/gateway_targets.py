@@ -25,7 +25,7 @@ class Targets:
             ToolRefused: it is not, or is beyond reach (`not_visible`); or this is no key.
         """
         found = resolve_target(self._core.reader, self._core.requester(None), text, operation, field=field)
-        caller.check(found.key, text, field=field)
+        caller.check(found.key, text)
         return found
 
     def opened(
@@ -48,10 +48,10 @@ class Targets:
             agent = agent_id or core.config.default_agent
             self._check_agent(agent)
             key = core.main_key(agent)
-            caller.check(key, str(key), field=field)
+            caller.check(key, str(key))
             return key
         key = self._key_of(text, field)
-        caller.check(key, text, field=field)
+        caller.check(key, text)
         if agent_id is not None and agent_id != key.agent_id and core.config.session.scope != "global":
             raise ToolRefused(
                 "invalid_request",

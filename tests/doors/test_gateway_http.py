@@ -90,8 +90,8 @@ def test_a_credential_acts_as_no_session_but_its_own(gateway: LiveGateway) -> No
 
     assert allowed.json()["result"]["details"]["sessionKey"] == "main"
     assert refused(claimed) == (403, "not_visible")
-    assert claimed.json()["error"]["message"] == "sessionKey: session not visible: agent:main:main"
-    assert absent.json()["error"]["message"] == "sessionKey: session not visible: agent:main:nowhere"
+    assert claimed.json()["error"]["message"] == "session not visible: agent:main:main"
+    assert absent.json()["error"]["message"] == "session not visible: agent:main:nowhere"
     assert refused(nobody) == (400, "invalid_request_error")
 
 

@@ -6,16 +6,12 @@ Only SHA-256 digests are compared, each with each, in constant time. A changed c
 import hashlib
 import hmac
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
+from intersession.gateway.scopes import EVERY_SCOPE
 from intersession_actors.config_host import GatewayAuth, OperatorScope
 from intersession_actors.gateway_caller import OPERATOR, GatewayCaller
-
-EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(
-    {"operator.read", "operator.write", "operator.admin"}
-)
 
 
 class Credential(msgspec.Struct, frozen=True):

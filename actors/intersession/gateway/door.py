@@ -17,6 +17,7 @@ from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
 from intersession.gateway.hub import Hub
 from intersession.gateway.limits import Limits
 from intersession.gateway.scopes import needed_scope
+from intersession_actors.access_rules import not_visible
 from intersession_actors.config_host import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.system import SessionSystem
@@ -200,7 +201,7 @@ class Door:
             case _:
                 pass
         if key is None:
-            raise ToolRefused("not_visible", f"sessionKey: session not visible: {text}")
+            raise ToolRefused("not_visible", not_visible(text))
         credential.caller.check(key, text)
         return key
 

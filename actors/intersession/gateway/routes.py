@@ -120,7 +120,9 @@ _SAID: Final = {
     },
     raises=[],
 )
-async def invoke_tool(data: JSONBody[InvokeBody], request: Request[Any, Any, State], state: State) -> Response[Any]:
+async def invoke_tool(
+    data: JSONBody[InvokeBody], request: Request[Any, Any, State], state: State
+) -> Response[Any]:
     """Call a session tool."""
     door: Door = state.door
     credential: Credential = request.scope["state"][CREDENTIAL]
@@ -172,7 +174,8 @@ async def follow_events(
         HeaderParameter(name="Last-Event-ID", description="Go on behind this position; wins over `after`."),
     ] = None,
     after: Annotated[
-        int | None, QueryParameter(ge=0, description="Begin behind this position; without it, with what comes.")
+        int | None,
+        QueryParameter(ge=0, description="Begin behind this position; without it, with what comes."),
     ] = None,
 ) -> Response[Any]:
     """Follow what is committed, from any position on."""

@@ -1,9 +1,11 @@
 """Which scope a method or a tool asks for. `operator.admin` includes `operator.write`, which includes `operator.read`."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, get_args
 
 from intersession_actors.config_host import OperatorScope
+
+EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
 
 _READ: Final = (
     "agent.identity.get agent.wait agents.list chat.history health models.list sessions.list sessions.preview "
@@ -34,4 +36,4 @@ def all_scopes(given: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
 def granted(asked: Iterable[str] | None, held: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
     """Return what a connection gets: what it asks for, as far as its credential has it; all of that if it asks nothing."""
     has = all_scopes(held)
-    return has if asked is None else all_scopes(has.intersection(asked))
+    return has if asked is None else has & all_scopes(scope for scope in EVERY_SCOPE if scope in set(asked))

@@ -41,6 +41,7 @@ class WebSocketShell:
         self._position = 0
         self._closing: Close | None = None
         self._told_of_end = False
+        self._given_up = False
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -152,7 +153,7 @@ class WebSocketShell:
     def _give_up(self) -> None:
         """Send a slow reader away: what it has not read is in the log."""
         reason = f"slow consumer: resume after position {self._position}"
-        self._closing = Close(TRY_AGAIN, reason)
+        self._closing, self._given_up = Close(TRY_AGAIN, reason), True
         self._buffer.clear()
         logger.warning("a connection from %s does not read; closed", self._address)
         if self._protocol is not None:
@@ -170,6 +171,8 @@ class WebSocketShell:
                     self._position = effect.position
             if self._closing is not None:
                 close = self._closing
+                if self._given_up and self._protocol is not None:
+                    return
                 async with asyncio.timeout(self._door.limits.close_s):
                     await self._send({"type": "websocket.close", "code": close.code, "reason": close.reason})
                 return
