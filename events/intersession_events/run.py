@@ -17,8 +17,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 
     `message_id` names the message it answers. `system_context` is what the agent is told beside it (PROV-1,
     LOOP-3, ANN-1). `route` is where the text goes (INB-2); None delivers nothing. `timeout_ms` counts from
-    the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited, `waits`
-    whether the caller waits.
+    the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited.
     """
 
     run_id: str

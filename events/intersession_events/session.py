@@ -49,7 +49,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
 class SessionPatched(Fact, frozen=True, kw_only=True):
     """Settings of a session changed (GATE-2, POL-2): the names are those of `sessions.patch`."""
 
-    values: dict[str, str] = msgspec.field(default_factory=dict)
+    values: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     cleared: tuple[str, ...] = ()
     by: str | None = None
 
