@@ -45,9 +45,12 @@ SEAMS = {
     "intersession_actors.outside": "threads of the host's code",
     "intersession_actors.own_loop": "the event loop of a host that has none",
     "intersession_actors.pool": "the runtime",
+    "intersession_actors.pykka_actor": "closes the system when Pykka stops all actors",
+    "intersession_actors.pykka_door": "knows the thread that closes it",
     "intersession_actors.reply_future": "doors wait on it",
     "intersession_actors.runtime": "the runtime",
     "intersession_actors.supervisor": "is told from every thread",
+    "intersession_actors.system": "the Pykka door is opened once",
     "intersession_actors.timers": "the one thread of all timers",
     "intersession_actors.waits": "doors wait here",
     "intersession_actors.workers": "the threads of the pool",
@@ -136,7 +139,10 @@ WAITING = {
     "wait",
     "wait_for",
 }
-WAITS_NOT = {"spent.ask"}  # counts a run that is asked for
+WAITS_NOT = {
+    "closing.join",  # whoever stops all of Pykka's actors waits until the system is closed
+    "spent.ask",  # counts a run that is asked for
+}
 HANDLERS = [
     name
     for name, path in MODULES.items()
