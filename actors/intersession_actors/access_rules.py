@@ -91,11 +91,12 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     def sees(self, *, key: str, agent_id: str, in_tree: bool) -> bool:
         """Whether an existing session is visible, by canonical key and its agent."""
-        return (
-            self.everything
-            or key == self.key
-            or (in_tree and self.tree)
-            or (self.own_agent if agent_id == self.agent_id else self.other_agent(agent_id))
+        return self.everything or key == self.key or (in_tree and self.tree) or self.sees_agent(agent_id)
+
+    def sees_agent(self, agent_id: str) -> bool:
+        """Whether every session of an agent is visible."""
+        return self.everything or (
+            self.own_agent if agent_id == self.agent_id else self.other_agent(agent_id)
         )
 
 

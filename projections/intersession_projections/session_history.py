@@ -12,10 +12,13 @@ from intersession_events.message import Message, TextBlock, raw_message
 from intersession_events.session import MessageRecorded
 from intersession_events.transcripts.stamp import strip_stamp
 from intersession_projections.session_list import Sessions
+from intersession_projections.session_row import SessionRow
 
 RawMessage = dict[str, Any]
 
-_PAGE: Final = 200
+_FIRST_PAGE: Final = 16
+_PAGE: Final = 256
+"""Events read at a time: a few for the last messages of a session, more where somebody reads on."""
 
 
 class UnknownMessage(IntersessionError, LookupError):
@@ -50,10 +53,12 @@ class History:
         before: str | None = None,
         limit: int,
         include_tools: bool,
+        row: SessionRow | None = None,
     ) -> HistoryPage:
         """Return the last `limit` messages of one generation of a session, or the last before a message.
 
-        Without `include_tools` tool results don't count and don't come (HIST-2). `as_of` is a position.
+        Without `include_tools` tool results don't count and don't come (HIST-2). `as_of` is a position; `row` is the
+        session's row there, if the caller has it.
 
         Raises:
             UnknownMessage: there is no message `before` in this generation at that position.
@@ -62,7 +67,7 @@ class History:
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
-        for event in self._backwards(key, session_id, position):
+        for event in self._backwards(key, session_id, position, row):
             if waiting:
                 waiting = event.message.id != before
                 continue
@@ -94,22 +99,25 @@ class History:
         found.reverse()
         return found
 
-    def _backwards(self, key: str, session_id: str, position: int) -> Iterator[MessageRecorded]:
+    def _backwards(
+        self, key: str, session_id: str, position: int, row: SessionRow | None = None
+    ) -> Iterator[MessageRecorded]:
         """Yield the messages of a generation, the last first, reading a page of the stream at a time."""
         span = self._sessions.span(key, session_id)
-        row = self._sessions.get(key, position)
+        row = row or self._sessions.get(key, position)
         if span is None or row is None:
             return
         # Each message writes a row version, so the row as of a position knows the last one up to there.
         to = row.version if span.to_version is None else min(row.version, span.to_version)
         stream = session_stream(key)
+        size = _FIRST_PAGE
         while to >= span.from_version:
-            after = max(span.from_version - 1, to - _PAGE)
+            after = max(span.from_version - 1, to - size)
             for recorded in self._log.stream(stream, after=after, to=to, backwards=True):
                 event = recorded.event
                 if isinstance(event, MessageRecorded) and event.session_id == session_id:
                     yield event
-            to = after
+            to, size = after, min(_PAGE, size * 4)
 
 
 def _view(event: MessageRecorded) -> RawMessage:

@@ -1,12 +1,14 @@
 """The session list: a row per session as it is now, and each row as it was at any position (LIST, KEY-5)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from intersession_events.log import Log, Sql
 from intersession_events.recorded import Recorded
 from intersession_events.session import MessageRecorded, SessionImported, SessionOpened, SessionReset
 from intersession_projections.rows import from_text, to_text
+from intersession_projections.session_order import Place, Seen, SessionOrder
 from intersession_projections.session_row import SessionRow, evolve_row
 
 _STREAM: Final = "session:"
@@ -20,7 +22,7 @@ class SessionListView:
     """
 
     name = "session_list"
-    shape = 1
+    shape = 2
 
     def create(self, sql: Sql) -> None:
         """Create the tables."""
@@ -29,6 +31,7 @@ class SessionListView:
             "agent_id TEXT NOT NULL, label TEXT, spawned_by TEXT, archived INTEGER NOT NULL, "
             "updated_at BIGINT NOT NULL, opened BIGINT NOT NULL, position BIGINT NOT NULL, state TEXT NOT NULL)"
         )
+        sql.execute("CREATE INDEX IF NOT EXISTS session_list_updated ON session_list (updated_at, position)")
         sql.execute("CREATE INDEX IF NOT EXISTS session_list_label ON session_list (label)")
         sql.execute("CREATE INDEX IF NOT EXISTS session_list_spawned_by ON session_list (spawned_by)")
         sql.execute(
@@ -64,7 +67,7 @@ class SessionListView:
         archived = int(after.archived is not None)
         row = to_text(after)
         if before is not None and _searched_by(before) == _searched_by(after):
-            # What nearly every event does, and it touches no index.
+            # What nearly every event does, and it touches one index only.
             sql.execute(
                 "UPDATE session_list SET updated_at = ?, position = ?, state = ? WHERE session_key = ?",
                 (after.updated_at, after.position, row, key),
@@ -161,34 +164,23 @@ class Sessions:
         kept = [row for row in found if agent_id is None or row.agent_id == agent_id]
         return sorted(kept, key=lambda row: row.key)
 
-    def iterate(
-        self,
-        as_of: int | None = None,
-        *,
-        agent_id: str | None = None,
-        where: Callable[[str, str], bool] | None = None,
-        updated_since: int = 0,
-    ) -> Iterator[SessionRow]:
-        """Yield the rows that are not archived, last updated first, ties by key (LIST-3).
+    def iterate(self, as_of: int | None = None) -> Iterator[SessionRow]:
+        """Yield all rows that are not archived, last updated first, ties by key (LIST-3)."""
+        yield from self.rows(self.order(as_of).places())
 
-        All belong to one position, whatever is written meanwhile: the order is settled at the first row, the
-        rows themselves are read as they are asked for. `where` is asked with the key and the agent of each session of
-        the list (or of the agent), before any row is read; `updated_since` is in ms.
-        """
-        places = self._places(self._log.head() if as_of is None else as_of)
-        chosen = [
-            (updated_at, key, position)
-            for key, position, row_agent, updated_at in places
-            if (agent_id is None or row_agent == agent_id)
-            and (where is None or where(key, row_agent))
-            and updated_at >= updated_since
-        ]
-        # Sorted here and not by the store: PostgreSQL's collation is not the order of code points.
-        chosen.sort(key=lambda place: (-place[0], place[1]))
-        for start in range(0, len(chosen), _CHUNK):
-            chunk = [(key, position) for _, key, position in chosen[start : start + _CHUNK]]
-            rows = self._versions(chunk)
-            yield from (from_text(rows[key], SessionRow) for key, _ in chunk)
+    def order(
+        self, as_of: int | None = None, *, agent_id: str | None = None, seen: Seen | None = None
+    ) -> SessionOrder:
+        """Return the places of the list: of one agent or all, as far as they are seen (None: all)."""
+        return SessionOrder(
+            self._log, self._log.head() if as_of is None else as_of, agent_id=agent_id, seen=seen
+        )
+
+    def rows(self, places: Iterator[Place]) -> Iterator[SessionRow]:
+        """Yield the row that stands at each place, read as they are asked for."""
+        while chunk := list(islice(places, _CHUNK)):
+            rows = self._versions([(place.key, place.position) for place in chunk])
+            yield from (from_text(rows[place.key], SessionRow) for place in chunk)
 
     def children(self, key: str) -> list[str]:
         """Return the keys of the sessions that this one spawned, archived ones too, oldest first."""
@@ -221,23 +213,6 @@ class Sessions:
     def _is_current(self, key: str, session_id: str, as_of: int | None) -> bool:
         row = self.get(key, as_of)
         return row is not None and row.session_id == session_id and row.archived is None
-
-    def _places(self, as_of: int) -> Sequence[tuple[str, int, str, int]]:
-        """Return (key, position of the version, agent, updated at) of each row that stands at a position."""
-        now: list[tuple[str, int, str, int]] = self._log.query(
-            "SELECT session_key, position, agent_id, updated_at FROM session_list WHERE archived = 0"
-        )
-        newest = self._log.query("SELECT COALESCE(MAX(position), 0) FROM session_list")
-        if newest[0][0] <= as_of:
-            return now
-        then: list[tuple[str, int, str, int]] = self._log.query(
-            "SELECT v.session_key, v.position, v.agent_id, v.updated_at FROM session_list s "
-            "JOIN session_versions v ON v.session_key = s.session_key AND v.position = "
-            "(SELECT MAX(w.position) FROM session_versions w WHERE w.session_key = s.session_key "
-            "AND w.position <= ?) WHERE v.archived = 0",
-            (as_of,),
-        )
-        return then
 
     def _versions(self, places: Sequence[tuple[str, int]]) -> dict[str, str]:
         condition = " OR ".join(["(session_key = ? AND position = ?)"] * len(places))

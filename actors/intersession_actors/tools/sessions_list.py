@@ -15,6 +15,7 @@ from intersession_actors.tools.reader import Place, Reader
 from intersession_actors.tools.shown_messages import shown_messages
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
+from intersession_projections.session_order import Seen
 from intersession_projections.session_row import SessionRow
 
 DEFAULT_LIMIT: Final = 50
@@ -69,12 +70,8 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     filters: str
     after: Cursor | None
 
-    def takes(self, key: SessionKey, row: SessionRow) -> bool:
-        """Whether a visible row passes the filters and comes after the page before."""
-        if self.after is not None and (-row.updated_at, row.key) <= (-self.after.updated_at, self.after.key):
-            return False
-        if self.kinds and key.kind not in self.kinds:
-            return False
+    def takes(self, row: SessionRow) -> bool:
+        """Whether a visible row passes the filters on what it holds; its kind is in its key."""
         if self.label is not None and row.label != self.label:
             return False
         names = (row.key, row.label, row.display_name)
@@ -147,27 +144,29 @@ def _place(reader: Reader, given: ListArguments, after: Cursor | None) -> Place:
 
 def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Row], bool, int]:
     """Return a page of rows, whether there are more, and how many sessions are there and not seen."""
-    reach, tree = reader.reach(requester), reader.tree(requester)
-    denied = 0
-
-    def sees(key: str, agent_id: str) -> bool:
-        nonlocal denied
-        seen = reach.sees(key=key, agent_id=agent_id, in_tree=key in tree)
-        denied += not seen
-        return seen
-
+    seen = _seen(reader, requester)
+    order = reader.sessions.order(query.position, agent_id=query.agent_id, seen=seen)
+    denied = order.hidden()
+    behind = None if query.after is None else (-query.after.updated_at, query.after.key)
     rows: list[_Row] = []
-    visible = reader.sessions.iterate(
-        query.position, agent_id=query.agent_id, where=sees, updated_since=query.since_ms
-    )
-    for row in visible:
+    for row in reader.sessions.rows(order.places(updated_since=query.since_ms, behind=behind)):
+        if not query.takes(row):
+            continue
         key = reader.parse(row.key)
-        if not query.takes(key, row):
+        if query.kinds and key.kind not in query.kinds:
             continue
         if len(rows) == query.limit:
             return rows, True, denied
         rows.append((key, row))
     return rows, False, denied
+
+
+def _seen(reader: Reader, requester: Requester) -> Seen | None:
+    """Return which sessions a requester sees, None for all of them."""
+    reach = reader.reach(requester)
+    if reach.everything:
+        return None
+    return Seen(reach.sees_agent, {reach.key, *(reader.tree(requester) if reach.tree else ())})
 
 
 def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> dict[str, Any]:
@@ -219,7 +218,12 @@ def _add_messages(
     truncated = redacted = False
     for (_, row), entry in zip(rows, entries, strict=True):
         page = reader.history.messages(
-            row.key, row.session_id, as_of=query.position, limit=query.message_limit, include_tools=False
+            row.key,
+            row.session_id,
+            as_of=query.position,
+            limit=query.message_limit,
+            include_tools=False,
+            row=row,
         )
         shown = shown_messages(page.messages, redact=reader.is_stranger(requester, row.key))
         entry["messages"] = shown.messages
