@@ -2,16 +2,35 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
-from concurrent.futures import Executor
-from typing import Any
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from intersession_actors.commands import Abort
 from intersession_actors.core import Core
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.inbound import InboundMessage, receive
 from intersession_actors.tools.arguments import read_arguments
+from intersession_events.errors import StoreUnavailable
 from intersession_projections.run_outcomes import RunOutcome
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DoorThreads(ThreadPoolExecutor):
+    """The threads that block for coroutines. Once they have ended, so has the system: callers are told so."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Run a function on a thread.
+
+        Raises:
+            StoreUnavailable: the system is closed.
+        """
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError as error:
+            raise StoreUnavailable("the system is closed") from error
 
 
 class RunDoor:
@@ -95,9 +114,24 @@ class ChatDoor:
     def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> dict[str, Any]:
         """Take a person's message (INB-1). A refusal is an answer."""
         try:
-            accepted = receive(self._core, read_arguments(InboundMessage, given))
-            if wait is not None and accepted.runs:
-                return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
+            with refusing_without_store():
+                accepted = receive(self._core, read_arguments(InboundMessage, given))
+                if wait is not None and accepted.runs:
+                    return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
+        except ToolRefused as refused:
+            return dict(refused.as_result())
+        return accepted.as_result()
+
+    async def ainbound(self, given: Mapping[str, Any], wait: float | None, doors: Executor) -> dict[str, Any]:
+        """Take a person's message as `inbound` does, without blocking the event loop."""
+        try:
+            with refusing_without_store():
+                accepted = await asyncio.get_running_loop().run_in_executor(
+                    doors, lambda: receive(self._core, read_arguments(InboundMessage, given))
+                )
+                if wait is not None and accepted.runs:
+                    answer = await self._runs.await_run(accepted.run_id, wait, doors)
+                    return answer | {"sessionKey": accepted.session_key}
         except ToolRefused as refused:
             return dict(refused.as_result())
         return accepted.as_result()

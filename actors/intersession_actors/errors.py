@@ -9,11 +9,12 @@
 Errors of one part only live beside it, below the same base.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from intersession_actors.codes import RefusalCode, RefusalStatus, status_of
-from intersession_events.errors import IntersessionError
+from intersession_events.errors import IntersessionError, StoreUnavailable
 
 
 class ConfigProblem(NamedTuple):
@@ -64,6 +65,15 @@ class ToolRefused(IntersessionError):
     def as_result(self) -> dict[str, str]:
         """Return the answer that the tool gives."""
         return {"status": self.status, "code": self.code, "error": self.error}
+
+
+@contextmanager
+def refusing_without_store() -> Generator[None]:
+    """Turn a store that is away, or closed, into the refusal that a caller gets for it (`unavailable`)."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
 
 
 class LimitReached(ToolRefused):

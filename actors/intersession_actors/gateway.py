@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.gateway_about import GatewayAbout
 from intersession_actors.gateway_caller import OPERATOR, GatewayCaller
 from intersession_actors.gateway_runs import GatewayRuns
@@ -89,7 +89,8 @@ class Gateway:
         found = self._methods.get(method)
         if found is None:
             raise invalid("method", f"there is no {method[:128]!r}, use one of {', '.join(self._methods)}")
-        return found(caller, {} if params is None else params)
+        with refusing_without_store():
+            return found(caller, {} if params is None else params)
 
     async def aperform(
         self, method: str, params: Mapping[str, Any] | None = None, *, caller: GatewayCaller = OPERATOR
@@ -102,7 +103,8 @@ class Gateway:
         import asyncio  # noqa: PLC0415 - only async hosts need it
 
         if method == "agent.wait":
-            return await self._runs.await_run(caller, params or {}, self._doors)
+            with refusing_without_store():
+                return await self._runs.await_run(caller, params or {}, self._doors)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._doors, lambda: self.perform(method, params, caller=caller))
 

@@ -24,7 +24,7 @@ from intersession_actors.commands import RunReturned, Unbind
 from intersession_actors.config import Config, load_config
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import CallingRun, Core
-from intersession_actors.doors import ChatDoor, RunDoor
+from intersession_actors.doors import ChatDoor, DoorThreads, RunDoor
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
@@ -135,7 +135,7 @@ class SessionSystem:
         self._caller = ChannelCaller(pool_size=config.runs.pool_size, clock=self._clock, timers=self._timers)
         for name, channel in self._channels.items():
             self._caller.register(name, channel)
-        self._doors = ThreadPoolExecutor(DOOR_THREADS, thread_name_prefix="doors")
+        self._doors = DoorThreads(DOOR_THREADS, thread_name_prefix="doors")
         world = World(
             log=log,
             clock=self._clock,
@@ -317,10 +317,7 @@ class SessionSystem:
         """Take a person's message as `inbound` does, without blocking the event loop, whose async agents then run on it."""
         self._use_this_loop()
         given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
-        accepted = await asyncio.get_running_loop().run_in_executor(self._doors, self._chat.inbound, given)
-        if wait is None or accepted["status"] != "accepted":
-            return accepted
-        return await self._runs.await_run(accepted["runId"], wait, self._doors)
+        return await self._chat.ainbound(given, wait, self._doors)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""

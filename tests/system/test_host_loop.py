@@ -128,6 +128,9 @@ async def test_waits_and_calls_from_coroutines_answer_as_their_blocking_forms(tm
         bad = await tools.acall("sessions_send", {"sessionKey": OPS})
         unknown = await system.gateway.acall("agent.wait", {"runId": "nothing"})
         refused = await system.ainbound(channel="telegram", chat_id="1", text=" ", sender="p", wait=1)
+        noted = await system.ainbound(
+            channel="telegram", chat_id="1", text="note", sender="p", wait=1, chat_type="group", deliver=False
+        )
         go_on.set()
         waited = await system.gateway.acall("agent.wait", {"runId": late["runId"]})
         listed = await tools.acall("sessions_list")
@@ -136,9 +139,14 @@ async def test_waits_and_calls_from_coroutines_answer_as_their_blocking_forms(tm
         assert early["status"] == "timeout"
         assert bad["code"] == "invalid_request"
         assert unknown["code"] == "unknown_run"
+        assert noted["status"] == "accepted"
         assert refused["code"] == "invalid_request"
         assert waited["reply"] == "re x"
-        assert {row["key"] for row in listed["sessions"]} == {"main", OPS}
+        assert {row["key"] for row in listed["sessions"]} == {
+            "main",
+            OPS,
+            "agent:main:telegram:group:1",
+        }
         blocking = await asyncio.to_thread(system.gateway.call, "agent.wait", {"runId": late["runId"]})
         assert blocking == waited
 

@@ -1,5 +1,6 @@
 """Runs: waiting for one, stopping one, and what an agent may do wrong without taking anything else with it."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -95,6 +96,59 @@ def test_a_waiter_of_a_system_that_closes_is_answered(booth: Booth) -> None:
     assert answer["status"] in {"timeout", "error"}
     if answer["status"] == "error":
         assert answer["code"] == "unavailable"
+
+
+@pytest.mark.clause("L7")
+def test_a_system_that_is_closed_refuses_at_every_door(booth: Booth) -> None:
+    system = booth.start({"main": fine, "ops": fine})
+    run_id = ask(system, "x")
+    wait(system, run_id)
+    tools = system.tools(MAIN)
+    system.close()
+
+    answers = [
+        system.inbound(channel="telegram", chat_id="1", text="hi", sender="p"),
+        tools.call("sessions_list"),
+        tools.call("sessions_send", {"sessionKey": OPS, "message": "x"}),
+        tools.call("sessions_spawn", {"task": "x"}),
+        wait(system, run_id),
+        system.gateway.call("agent", {"message": "x", "sessionKey": OPS, "idempotencyKey": "k"}),
+        system.gateway.call("sessions.patch", {"key": OPS, "label": "x"}),
+        asyncio.run(tools.acall("sessions_list")),
+        asyncio.run(system.gateway.acall("agent.wait", {"runId": run_id})),
+        asyncio.run(system.ainbound(channel="telegram", chat_id="1", text="hi", sender="p", wait=1)),
+    ]
+
+    assert {(answer["status"], answer["code"]) for answer in answers} == {("error", "unavailable")}
+    assert list(system.follow(0, timeout=WAIT)) == []
+
+
+@pytest.mark.clause("SEND-7", "L7")
+@pytest.mark.parametrize("form", ["call", "acall"])
+def test_who_waits_for_a_send_while_the_system_closes_is_told_that_it_goes_on(
+    booth: Booth, form: str
+) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        gate.stop(turn)
+        return "too late"
+
+    system = booth.start({"main": fine, "ops": slow})
+    request = {"sessionKey": OPS, "message": "x"}
+    tools = system.tools(MAIN)
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(
+            tools.call if form == "call" else lambda *given: asyncio.run(tools.acall(*given)),
+            "sessions_send",
+            request,
+        )
+        run_id = gate.reached().run_id
+        system.close(grace=0)
+        answer = sent.result(WAIT)
+    gate.open()
+
+    assert (answer["runId"], answer["status"], answer["delivered"]) == (run_id, "timeout", True)
 
 
 # --- stopping

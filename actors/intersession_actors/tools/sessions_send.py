@@ -3,6 +3,7 @@
 import hashlib
 import math
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +22,7 @@ from intersession_actors.waits import Wait
 from intersession_events import ids
 from intersession_events.access import SendRefused
 from intersession_events.crash_points import crash_point
+from intersession_events.errors import StoreUnavailable
 from intersession_events.exchange import ExchangeAccepted, LoopEnd
 from intersession_events.keys import SessionKey
 from intersession_events.session import SessionOpened
@@ -312,7 +314,12 @@ def _pending(
 
     def finish() -> dict[str, Any]:
         core.waits.forget(run_id, future)
-        return send_result(core.outcome(run_id), run_id, target.shown, timeout, delivery)
+        outcome: RunOutcome | None = None
+        with suppress(
+            StoreUnavailable
+        ):  # it was accepted, so this is no refusal: it goes on after the restart
+            outcome = core.outcome(run_id)
+        return send_result(outcome, run_id, target.shown, timeout, delivery)
 
     return Pending(
         future=future,

@@ -11,7 +11,7 @@ import msgspec
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RecordMessages
 from intersession_actors.core import CallingRun, Core
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.tool_policy import tools_for
 from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
@@ -19,6 +19,7 @@ from intersession_actors.tools.resolve import TargetRefused
 from intersession_actors.tools.tool_call import Answer, Caller, Pending, ordinals
 from intersession_actors.turn import Dialect
 from intersession_events import ids
+from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey
 from intersession_events.message import Block, Message, TextBlock, ToolCallBlock
 
@@ -104,7 +105,11 @@ class Tools:
                 return None, dict(refused.as_result())
             return call_id, self._begin(name, given, ordinal)
 
-        call_id, begun = await asyncio.get_running_loop().run_in_executor(self._doors, begin)
+        try:
+            with refusing_without_store():
+                call_id, begun = await asyncio.get_running_loop().run_in_executor(self._doors, begin)
+        except ToolRefused as refused:
+            call_id, begun = None, dict(refused.as_result())
         return self._aanswer(call_id, name, begun)
 
     async def _aanswer(self, call_id: str | None, name: str, begun: Result | Pending) -> Result:
@@ -112,32 +117,43 @@ class Tools:
         if isinstance(begun, Pending):
             with self._counted(begun):
                 await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
-            result = await loop.run_in_executor(self._doors, begun.finish)
+            try:
+                result = await loop.run_in_executor(self._doors, begun.finish)
+            except StoreUnavailable:
+                result = begun.finish()  # closed meanwhile: what it has to say takes no time
         else:
             result = begun
         if call_id is not None:
-            await loop.run_in_executor(self._doors, self._record_result, call_id, name, result)
+            with suppress(StoreUnavailable):
+                await loop.run_in_executor(self._doors, self._record_result, call_id, name, result)
         return result
 
     # --- one call
 
     def _begin(self, name: str, arguments: Result, ordinal: int) -> Result | Pending:
-        core = self._core
+        try:
+            with refusing_without_store():
+                outcome = self._made(name, arguments, ordinal)
+        except ToolRefused as refused:
+            return dict(refused.as_result())
+        return outcome.result if isinstance(outcome, Answer) else outcome
+
+    def _made(self, name: str, arguments: Result, ordinal: int) -> Answer | Pending:
         caller = Caller(
             key=self._key,
             name=self._name,
-            requester=core.requester(self._key),
+            requester=self._core.requester(self._key),
             run=self._run,
             ordinal=ordinal,
         )
         refusal: ToolRefused | None = None
-        outcome: Answer | Pending
         try:
-            outcome = self._tool(name).call(core, caller, arguments)
+            return self._tool(name).call(self._core, caller, arguments)
         except ToolRefused as refused:
-            refusal, outcome = refused, Answer(dict(refused.as_result()))
-        self._keep_receipt(name, arguments, caller, refusal)
-        return outcome.result if isinstance(outcome, Answer) else outcome
+            refusal = refused
+            raise
+        finally:
+            self._keep_receipt(name, arguments, caller, refusal)
 
     def _tool(self, name: str) -> Tool:
         if name not in self.names:
