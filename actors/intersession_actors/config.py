@@ -20,12 +20,14 @@ from intersession_actors.config_settings import Settings, Text, ThreadBindings, 
 from intersession_actors.config_tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
 from intersession_actors.plain_json import is_object
+from intersession_events.fact import ready
 from intersession_events.keys import valid_agent_id
 
 ConfigSource = Mapping[str, Any] | Path | str | None
 """What a configuration is read from: its values, the path of a file, or nothing for the defaults."""
 
 
+@ready
 class Config(Settings, frozen=True, kw_only=True):
     """A configuration in force. Make one with `load_config`, which checks it as a whole.
 

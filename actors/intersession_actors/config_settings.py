@@ -4,6 +4,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from intersession_events.fact import ready
+
 MAX_SECONDS: Final = 31_536_000
 """A year: the longest time that a setting can name, well below where waits overflow."""
 
@@ -39,6 +41,7 @@ class ToolRules(Settings, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
 
 
+@ready
 class ThreadBindings(Settings, frozen=True, kw_only=True):
     """Threads of a channel that belong to a session (SPAWN-12). Hours of 0 are no limit."""
 

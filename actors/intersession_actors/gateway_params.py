@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from intersession_events.fact import ready
+
 Busy = Literal["queue", "reject", "interrupt"]
 """What happens to a message for a session that is busy (GATE-4)."""
 
@@ -26,16 +28,19 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Base of all parameters."""
 
 
+@ready
 class NoParams(Params, frozen=True, kw_only=True):
     """`agents.list`, `models.list`."""
 
 
+@ready
 class HealthParams(Params, frozen=True, kw_only=True):
     """`health`, `status`. `probe` has no effect: what is shown is always looked up."""
 
     probe: bool = False
 
 
+@ready
 class AgentParams(Params, frozen=True, kw_only=True):
     """`agent`: run an agent on a message. `timeout` in seconds, 0 is none.
 
@@ -69,6 +74,7 @@ class AgentParams(Params, frozen=True, kw_only=True):
     group_space: str | None = None
 
 
+@ready
 class ChatSendParams(Params, frozen=True, kw_only=True):
     """`chat.send`."""
 
@@ -82,6 +88,7 @@ class ChatSendParams(Params, frozen=True, kw_only=True):
     attachments: tuple[Any, ...] = ()
 
 
+@ready
 class WaitParams(Params, frozen=True, kw_only=True):
     """`agent.wait`."""
 
@@ -89,6 +96,7 @@ class WaitParams(Params, frozen=True, kw_only=True):
     timeout_ms: Milliseconds = 30_000
 
 
+@ready
 class ChatAbortParams(Params, frozen=True, kw_only=True):
     """`chat.abort`: a run, or all that runs or waits in the session."""
 
@@ -96,6 +104,7 @@ class ChatAbortParams(Params, frozen=True, kw_only=True):
     run_id: str | None = None
 
 
+@ready
 class ChatHistoryParams(Params, frozen=True, kw_only=True):
     """`chat.history`: uncut."""
 
@@ -103,6 +112,7 @@ class ChatHistoryParams(Params, frozen=True, kw_only=True):
     limit: Limit | None = None
 
 
+@ready
 class ChatInjectParams(Params, frozen=True, kw_only=True):
     """`chat.inject`: an assistant message that no run made."""
 
@@ -111,6 +121,7 @@ class ChatInjectParams(Params, frozen=True, kw_only=True):
     label: Annotated[str, msgspec.Meta(max_length=100)] | None = None
 
 
+@ready
 class SessionsListParams(Params, frozen=True, kw_only=True):
     """`sessions.list`."""
 
@@ -126,6 +137,7 @@ class SessionsListParams(Params, frozen=True, kw_only=True):
     include_unknown: bool = False
 
 
+@ready
 class PreviewParams(Params, frozen=True, kw_only=True):
     """`sessions.preview`: the last messages of at most 64 sessions, each cut at `maxChars` characters."""
 
@@ -134,6 +146,7 @@ class PreviewParams(Params, frozen=True, kw_only=True):
     max_chars: Annotated[int, msgspec.Meta(ge=20, le=2**53 - 1)] = 240
 
 
+@ready
 class ResolveParams(Params, frozen=True, kw_only=True):
     """`sessions.resolve`: exactly one of the first three."""
 
@@ -146,6 +159,7 @@ class ResolveParams(Params, frozen=True, kw_only=True):
     include_unknown: bool = False
 
 
+@ready
 class PatchParams(Params, frozen=True, kw_only=True):
     """`sessions.patch`: null clears. What is not here can't be patched, lineage above all (GATE-2)."""
 
@@ -158,6 +172,7 @@ class PatchParams(Params, frozen=True, kw_only=True):
     display_name: KeyText | None = None
 
 
+@ready
 class DeleteParams(Params, frozen=True, kw_only=True):
     """`sessions.delete`."""
 
@@ -166,6 +181,7 @@ class DeleteParams(Params, frozen=True, kw_only=True):
     emit_lifecycle_hooks: bool = True
 
 
+@ready
 class ResetParams(Params, frozen=True, kw_only=True):
     """`sessions.reset`."""
 
@@ -173,6 +189,7 @@ class ResetParams(Params, frozen=True, kw_only=True):
     reason: Literal["new", "reset"] = "reset"
 
 
+@ready
 class SendParams(Params, frozen=True, kw_only=True):
     """`send`: a text to a channel, in the name of a session."""
 
@@ -185,6 +202,7 @@ class SendParams(Params, frozen=True, kw_only=True):
     thread_id: str | None = None
 
 
+@ready
 class IdentityParams(Params, frozen=True, kw_only=True):
     """`agent.identity.get`: of an agent, or of the agent of a session; else of the default one."""
 

@@ -11,6 +11,7 @@ from intersession_actors.send_policy import parse_send_command
 from intersession_actors.tools.arguments import invalid
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
+from intersession_events.fact import ready
 from intersession_events.keys import SessionKey, parse_agent_id
 from intersession_events.message import Message, Provenance
 from intersession_events.recorded import StreamAppend
@@ -23,6 +24,7 @@ LOOK_BACK: Final = 200
 """Events of a session that are searched for a message that a channel may have told twice."""
 
 
+@ready
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a channel knows of a person's message (INB-1)."""
 

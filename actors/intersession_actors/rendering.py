@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.fencing import OPENING, NotFenced, fence, fence_id, unfence
+from intersession_events.fact import ready
 from intersession_events.message import ImageBlock, Message, ProvenanceKind, Role, ToolCallBlock, text_of
 
 _PERSON: Final = re.compile(r"user \(([0-9]{1,15}) characters\):\n")
@@ -37,6 +38,7 @@ class Picture(msgspec.Struct, frozen=True):
     sha256: str
 
 
+@ready
 class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a rendering carries of a message. The names are those of a fence's header."""
 

@@ -11,6 +11,7 @@ from intersession_actors import dialects, rendering
 from intersession_actors.extras import imported
 from intersession_actors.fencing import fence, fence_id
 from intersession_actors.tokens import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_events.fact import ready
 from intersession_events.message import Block, Message, Provenance, Usage, text_of
 from intersession_events.run import Step
 
@@ -184,6 +185,7 @@ class Turn:
         self.recorder.tool_result(call_id, name, text, is_error)
 
 
+@ready
 class Reply(msgspec.Struct, frozen=True):
     """An agent's answer, for an agent that has more to say than its text.
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from intersession_events.errors import CorruptEvent
+from intersession_events.fact import ready
 from intersession_events.mapper import FIRST, Envelope, damaged, opened
 from intersession_events.registry import TOPICS, UPCASTERS
 
@@ -58,6 +59,7 @@ class RawLog(Protocol):
         ...
 
 
+@ready
 class LogHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What a log was up to a position. `signature` is the HMAC-SHA256 of the others under a key, if it was signed."""
 

@@ -6,7 +6,6 @@ payload to the new one; old logs load for ever.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -77,6 +76,9 @@ UPCASTERS: Final[Mapping[str, tuple[str, Callable[[dict[str, Any]], dict[str, An
 
 _TOPIC_OF: Final[Mapping[type[Event], str]] = {cls: topic for topic, cls in TOPICS.items()}
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
+_DECODERS: Final[Mapping[str, "msgspec.json.Decoder[Event]"]] = {
+    topic: msgspec.json.Decoder(cls) for topic, cls in TOPICS.items()
+}
 
 
 def topic_of(event: Event) -> str:
@@ -107,9 +109,8 @@ def decode(topic: str, payload: bytes) -> Event:
         raise CorruptEvent(f"topic {topic}: the payload is not of its shape: {error}") from error
 
 
-@cache
 def _decoder(topic: str) -> "msgspec.json.Decoder[Event]":
     try:
-        return msgspec.json.Decoder(TOPICS[topic])
+        return _DECODERS[topic]
     except KeyError:
         raise UnknownTopic(topic) from None

@@ -26,6 +26,7 @@ from intersession_events.exchange import (
     TurnReplied,
     TurnRequested,
 )
+from intersession_events.fact import ready
 from intersession_events.recorded import Recorded
 from intersession_events.spawn import (
     AttachmentRemovalFailed,
@@ -41,6 +42,7 @@ from intersession_events.spawn import (
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
 
 
+@ready
 class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where an exchange stands, without its words. `turns` counts what was replied, `awaits` is the run it waits for.
 
@@ -75,6 +77,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return self.close_reason is None
 
 
+@ready
 class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a spawn stands, without its words. Times in ms; `status` is that of the child's task run."""
 
@@ -122,6 +125,7 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return self.ended_ms + self.archive_after_ms
 
 
+@ready
 class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again."""
 

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from intersession_events.exchange import ExchangeAccepted
+from intersession_events.fact import ready
 from intersession_events.log import Log, Sql
 from intersession_events.message import Usage
 from intersession_events.recorded import Recorded
@@ -28,6 +29,7 @@ RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
 _STREAM: Final = "session:"
 
 
+@ready
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run as far as it got. Times in ms; `started_ms` is the start of attempt `attempt`.
 

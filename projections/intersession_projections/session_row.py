@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from intersession_events.fact import ready
 from intersession_events.message import Usage
 from intersession_events.recorded import Recorded
 from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
@@ -37,6 +38,7 @@ _SETTINGS = {
 """Names of `sessions.patch` that the list shows, and the fields that hold them. Others pass by unseen."""
 
 
+@ready
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session as the list shows it (LIST-5), and what rules about it need to know.
 

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.errors import LogError
+from intersession_events.fact import ready
 from intersession_events.log import Log
 from intersession_events.recorded import Recorded
 from intersession_events.session import LineImported, MessageRecorded
@@ -29,6 +30,7 @@ _TAIL_BYTES: Final = 1 << 20
 logger = logging.getLogger(__name__)
 
 
+@ready
 class Mirrored(msgspec.Struct, frozen=True, rename="camel"):
     """How far a directory's files are, of which log."""
 
@@ -40,6 +42,7 @@ class _Shown(msgspec.Struct):
     position: int = 0
 
 
+@ready
 class _LastLine(msgspec.Struct):
     """What is read back of the last line of a file."""
 

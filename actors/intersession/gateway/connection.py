@@ -29,6 +29,7 @@ from intersession.gateway.run_events import RunEvent
 from intersession.gateway.scopes import granted, needed_scope
 from intersession_actors.config_host import OperatorScope
 from intersession_actors.errors import ToolRefused
+from intersession_events.fact import ready
 from intersession_events.keys import SessionKey
 
 TOOL_EVENTS: Final = "tool-events"
@@ -67,6 +68,7 @@ class ConnectAuth(_Strict, frozen=True, kw_only=True):
     bootstrap_token: str | None = None
 
 
+@ready
 class ConnectParams(_Strict, frozen=True, kw_only=True):
     """The parameters of `connect`."""
 

@@ -8,8 +8,10 @@ from intersession_actors.core import Core
 from intersession_actors.spawn_access import agents_list as listed
 from intersession_actors.tools.arguments import read_arguments
 from intersession_actors.tools.tool_call import Answer, Caller
+from intersession_events.fact import ready
 
 
+@ready
 class AgentsListArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nothing is asked for."""
 

@@ -9,8 +9,10 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.arguments import invalid
+from intersession_events.fact import ready
 
 
+@ready
 class Cursor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The end of a page. `position` is the list's, `reference_ms` the time that `activeMinutes` counts back from."""
 

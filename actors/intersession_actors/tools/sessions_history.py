@@ -13,12 +13,14 @@ from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import Resolved, resolve_target
 from intersession_actors.tools.shown_messages import shown_messages
+from intersession_events.fact import ready
 from intersession_projections.session_history import HistoryPage, UnknownMessage
 
 DEFAULT_LIMIT: Final = 200
 MAX_LIMIT: Final = 1000
 
 
+@ready
 class HistoryArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller gives (HIST-1); null is not given."""
 

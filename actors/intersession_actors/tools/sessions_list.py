@@ -14,6 +14,7 @@ from intersession_actors.tools.list_size import fit
 from intersession_actors.tools.reader import Place, Reader
 from intersession_actors.tools.shown_messages import shown_messages
 from intersession_events.errors import InvalidKey
+from intersession_events.fact import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
 from intersession_projections.session_order import Seen
 from intersession_projections.session_row import SessionRow
@@ -26,6 +27,7 @@ _MINUTE_MS: Final = 60_000
 _Row = tuple[SessionKey, SessionRow]
 
 
+@ready
 class ListArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller gives (LIST-1); null is not given."""
 

@@ -24,6 +24,7 @@ from intersession_events.access import SendRefused
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
 from intersession_events.exchange import ExchangeAccepted, LoopEnd
+from intersession_events.fact import ready
 from intersession_events.keys import SessionKey
 from intersession_events.session import SessionOpened
 from intersession_projections.run_outcomes import RunOutcome
@@ -32,6 +33,7 @@ DEFAULT_TIMEOUT_S: Final = 30
 MAX_TIMEOUT_S: Final = 86_400
 
 
+@ready
 class SendArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SEND-1)."""
 

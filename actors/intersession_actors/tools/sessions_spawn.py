@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final, Literal
@@ -16,7 +17,7 @@ from intersession_actors.attachments import (
     check_mount_path,
     receipt,
 )
-from intersession_actors.commands import Accepted, OpenSpawn, Refused
+from intersession_actors.commands import Accepted, AskStarted, OpenSpawn, Refused
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.spawn_access import (
@@ -31,6 +32,7 @@ from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, 
 from intersession_actors.tools.tool_call import Answer, Caller
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
+from intersession_events.fact import ready
 from intersession_events.spawn import SpawnAccepted
 
 MAX_RUN_TIMEOUT_S: Final = 31_536_000
@@ -44,6 +46,7 @@ class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mount_path: str | None = None
 
 
+@ready
 class SpawnArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SPAWN-1)."""
 
@@ -131,7 +134,7 @@ def _begin(
     started: Future[Accepted | Refused] = Future()
     command = OpenSpawn(
         accepted=accepted,
-        started=started.set_result,
+        started=_into(started),
         causation=caller.run.cause if caller.run is not None else None,
         correlation=(caller.run.root if caller.run is not None else None) or run_id,
     )
@@ -157,9 +160,18 @@ def _ask_again(core: Core, accepted: SpawnAccepted) -> "Future[Accepted | Refuse
     """Ask how the start of a spawn that was accepted before came out."""
     started: Future[Accepted | Refused] = Future()
     stream = ids.spawn_stream(accepted.spawn_id)
-    command = OpenSpawn(accepted=accepted, started=started.set_result)
-    core.ask(lambda told: core.supervisor.tell_flow(stream, told), command)
+    core.supervisor.tell_flow(stream, AskStarted(stream=stream, started=_into(started)))
     return started
+
+
+def _into(future: "Future[Accepted | Refused]") -> Callable[[Accepted | Refused], None]:
+    """Return what puts the first answer into a future; nobody asks for another."""
+
+    def answer(outcome: Accepted | Refused) -> None:
+        if not future.done():
+            future.set_result(outcome)
+
+    return answer
 
 
 def _wait_until_started(started: "Future[Accepted | Refused]") -> None:

@@ -9,11 +9,13 @@ from typing import Final
 import msgspec
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
+from intersession_events.fact import ready
 
 _TRIES: Final = 25
 _PAUSE_S: Final = 0.02
 
 
+@ready
 class Holder(msgspec.Struct, frozen=True):
     """Who writes a log: process, epoch, and the address of its gateway if it has one."""
 
