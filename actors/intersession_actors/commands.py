@@ -227,6 +227,13 @@ class OpenSpawn(Command, frozen=True, kw_only=True):
     answer: Answer | None = None
 
 
+class AskStarted(Command, frozen=True, kw_only=True):
+    """Somebody asks again whether the child of a spawn is there; `started` hears as in `OpenSpawn`."""
+
+    stream: str
+    started: Answer
+
+
 class Prepared(Command, frozen=True, kw_only=True):
     """What a child needs is there, its files and its thread; or it can't be had, and why."""
 

@@ -228,6 +228,9 @@ class ProcessManager(Handler, Generic[S]):
     def _appended(self, message: Appended) -> None:
         flow = self._flow(message.stream)
         match message.outcome:
+            case Committed(again=True) if flow.state is None:
+                # Begun in a life before ours: the log has the whole story.
+                self._reload(flow)
             case Committed(recorded=recorded):
                 self._committed(flow, recorded)
             case Conflict():

@@ -13,6 +13,7 @@ from intersession_actors.commands import (
     Answer,
     Archive,
     ArchiveDue,
+    AskStarted,
     ChildGone,
     Command,
     DeliveryEnded,
@@ -57,6 +58,11 @@ class Spawner(ProcessManager[Spawn]):
         """Who waits, by spawn, to hear that the child is there (SPAWN-12)."""
         self._removing: set[str] = set()
         """Spawns whose files are being removed."""
+
+    def on_stop(self) -> None:
+        """Tell who waits for a child that this process will not hear of it."""
+        for stream in list(self._started):
+            self._say_started(stream, Refused(code="unavailable", error="the system is stopping, try again"))
 
     def stream_of(self, command: Command) -> str:
         """Return the spawn a command is about."""
@@ -111,6 +117,10 @@ class Spawner(ProcessManager[Spawn]):
                 return self._resume(flow, command)
             case ArchiveDue():
                 return self._archive(flow)
+            case AskStarted():
+                if flow.state is not None:
+                    self._hear_started(flow.stream, flow.state, command.started)
+                return None
             case Prepared():
                 return self._start(flow, command)
             case FilesRemoved():
@@ -127,12 +137,14 @@ class Spawner(ProcessManager[Spawn]):
                     code="idempotency_conflict",
                     error="idempotencyKey: it was used for another task, use a new key",
                 )
-            self._hear_started(flow.stream, flow.state, command.started)
+            if command.started is not None:
+                self._hear_started(flow.stream, flow.state, command.started)
             if command.answer is not None:
                 command.answer(Accepted(recorded=(), again=True))
             return None
         state = spawn_rules.evolve(None, command.accepted)
-        self._hear_started(flow.stream, state, command.started)
+        if command.started is not None:
+            self._hear_started(flow.stream, state, command.started)
         plan = Plan(events=(command.accepted,), cause=command.causation, correlation=command.correlation)
         if state.phase == "preparing":
             return plan  # there is no child before it has what it needs
@@ -154,13 +166,20 @@ class Spawner(ProcessManager[Spawn]):
         causes = Causes(cause=flow.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
         return _through(plan, partial(start_step, state.accepted, command.thread, causes))
 
-    def _hear_started(self, stream: str, state: Spawn, started: Answer | None) -> None:
-        if started is None:
-            return
+    def refuse(self, command: Command, refused: Refused) -> None:
+        """Tell whoever waits for a command that it was refused, and wait no more."""
+        super().refuse(command, refused)
+        started = command.started if isinstance(command, OpenSpawn) else None
+        if started in self._started.get(self.stream_of(command), ()):
+            self._started.pop(self.stream_of(command))
+
+    def _hear_started(self, stream: str, state: Spawn, started: Answer) -> None:
         if state.closed is not None and state.not_started:
             started(why_not_started(state.closed))
         elif state.phase == "preparing":
-            self._started.setdefault(stream, []).append(started)
+            waiting = self._started.setdefault(stream, [])
+            if started not in waiting:  # decided twice is heard once
+                waiting.append(started)
         else:
             started(Accepted(recorded=(), again=True))
 

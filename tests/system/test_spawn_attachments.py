@@ -1,0 +1,490 @@
+"""Files for a sub-agent: there before it starts, in no transcript and no log, gone when they are not needed any more."""
+
+import base64
+import hashlib
+import io
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import hostile
+from fakes import ManualClock
+from intersession import MemoryChannel, Message, Reply, SessionSystem, Turn
+from intersession_events import crash_points
+from intersession_events.message import ToolCallBlock
+from intersession_events.run import RunQueued, RunStarted
+from intersession_events.session import MessageRecorded, SessionOpened
+from intersession_events.spawn import (
+    AttachmentRemovalFailed,
+    AttachmentsReady,
+    AttachmentsRemoved,
+    ChildArchived,
+    SpawnAccepted,
+    SpawnClosed,
+)
+from running import Booth, Gate, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
+
+MAIN = "agent:main:main"
+MINUTE = 60_000
+ON: dict[str, Any] = {"tools": {"sessions_spawn": {"attachments": {"enabled": True}}}}
+RETAINED: dict[str, Any] = {
+    "tools": {"sessions_spawn": {"attachments": {"enabled": True, "retainOnSessionKeep": True}}}
+}
+CONTENT = "the words of the file"
+FILE = {"name": "notes.txt", "content": CONTENT}
+SHA256 = hashlib.sha256(CONTENT.encode()).hexdigest()
+
+
+def worker(turn: Turn) -> str | Reply:
+    return f"did {turn.message}" if turn.step == "message" else "It is done."
+
+
+def started(booth: Booth, *configs: dict[str, Any], agent: Any = worker, **given: Any) -> SessionSystem:
+    system = booth.start(
+        {"main": agent, "ops": agent}, {"telegram": MemoryChannel()}, *(configs or (ON,)), **given
+    )
+    system.inbound(channel="telegram", chat_id="42", text="hi", sender="p", deliver=False)
+    return system
+
+
+def spawn(system: SessionSystem, *files: dict[str, Any], **given: Any) -> dict[str, Any]:
+    arguments = {"task": "count", "attachments": list(files), **given}
+    answer: dict[str, Any] = system.tools(MAIN).call("sessions_spawn", arguments)
+    return answer
+
+
+def tree(path: Path) -> set[str]:
+    return {str(found.relative_to(path)) for found in path.rglob("*") if "log.db" not in found.name}
+
+
+def place(root: Path, answer: dict[str, Any]) -> Path:
+    return root / "workspaces" / "main" / answer["attachments"]["relDir"]
+
+
+def everything_written(path: Path) -> bytes:
+    return b"".join(found.read_bytes() for found in path.glob("log.db*") if found.is_file())
+
+
+@pytest.mark.clause("ATT-3", "ATT-5", "SPAWN-6")
+def test_the_files_are_there_before_the_child_starts_and_the_answer_is_a_receipt(
+    booth: Booth, tmp_path: Path
+) -> None:
+    gate = Gate()
+
+    def reader(turn: Turn) -> str:
+        gate.stop(turn)
+        return "read"
+
+    system = started(booth, agent=reader)
+    picture = base64.b64encode(b"\0\1").decode()
+
+    answer = spawn(
+        system, FILE, {"name": "p.png", "content": picture, "encoding": "base64", "mimeType": "image/png"}
+    )
+
+    turn = gate.reached()
+    directory = place(tmp_path, answer)
+    assert (directory / "notes.txt").read_text() == CONTENT
+    assert (directory / "p.png").read_bytes() == b"\0\1"
+    assert answer["attachments"] == {
+        "count": 2,
+        "totalBytes": len(CONTENT) + 2,
+        "files": [
+            {"name": "notes.txt", "bytes": len(CONTENT), "sha256": SHA256},
+            {"name": "p.png", "bytes": 2, "sha256": hashlib.sha256(b"\0\1").hexdigest()},
+        ],
+        "relDir": f".openclaw/attachments/{directory.name}",
+    }
+    manifest = (directory / ".manifest.json").read_bytes()
+    assert msgspec.json.decode(manifest) == answer["attachments"]
+    items = list(system.log.all())
+    ready = next(item for item in items if isinstance(item.event, AttachmentsReady))
+    assert ready.event == AttachmentsReady(
+        directory=directory.name,
+        count=2,
+        total_bytes=len(CONTENT) + 2,
+        manifest_sha256=hashlib.sha256(manifest).hexdigest(),
+    )
+    position = {type(item.event): item.position for item in items}
+    assert position[SpawnAccepted] < position[AttachmentsReady] < position[RunStarted]
+    (accepted,) = recorded(system, SpawnAccepted)
+    assert accepted.attachments is not None
+    assert (accepted.attachments.root, accepted.attachments.directory) == (
+        os.path.realpath(tmp_path / "workspaces" / "main"),
+        directory.name,
+    )
+    gate.open()
+    assert turn.session_key == answer["childSessionKey"]
+
+
+@pytest.mark.clause("ATT-3", "SPAWN-1")
+def test_the_child_is_told_of_them_and_that_they_are_untrusted(booth: Booth) -> None:
+    system = started(booth)
+
+    answer = spawn(system, FILE, attachAs={"mountPath": "/mnt/in"})
+
+    queued = next(event for event in recorded(system, RunQueued) if event.run_id == answer["runId"])
+    for told in ("1 files", f"{len(CONTENT)} bytes", answer["attachments"]["relDir"], "/mnt/in", "untrusted"):
+        assert told in queued.system_context
+    (accepted,) = recorded(system, SpawnAccepted)
+    assert accepted.mount_path == "/mnt/in"
+
+
+@pytest.mark.clause("ATT-4")
+def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, tmp_path: Path) -> None:
+    canary = "canary-4711-in-a-file"
+    asked: list[dict[str, Any]] = []
+
+    def requester(turn: Turn) -> str | Reply:
+        if ":subagent:" not in turn.session_key and turn.message == "go":
+            file = {"name": "notes.txt", "content": canary}
+            asked.append(turn.tools.call("sessions_spawn", {"task": "t", "attachments": [file]}))
+            encoded = {
+                "name": "x",
+                "content": base64.b64encode(canary.encode()).decode() + "!",
+                "encoding": "base64",
+            }
+            asked.append(turn.tools.call("sessions_spawn", {"task": "t", "attachments": [encoded]}))
+        return worker(turn)
+
+    system = started(booth, agent=requester)
+    system.inbound(channel="telegram", chat_id="42", text="go", sender="p", wait=20)
+    closed_spawn(system, asked[0]["runId"])
+
+    calls = [
+        block
+        for event in recorded(system, MessageRecorded)
+        if not isinstance(event.message.content, str)
+        for block in event.message.content
+        if isinstance(block, ToolCallBlock)
+    ]
+    (shown,) = msgspec.json.decode(calls[0].arguments)["attachments"]
+    assert shown == {
+        "name": "notes.txt",
+        "content": {
+            "omitted": True,
+            "bytes": len(canary),
+            "sha256": hashlib.sha256(canary.encode()).hexdigest(),
+        },
+    }
+    assert [answer.get("code") for answer in asked] == [None, "invalid_base64"]
+    system.close()
+    written = everything_written(tmp_path) + b"".join(
+        found.read_bytes() for found in (tmp_path / "transcripts").glob("*")
+    )
+    assert canary.encode() not in written
+    assert base64.b64encode(canary.encode()) not in written
+
+
+@pytest.mark.clause("ATT-4")
+def test_neither_is_it_in_what_an_agent_says_it_called(booth: Booth, tmp_path: Path) -> None:
+    call = ToolCallBlock(
+        id="c",
+        name="sessions_spawn",
+        arguments='{"task":"t","attachments":[{"name":"a","content":"canary-0815"}]}',
+    )
+
+    def agent(_: Turn) -> Reply:
+        return Reply("done", messages=(Message(id="", role="assistant", content=(call,), timestamp=0),))
+
+    system = started(booth, agent=agent)
+    system.inbound(channel="telegram", chat_id="42", text="go", sender="p", wait=20)
+    system.close()
+
+    assert b"canary-0815" not in everything_written(tmp_path)
+    assert b"sessions_spawn" in everything_written(tmp_path)
+
+
+@pytest.mark.clause("ATT-1")
+def test_they_are_off_unless_they_are_turned_on(booth: Booth, tmp_path: Path) -> None:
+    system = started(booth, {})
+
+    answer = spawn(system, FILE)
+
+    assert (answer["status"], answer["code"]) == ("forbidden", "forbidden")
+    assert "tools.sessions_spawn.attachments.enabled" in answer["error"]
+    assert not (tmp_path / "workspaces").exists()
+
+
+def hostile_files(row: dict[str, Any]) -> list[dict[str, Any]]:
+    if row["field"] == "attachments":
+        return [{"name": f"{number}", "content": "x"} for number in range(51)]
+    given = hostile.given(row)
+    match row["field"]:
+        case "attachments[].content (base64)":
+            return [{"name": "a", "content": given, "encoding": "base64"}]
+        case "attachments[].encoding":
+            return [{"name": "a", "content": "x", "encoding": given}]
+        case _:
+            return [{"name": name, "content": "x"} for name in given.split(" and ")]
+
+
+@pytest.mark.clause("ATT-2", "X5", "X9")
+@pytest.mark.parametrize(
+    "row",
+    [
+        row
+        for row in hostile.rows("A")
+        if row["field"].startswith("attachments") and " zip" not in row["field"]
+    ],
+    ids=hostile.row_id,
+)
+def test_the_hostile_rows_at_the_tool(booth: Booth, tmp_path: Path, row: dict[str, Any]) -> None:
+    system = started(booth)
+    before = tree(tmp_path)
+
+    answer = spawn(system, {"name": "fine.txt", "content": "x"}, *hostile_files(row))
+
+    if row["expect"].startswith("accepted"):
+        assert answer["status"] == "accepted"
+        assert (place(tmp_path, answer) / hostile.given(row)).read_text() == "x"
+    else:
+        assert (answer["status"], answer["code"]) == ("error", row["expect"])
+        assert tree(tmp_path) == before
+        assert recorded(system, SpawnAccepted) == []
+
+
+@pytest.mark.clause("ATT-3")
+def test_an_archive_is_bytes_like_any_other_and_is_never_unpacked(booth: Booth, tmp_path: Path) -> None:
+    """A34."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../../evil", b"\0" * (50 << 20))
+    system = started(booth, RETAINED)
+
+    answer = spawn(
+        system,
+        {"name": "bomb.zip", "content": base64.b64encode(packed.getvalue()).decode(), "encoding": "base64"},
+    )
+
+    assert {path.name for path in place(tmp_path, answer).iterdir()} == {"bomb.zip", ".manifest.json"}
+    assert (place(tmp_path, answer) / "bomb.zip").read_bytes() == packed.getvalue()
+
+
+@pytest.mark.clause("ATT-3", "X5")
+def test_a_link_in_the_workspace_refuses_the_spawn_and_leaves_nothing(booth: Booth, tmp_path: Path) -> None:
+    """A35."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    workspace = tmp_path / "workspaces" / "main"
+    (workspace / ".openclaw").mkdir(parents=True)
+    (workspace / ".openclaw" / "attachments").symlink_to(outside)
+    system = started(booth)
+
+    answer = spawn(system, FILE)
+
+    assert (answer["status"], answer["code"]) == ("error", "unsafe_path")
+    assert list(outside.iterdir()) == []
+    assert recorded(system, SpawnAccepted) == []
+    assert [event.key for event in recorded(system, SessionOpened)] == [MAIN]
+
+
+@pytest.mark.clause("ATT-3")
+def test_files_that_are_not_as_they_were_when_the_child_should_start_end_it_before_it_begins(
+    booth: Booth, tmp_path: Path
+) -> None:
+    system = started(booth)
+    workspace = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
+
+    def meddle(point: str) -> None:
+        if point == "P2":
+            (staged,) = (workspace / ".staging").iterdir()
+            (staged / "notes.txt").write_text("other words")
+
+    disarm = crash_points.arm(meddle)
+    try:
+        answer = spawn(system, FILE, idempotencyKey="k")
+    finally:
+        disarm()
+
+    assert (answer["status"], answer["code"]) == ("error", "unsafe_path")
+    assert spawn(system, FILE, idempotencyKey="k") == answer
+    (closed,) = recorded(system, SpawnClosed)
+    assert (closed.reason, closed.code) == ("not_started", "unsafe_path")
+    wait_for(system, AttachmentsRemoved)
+    assert [path.name for path in workspace.iterdir()] == [".staging"]
+    assert [event.key for event in recorded(system, SessionOpened)] == [MAIN]
+    assert system.core.flows.running_children(MAIN) == 0
+
+
+@pytest.mark.clause("ATT-5")
+@pytest.mark.parametrize(("config", "cleanup"), [(ON, "keep"), (ON, "delete"), (RETAINED, "delete")])
+def test_the_files_go_when_the_announce_is_final(
+    booth: Booth, tmp_path: Path, config: dict[str, Any], cleanup: str
+) -> None:
+    system = started(booth, config)
+
+    answer = spawn(system, FILE, cleanup=cleanup)
+    closed_spawn(system, answer["runId"])
+
+    removed = wait_for(system, AttachmentsRemoved)
+    assert removed.directory == place(tmp_path, answer).name
+    assert not place(tmp_path, answer).exists()
+
+
+@pytest.mark.clause("ATT-5")
+def test_files_that_are_retained_go_when_the_child_is_archived(booth: Booth, tmp_path: Path) -> None:
+    clock = ManualClock()
+    system = started(booth, RETAINED, clock=clock)
+    answer = spawn(system, FILE)
+    closed_spawn(system, answer["runId"])
+    assert (place(tmp_path, answer) / "notes.txt").exists()
+    assert recorded(system, AttachmentsRemoved) == []
+
+    pass_time(system, clock, 61 * MINUTE)
+
+    wait_for(system, ChildArchived)
+    wait_for(system, AttachmentsRemoved)
+    assert not place(tmp_path, answer).exists()
+
+
+@pytest.mark.clause("ATT-5")
+def test_they_go_too_when_the_operator_deletes_the_child(booth: Booth, tmp_path: Path) -> None:
+    system = started(booth, RETAINED)
+    answer = spawn(system, FILE)
+    closed_spawn(system, answer["runId"])
+
+    system.gateway.call("sessions.delete", {"key": answer["childSessionKey"]})
+
+    assert wait_for(system, ChildArchived).reason == "deleted"
+    wait_for(system, AttachmentsRemoved)
+    assert not place(tmp_path, answer).exists()
+
+
+@pytest.mark.clause("ATT-5", "X5")
+def test_a_directory_that_became_a_link_is_removed_and_its_target_is_not(
+    booth: Booth, tmp_path: Path
+) -> None:
+    """A37."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("precious")
+    gate = Gate()
+
+    def agent(turn: Turn) -> str:
+        gate.stop(turn)
+        return "done"
+
+    system = started(booth, agent=agent)
+    answer = spawn(system, FILE)
+    gate.reached()
+    directory = place(tmp_path, answer)
+    directory.rename(tmp_path / "aside")
+    directory.symlink_to(outside)
+    gate.open()
+
+    closed_spawn(system, answer["runId"])
+
+    wait_for(system, AttachmentsRemoved)
+    assert not directory.is_symlink()
+    assert (outside / "precious").read_text() == "precious"
+
+
+@pytest.mark.clause("ATT-5")
+def test_a_removal_that_fails_is_an_event_and_is_not_tried_again(booth: Booth, tmp_path: Path) -> None:
+    gate = Gate()
+
+    def agent(turn: Turn) -> str:
+        gate.stop(turn)
+        return "done"
+
+    system = started(booth, agent=agent)
+    answer = spawn(system, FILE)
+    gate.reached()
+    openclaw = tmp_path / "workspaces" / "main" / ".openclaw"
+    openclaw.rename(tmp_path / "aside")
+    openclaw.symlink_to(tmp_path / "aside")
+    gate.open()
+
+    events = closed_spawn(system, answer["runId"])
+
+    failed = wait_for(system, AttachmentRemovalFailed)
+    assert failed.error
+    assert one(events, SpawnClosed).reason == "announced"
+    system.close()
+    again = started(booth)
+    assert recorded(again, AttachmentRemovalFailed) == [failed]
+    assert recorded(again, AttachmentsRemoved) == []
+
+
+@pytest.mark.clause("ATT-3", "SPAWN-6")
+def test_the_same_key_gives_the_same_child_and_receipt_and_other_content_is_a_conflict(booth: Booth) -> None:
+    system = started(booth, RETAINED)
+
+    first = spawn(system, FILE, idempotencyKey="k")
+    again = spawn(system, FILE, idempotencyKey="k")
+    other = spawn(system, FILE | {"content": "other words"}, idempotencyKey="k")
+
+    assert first["status"] == "accepted"
+    assert again == first
+    assert other["code"] == "idempotency_conflict"
+    assert len(recorded(system, SpawnAccepted)) == 1
+
+
+@pytest.mark.clause("ATT-3")
+def test_a_log_in_memory_has_no_workspaces_unless_they_are_configured(tmp_path: Path) -> None:
+    with SessionSystem(":memory:", agents={"main": worker}, config=ON) as system:
+        refused = spawn(system, FILE)
+    with SessionSystem(
+        ":memory:",
+        agents={"main": worker},
+        config=ON | {"agents": {"defaults": {"workspace": str(tmp_path / "w")}}},
+    ) as system:
+        answer = spawn(system, FILE)
+        (accepted,) = recorded(system, SpawnAccepted)
+
+    assert refused["code"] == "not_supported"
+    assert "agents.defaults.workspace" in refused["error"]
+    assert answer["status"] == "accepted"
+    assert accepted.attachments is not None
+    assert accepted.attachments.root == os.path.realpath(tmp_path / "w")
+
+
+@pytest.mark.clause("ATT-3")
+def test_each_agent_may_have_a_workspace_of_its_own(booth: Booth, tmp_path: Path) -> None:
+    agents = {
+        "list": [
+            {"id": "main", "subagents": {"allowAgents": ["ops"]}},
+            {"id": "ops", "workspace": str(tmp_path / "of ops")},
+        ]
+    }
+    system = started(booth, RETAINED, {"agents": agents})
+
+    answer = spawn(system, FILE, agentId="ops")
+
+    assert (tmp_path / "of ops" / answer["attachments"]["relDir"] / "notes.txt").read_text() == CONTENT
+
+
+@pytest.mark.clause("ATT-3")
+def test_what_was_staged_for_a_spawn_that_never_was_is_swept_at_the_next_start(
+    booth: Booth, tmp_path: Path
+) -> None:
+    system = started(booth, RETAINED)
+    answer = spawn(system, FILE)
+    staging = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments" / ".staging"
+    left = staging / f"{system.log.log_id}.left"
+    left.mkdir()
+    (left / "notes.txt").write_text("x")
+    system.close()
+
+    started(booth, RETAINED)
+
+    assert list(staging.iterdir()) == []
+    assert (place(tmp_path, answer) / "notes.txt").exists()
+
+
+@pytest.mark.clause("SPAWN-1")
+def test_a_spawn_with_files_waits_for_nothing_else(booth: Booth) -> None:
+    system = started(booth)
+    answer = spawn(system, FILE)
+
+    assert (
+        system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000})["status"] == "ok"
+    )
+    names = [type(event).__name__ for event in closed_spawn(system, answer["runId"])]
+    assert names[:3] == ["SpawnAccepted", "AttachmentsReady", "ChildEnded"]
+    assert spawn_of(system, answer["runId"]).startswith("spawn:")
