@@ -71,7 +71,7 @@ def refusal(
         ({"before": 1}, "before"),
         ({"session_key": "main"}, "session_key"),
         ({"sessionKey": None}, "sessionKey"),
-        ({"sessionKey": "\ud800"}, "arguments"),
+        ({"sessionKey": "\ud800"}, "sessionKey"),
     ],
 )
 def test_a_wrong_argument_is_refused_by_name(story: Story, arguments: dict[str, Any], field: str) -> None:
