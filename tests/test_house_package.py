@@ -12,7 +12,8 @@ from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"intersession", "intersession_actors", "intersession_events", "intersession_projections"}
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = PROJECT["version"]
 
 
 def build_wheel(source: Path, into: Path) -> set[str]:
@@ -33,6 +34,12 @@ def unpacked_sdist(tmp_path: Path) -> Path:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     return tmp_path / "unpacked" / f"intersession-{VERSION}"
+
+
+def test_the_extra_all_has_every_other() -> None:
+    extras = PROJECT["optional-dependencies"]
+
+    assert extras["all"] == [f"intersession[{','.join(sorted(extras.keys() - {'all'}))}]"]
 
 
 def test_nothing_but_our_packages_lands_in_site_packages(wheel: set[str]) -> None:
