@@ -344,8 +344,9 @@ class SessionSystem:
         wake_agent(self.core, agent_id)
 
     def register_channel(self, name: str, channel: Channel | Any) -> None:
-        """Say who delivers for a channel."""
+        """Say who delivers for a channel; what is parked for it goes out."""
         self._caller.register(name, channel)
+        recover_flows(self.core, "delivery")
 
     def reload(self, config: Config | Mapping[str, Any] | Path | str | None) -> None:
         """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).

@@ -1,0 +1,27 @@
+"""What nobody here can do waits, visible and unspent, until somebody can (KEY-9, ANN-3)."""
+
+from pathlib import Path
+
+import pytest
+
+from intersession import MemoryChannel, SessionSystem, echo
+
+
+@pytest.mark.clause("ANN-3")
+def test_a_delivery_whose_channel_is_not_here_waits_for_it_without_spending_an_attempt(
+    tmp_path: Path,
+) -> None:
+    store = f"sqlite:///{tmp_path / 'log.db'}"
+    with SessionSystem(store, agents={"main": echo()}) as system:
+        answer = system.inbound(channel="telegram", chat_id="42", sender="42", text="hi", wait=10)
+        (parked,) = system.core.flows.open_deliveries()
+        delivery = system.core.flows.delivery(parked.partition(":")[2])
+
+        telegram = MemoryChannel()
+        system.register_channel("telegram", telegram)
+        (shown,) = telegram.wait_for(1, timeout=10)
+
+    assert answer["status"] == "ok"
+    assert delivery is not None
+    assert (delivery.state, delivery.attempt) == ("decided", 0)
+    assert (shown.to, shown.text) == ("42", "hi")
