@@ -126,7 +126,7 @@ class PlainLog:
         tables = self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
         return {name: sorted(self.query(f"SELECT * FROM {name}"), key=repr) for (name,) in tables}  # noqa: S608
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         raise NotImplementedError
 
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:

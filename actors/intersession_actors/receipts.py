@@ -61,7 +61,9 @@ class Receipts:
         """Append an access event of a requester."""
         draft = Draft(event=event, id=self._new_id(), time=self._now_ms(), correlation=correlation)
         stream = ids.access_stream(requester)
-        self._log.append((StreamAppend(stream=stream, expected=ANY_VERSION, drafts=(draft,)),), _note)
+        self._log.append(
+            (StreamAppend(stream=stream, expected=ANY_VERSION, drafts=(draft,)),), _note, patient=True
+        )
 
 
 def _note(outcome: Outcome) -> None:

@@ -63,8 +63,10 @@ class Log(Protocol):
         """The writer's epoch; 0 for a reader."""
         ...
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         """Queue events of one or several streams for one atomic append; never blocks.
+
+        Nobody waits for a `patient` one: it may be put off for a moment, to share the sync of another append.
 
         `on_outcome` is called once, from the writer's thread, after the sync (or the refusal). It must not block.
         """

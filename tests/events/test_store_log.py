@@ -578,3 +578,18 @@ def test_a_log_is_opened_by_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_store_that_is_not_here_is_said_to_be_not_here(url: str) -> None:
     with pytest.raises(NoSuchStore, match=r"sqlite|PostgreSQL"):
         open_log(url)
+
+
+def test_an_append_that_nobody_waits_for_is_durable_though_nothing_follows_it(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append([to("s", 0, said("a"))], lambda _: None, patient=True)
+
+        assert log.wait_for(1, timeout=10)
+
+
+def test_what_was_put_off_is_written_before_the_log_closes(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([to("s", 0, said("a"))])
+        log.append([to("s", 1, said("b"))], lambda _: None, patient=True)
+    with SqliteLog(tmp_path / "log.db", read_only=True) as log:
+        assert [recorded.version for recorded in log.stream("s")] == [1, 2]

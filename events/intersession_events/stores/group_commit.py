@@ -14,6 +14,8 @@ BATCH: Final = 512
 """At most this many pieces of work share a transaction."""
 QUEUE: Final = 16_384
 """At most this many pieces of work wait; one more is refused as busy."""
+PATIENCE_S: Final = 0.01
+"""Work that has time waits this long for other work whose transaction it can share."""
 
 
 class Work(Protocol):
@@ -45,13 +47,15 @@ class GroupCommit:
         """True leaves the work to `step`, for a simulation that decides itself what happens when."""
         self._write = write
         self._waiting: deque[Work] = deque()
+        self._hurried = False
+        """Whether there is work among it that has no time to wait for other work."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process = os.getpid()
 
-    def submit(self, work: Work) -> None:
-        """Queue a piece of work; never blocks.
+    def submit(self, work: Work, *, patient: bool = False) -> None:
+        """Queue a piece of work; never blocks. `patient` lets it wait a moment for other work to be written with.
 
         Raises:
             StoreBusy: too many wait already.
@@ -65,6 +69,7 @@ class GroupCommit:
             if len(self._waiting) >= QUEUE:
                 raise StoreBusy(f"busy: {QUEUE} appends are waiting; try again")
             self._waiting.append(work)
+            self._hurried = self._hurried or not patient
             if self._thread is None and not self.by_hand:
                 self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
                 self._thread.start()
@@ -115,6 +120,7 @@ class GroupCommit:
             batch.append(self._waiting.popleft())
             if batch[-1].alone:
                 break
+        self._hurried = bool(self._waiting)
         return batch
 
     def _run(self) -> None:
@@ -123,6 +129,7 @@ class GroupCommit:
                 with self._changed:
                     while not self._waiting and not self._closed:
                         self._changed.wait()
+                    self._changed.wait_for(lambda: self._hurried or self._closed, PATIENCE_S)
                     batch = self._take()
                 if not batch:
                     return

@@ -103,8 +103,8 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
         """Queue an insert and return; `on_ack` is called once it is durable, or has failed."""
         self.submit(_Insert(self, stored_events, on_ack, kwargs))
 
-    def submit(self, work: Work) -> None:
-        """Queue any work for the next transaction; never blocks.
+    def submit(self, work: Work, *, patient: bool = False) -> None:
+        """Queue any work for the next transaction, `patient` work for that of other work; never blocks.
 
         Raises:
             StoreBusy: too many wait already.
@@ -112,7 +112,7 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
         """
         if self._broken is not None:
             raise self._broken
-        self.commits.submit(work)
+        self.commits.submit(work, patient=patient)
 
     def insert(self, cursor: SQLiteCursor, rows: Sequence[tuple[str, int, str, bytes]]) -> list[int]:
         """Insert rows inside a transaction and return their positions."""

@@ -104,8 +104,10 @@ class SqliteLog:
         """The writer's epoch; 0 for a reader."""
         return self._epoch
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         """Queue events of one or several streams for one atomic append; never blocks.
+
+        A `patient` one waits up to 10 ms for another append whose sync it can share.
 
         `on_outcome` is called once: from the writer's thread after the sync, or at once, in the calling thread, if
         the append is refused (busy, closed, forked, read only, not storable).
@@ -115,7 +117,7 @@ class SqliteLog:
         except StoreUnavailable as error:
             tell(on_outcome, Unavailable(error=error))
         else:
-            writer.append(batch, on_outcome)
+            writer.append(batch, on_outcome, patient=patient)
 
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
         """Append and wait: the blocking form, for doors.

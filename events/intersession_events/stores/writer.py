@@ -57,11 +57,11 @@ class Writer:
         for name in self.views.names:
             self._bring_up(name)
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome) -> None:
+    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
             parts = [_encoded(one) for one in batch]
-            self._recorder.submit(Append(self._sealing, parts, on_outcome))
+            self._recorder.submit(Append(self._sealing, parts, on_outcome), patient=patient)
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
 
