@@ -26,15 +26,29 @@ class ContextCache:
         self._lock = threading.Lock()
         self._folds: OrderedDict[str, TranscriptFold] = OrderedDict()
 
-    def read(self, key: str, run_id: str, on_context: OnContext) -> None:
-        """Have a run's context read, off this thread; never blocks."""
+    def read(self, key: str, run_id: str, on_context: OnContext, *, version: int) -> None:
+        """Have a run's context read as of a version of its stream, off this thread; never blocks.
+
+        What is here already is given back at once.
+        """
         with self._lock:
             fold = self._folds.pop(key, None) or TranscriptFold()
+        if fold.version == version:
+            on_context(self._built(key, run_id, fold, ()))
+            return
 
         def loaded(recorded: Sequence[Recorded] | Exception) -> None:
             on_context(self._built(key, run_id, fold, recorded))
 
         self._log.load(ids.session_stream(key), loaded, after=fold.version)
+
+    def take(self, key: str, recorded: Sequence[Recorded]) -> None:
+        """Take in what a session's actor has just recorded, if it follows on what is here."""
+        with self._lock:
+            fold = self._folds.get(key)
+            if fold is not None and recorded and recorded[0].version == fold.version + 1:
+                for item in recorded:
+                    fold.apply(item)
 
     def forget(self, key: str) -> None:
         """Drop a session's transcript."""

@@ -22,13 +22,14 @@ class RunStarter:
         self._key = key
         self._tell_self = tell_self
 
-    def build(self, run_id: str, attempt: int) -> None:
-        """Have a run's context read from the log, off this thread; it comes back as `ContextBuilt`."""
+    def build(self, run_id: str, attempt: int, version: int) -> None:
+        """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""
         tell = self._tell_self
         self._world.contexts.read(
             self._key,
             run_id,
             lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
+            version=version,
         )
 
     def call(self, running: Running, context: RunContext) -> None:

@@ -301,7 +301,7 @@ class SessionActor(Handler):
         context = self._contexts.get(run_id)
         if context is None:
             self._building = run_id
-            self._starter.build(run_id, self.state.interrupted + 1)
+            self._starter.build(run_id, self.state.interrupted + 1, self.version)
             return
         now = self.world.clock.now_ms()
         self._record(Wake(), session_rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
@@ -381,6 +381,7 @@ class SessionActor(Handler):
         before = self.state
         for item in fresh:
             self._evolve(item)
+        self.world.contexts.take(self.key, fresh)
         if command is not None:
             self._accepted(command, tuple(recorded))
         for stream in dict.fromkeys(item.stream for item in recorded if item.stream != self.stream):
