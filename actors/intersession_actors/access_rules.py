@@ -34,11 +34,15 @@ class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Requester(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. `key` None is the operator, who sees all (VIS-6); `agent_id` is then the default agent."""
+    """Who asks. `key` None is the operator, who sees all (VIS-6); `agent_id` is then the default agent.
+
+    `spawn_depth` counts the spawns above it.
+    """
 
     key: SessionKey | None
     agent_id: str
     sandboxed: bool = False
+    spawn_depth: int = 0
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ a session, and a second name is a second answer to "may I".
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
@@ -35,6 +36,8 @@ Family = Literal["main", "group", "channel", "direct", "cron", "hook", "node", "
 Chat = Literal["direct", "group", "channel"]
 Scope = Literal["per-sender", "global"]
 
+_REMEMBERED: Final = 4096
+"""Keys that were read last are not read again: a list reads each of its keys several times."""
 _CHATS: Final[dict[str, Chat]] = {"direct": "direct", "group": "group", "channel": "channel"}
 
 
@@ -102,13 +105,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
             InvalidKey: the text is no full key.
         """
         check_length(text)
-        head, *segments = text.strip(WHITE_SPACE).split(":")
-        if fold(head) != "agent":
-            raise invalid_key(text, "it does not begin with agent:")
-        agent_id = fold(segments[0]) if segments else ""
-        if not valid_agent_id(agent_id):
-            raise invalid_key(text, "the agent id is not of the form [a-z0-9][a-z0-9_-]{0,63}")
-        return _read(text, agent_id, segments[1:], fold(main_key))
+        return _parsed(text, main_key)
 
     @staticmethod
     def main(agent_id: str, main_key: str = "main") -> "SessionKey":
@@ -286,6 +283,17 @@ def _is_key(folded: str) -> bool:
     if not colon:
         return is_node(folded)
     return head in {"agent", "cron", "hook"} or is_node(head) or tail.startswith(("group:", "channel:"))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _parsed(text: str, main_key: str) -> SessionKey:
+    head, *segments = text.strip(WHITE_SPACE).split(":")
+    if fold(head) != "agent":
+        raise invalid_key(text, "it does not begin with agent:")
+    agent_id = fold(segments[0]) if segments else ""
+    if not valid_agent_id(agent_id):
+        raise invalid_key(text, "the agent id is not of the form [a-z0-9][a-z0-9_-]{0,63}")
+    return _read(text, agent_id, segments[1:], fold(main_key))
 
 
 def _read(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:

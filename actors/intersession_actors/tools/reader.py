@@ -80,7 +80,12 @@ class Reader:
             return Requester(key=None, agent_id=agent_id or self.config.default_agent)
         parsed, row = self.parse(key), self.sessions.get(key)
         sandboxed = row.sandboxed if row is not None else self._opens_sandboxed(parsed)
-        return Requester(key=parsed, agent_id=agent_id or parsed.agent_id, sandboxed=sandboxed)
+        return Requester(
+            key=parsed,
+            agent_id=agent_id or parsed.agent_id,
+            sandboxed=sandboxed,
+            spawn_depth=row.spawn_depth if row is not None else 0,
+        )
 
     def reach(self, requester: Requester) -> Reach:
         """Return what a requester sees, by the settings in force."""

@@ -137,12 +137,11 @@ def resolve_label(
 
 def _by_key(call: _Call, key: SessionKey) -> Resolved:
     reader = call.reader
-    row = reader.sessions.get(str(key), call.as_of)
-    if row is not None and row.archived is not None:
-        row = None
+    stood = reader.sessions.get(str(key), call.as_of)
+    row = stood if stood is not None and stood.archived is None else None
     opens = call.operation == "send" and key.is_main and key.agent_id in reader.config.agent_ids
     exists = row is not None or opens
-    _check(call, Target(given=call.given, key=key, exists=exists, in_tree=_in_tree(call, key)))
+    _check(call, Target(given=call.given, key=key, exists=exists, in_tree=_in_tree(call, key, stood)))
     if row is None:
         return Resolved(key=key, shown=reader.show(key, call.requester), session_id=None, row=None)
     return _resolved(call, row)
@@ -158,7 +157,7 @@ def _by_id(call: _Call, session_id: str) -> Resolved:
     readable = call.operation == "history" or row.archived is None
     _check(
         call,
-        Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key), by_key=False),
+        Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key, row), by_key=False),
     )
     if found.current:
         return _resolved(call, row)
@@ -174,9 +173,11 @@ def _resolved(call: _Call, row: SessionRow) -> Resolved:
     return Resolved(key=key, shown=call.reader.show(key, call.requester), session_id=row.session_id, row=row)
 
 
-def _in_tree(call: _Call, key: SessionKey) -> bool:
+def _in_tree(call: _Call, key: SessionKey, row: SessionRow | None) -> bool:
     own = call.requester.key
-    return own is not None and str(own) in call.reader.sessions.ancestors(str(key))
+    if own is None or (call.as_of is None and (row is None or row.spawned_by is None)):
+        return False
+    return str(own) in call.reader.sessions.ancestors(str(key))
 
 
 def _check(call: _Call, target: Target) -> None:
