@@ -16,6 +16,7 @@ from litestar.types import ASGIApp
 
 from intersession.gateway.application import application
 from intersession.gateway.limits import Limits
+from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.protocols import CappedWebSocket, PatientHttp
 from intersession_actors.system import SessionSystem
 
@@ -92,7 +93,9 @@ async def _run(
     limits: Limits,
 ) -> None:
     settings = system.config.gateway
-    app = application(system, limits=limits)
+    mounted = contextlib.AsyncExitStack()
+    mcp = mcp_mount(system)
+    app = application(system, limits=limits, mounts={} if mcp is None else {MCP_PATH: mcp})
     listening = listen(host or settings.host, settings.port if port is None else port)
     server = Server(app, limits)
     stopping = asyncio.Event()
@@ -105,6 +108,8 @@ async def _run(
     address = address_of(listening)
     announce: Callable[[str | None], None] = getattr(system.log, "announce_gateway", lambda _address: None)
     try:
+        if mcp is not None:
+            await mounted.enter_async_context(mcp.running())
         await server.answers.wait()
         announce(address)
         ready(address)
@@ -121,6 +126,7 @@ async def _run(
         await system.aclose(grace * SHARE_FOR_RUNS)
         server.should_exit = True
         await serving
+        await mounted.aclose()
 
 
 def _signalled(stopping: asyncio.Event, grace: float) -> None:

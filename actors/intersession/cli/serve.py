@@ -1,0 +1,65 @@
+"""`intersession serve`: the gateway, in a process of its own, for the agents of a configuration."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from intersession.cli.answer import Answer
+from intersession.cli.hosting import hosted
+from intersession.cli.options import Common, Store
+from intersession.cli.reading import store_url
+from intersession.cli.terminal import Screen
+from intersession_actors.config import load_config
+from intersession_actors.extras import imported
+from intersession_actors.system import SessionSystem
+
+
+def serve(
+    *,
+    config: Annotated[
+        Path | None, Parameter(help="The configuration file (JSON5), the original's openclaw.json for one.")
+    ] = None,
+    store: Store = None,
+    port: Annotated[
+        int | None,
+        Parameter(help="Listen on this port; 0 is any free one. Default: gateway.port, else 18789."),
+    ] = None,
+    agents: Annotated[
+        str | None,
+        Parameter(
+            help="Who answers, instead of the configured models: module:NAME of a dict of agents, or of a function that "
+            "takes the store's URL and returns a SessionSystem."
+        ),
+    ] = None,
+) -> Answer:
+    """Serve the session tools over HTTP and the gateway's WebSocket protocol, until it is told to stop.
+
+    It listens on this machine alone unless gateway.bind says otherwise, and takes nobody without the token of
+    gateway.auth (or $INTERSESSION_GATEWAY_TOKEN). The configuration is read again when its file changes. SIGTERM refuses
+    new work and gives what runs its time; a second one ends the process at once.
+    """
+    screen = Screen()
+    server = imported(
+        "intersession.gateway.serve", what="intersession serve", library="litestar", extra="gateway"
+    )
+    given: dict[str, Any] = server.given_config(config)
+    common = Common(store=store)
+    if agents is not None:
+        system = hosted(common, agents=agents, config=config)
+        system.reload(server.with_token(system.config))
+    else:
+        settings = load_config(given).config
+        made = server.configured_agents(settings)
+        for notice in made.notices:
+            screen.note(notice)
+        system = SessionSystem(store_url(common, settings), agents=made.agents, config=given)
+
+    def ready(address: str) -> None:
+        names = ", ".join(system.status()["agents"]) or "no agents"
+        screen.line(f"serving {names} at {address}")
+        screen.flush()
+
+    with system:
+        server.serve(system, config_file=config, port=port, ready=ready)
+    return Answer(None, lambda _: None)

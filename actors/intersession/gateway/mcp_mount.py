@@ -1,0 +1,25 @@
+"""The session tools over MCP beside the gateway's own routes, where the extra `mcp` is installed."""
+
+from typing import Any, Final
+
+from intersession.gateway.credentials import Credentials
+from intersession_actors.extras import MissingExtra, imported
+from intersession_actors.system import SessionSystem
+
+MCP_PATH: Final = "/mcp"
+
+
+def mcp_mount(system: SessionSystem) -> Any | None:
+    """Return the application to mount at `MCP_PATH`; None without the extra. It serves inside its `running()`."""
+    try:
+        mcp = imported("intersession.mcp_http", what="MCP over HTTP", library="mcp", extra="mcp")
+    except MissingExtra:
+        return None
+    credentials = Credentials(lambda: system.config.gateway.auth)
+
+    async def check(token: str) -> Any:
+        found = credentials.match(token.encode(errors="surrogatepass"))
+        return None if found is None else mcp.McpCaller(caller=found.caller, scopes=found.scopes)
+
+    # Host and Origin are judged before anything is mounted.
+    return mcp.mcp_app(system, check=check, path=MCP_PATH, allowed_hosts=None)

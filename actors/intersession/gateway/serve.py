@@ -1,0 +1,94 @@
+"""What `intersession serve` does: a token from the environment, the configuration's file watched, the gateway run."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from intersession.gateway.configured_agents import configured_agents
+from intersession.gateway.limits import Limits
+from intersession.gateway.server import run
+from intersession_actors.config import Config
+from intersession_actors.config_read import read_config_file
+from intersession_actors.errors import ConfigError
+from intersession_actors.system import SessionSystem
+
+__all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "serve", "with_token"]
+
+logger = logging.getLogger("intersession.gateway")
+
+TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def given_config(path: Path | None, variables: Mapping[str, str] = os.environ) -> Any:
+    """Return what a configuration's file says, with the token of the environment where it has none.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    given = {} if path is None else read_config_file(path)
+    token = variables.get(TOKEN_VARIABLE)
+    if not token or not isinstance(given, dict):
+        return given
+    gateway = given.get("gateway", {})
+    auth = gateway.get("auth", {}) if isinstance(gateway, dict) else None
+    if not isinstance(auth, dict) or auth.get("token") or auth.get("mode", "token") != "token":
+        return given
+    return {**given, "gateway": {**gateway, "auth": {**auth, "token": token}}}
+
+
+def with_token(config: Config, variables: Mapping[str, str] = os.environ) -> Config:
+    """Return a configuration with the token of the environment, where it has none."""
+    token, auth = variables.get(TOKEN_VARIABLE), config.gateway.auth
+    if not token or auth.secret or auth.mode != "token":
+        return config
+    gateway = msgspec.structs.replace(config.gateway, auth=msgspec.structs.replace(auth, token=token))
+    return msgspec.structs.replace(config, gateway=gateway)
+
+
+def serve(
+    system: SessionSystem,
+    *,
+    config_file: Path | None = None,
+    port: int | None = None,
+    ready: Callable[[str], None] = lambda _address: None,
+    limits: Limits | None = None,
+) -> None:
+    """Serve a system until a signal comes. A configuration file that changes is read again (CFG-4).
+
+    Raises:
+        ConfigError: no token is set.
+        OSError: the address can't be listened on.
+    """
+    limits = limits or Limits()
+    watch = None if config_file is None else lambda: _watched(system, config_file, limits.check_s)
+    run(system, port=port, ready=ready, also=watch, limits=limits)
+
+
+async def _watched(system: SessionSystem, path: Path, every_s: float) -> None:
+    """Take a changed file into force. A bad one is refused and the old configuration stays."""
+    known = _stamp(path)
+    while True:
+        await asyncio.sleep(every_s)
+        stamp = _stamp(path)
+        if stamp == known:
+            continue
+        known = stamp
+        try:
+            system.reload(await asyncio.to_thread(given_config, path))
+        except ConfigError as error:
+            logger.error("the configuration was refused, the old one stays: %s", error)  # noqa: TRY400 - no trace
+        else:
+            logger.warning("the configuration was read again")
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,346 @@
+"""`intersession serve` as a process: the original's configurations, an endpoint that is scripted, signals, restarts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from command_line import environment, ran
+from gateway_live import CONNECT, WAIT, LiveGateway, WireClient
+from intersession import ConfigError, SessionSystem, load_config
+from intersession.gateway.configured_agents import configured_agents
+from intersession.gateway.serve import given_config, with_token
+from intersession_events.stores.writer_lock import holder_of
+
+CONFIGS = Path(__file__).parents[1] / "data" / "openclaw_configs"
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """An OpenAI-compatible endpoint: gives the last message back, or holds it until it is let go."""
+
+    asked: ClassVar[list[dict[str, Any]]] = []
+    go_on = threading.Event()
+    reached = threading.Event()
+
+    def do_POST(self) -> None:
+        length = int(self.headers["content-length"])
+        request = json.loads(self.rfile.read(length))
+        type(self).asked.append({"path": self.path, "key": self.headers["authorization"], **request})
+        last = str(request["messages"][-1]["content"])
+        if "hold" in last:
+            type(self).reached.set()
+            type(self).go_on.wait(WAIT)
+        body = json.dumps(
+            {
+                "id": "c",
+                "object": "chat.completion",
+                "created": 1,
+                "model": request["model"],
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": f"model says: {last}"},
+                    }
+                ],
+                "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+            }
+        ).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ThreadingHTTPServer]:
+    Endpoint.asked, Endpoint.go_on, Endpoint.reached = [], threading.Event(), threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    Endpoint.go_on.set()
+    server.shutdown()
+    server.server_close()
+    thread.join(WAIT)
+
+
+class Served:
+    """A gateway in another process. Each start takes seconds, so each test makes the most of one."""
+
+    def __init__(self, *arguments: object, **variables: str) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "intersession", "serve", "--port", "0", *map(str, arguments)],
+            env=environment() | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.child.stdout is not None
+        line = self.child.stdout.readline()
+        if not line.startswith("serving "):
+            raise AssertionError(f"it did not start: {line} {self.child.communicate(timeout=WAIT)}")
+        self.agents, _, self.address = line.removeprefix("serving ").strip().rpartition(" at ")
+
+    def invoke(self, token: str, tool: str, arguments: dict[str, Any], **fields: Any) -> httpx.Response:
+        return httpx.post(
+            f"{self.address}/tools/invoke",
+            json={"tool": tool, "args": arguments, **fields},
+            headers={"authorization": f"Bearer {token}"},
+            timeout=WAIT,
+            trust_env=False,
+            verify=False,  # noqa: S501 - there is no TLS here
+        )
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        os.kill(self.child.pid, number)
+
+    def end(self) -> tuple[int, str]:
+        """Wait until it is gone; return its exit code and what it said."""
+        said = "".join(self.child.communicate(timeout=WAIT))
+        return self.child.returncode, said
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Any]:
+    running: list[Served] = []
+
+    def start(*arguments: object, **variables: str) -> Served:
+        served = Served("--store", tmp_path / "log.db", *arguments, **variables)
+        running.append(served)
+        return served
+
+    yield start
+    for served in running:
+        if served.child.poll() is None:
+            served.child.kill()
+            served.child.communicate(timeout=WAIT)
+
+
+def config_for(tmp_path: Path, endpoint: ThreadingHTTPServer, name: str = "base", **gateway: Any) -> Path:
+    """Return one of the original's configurations, with its endpoint where this test has one."""
+    given = json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8"))
+    for provider in given["models"]["providers"].values():
+        provider["baseUrl"] = f"http://127.0.0.1:{endpoint.server_address[1]}/v1"
+    given["gateway"] |= gateway
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps(given), encoding="utf-8")
+    return path
+
+
+def token_of(path: Path) -> str:
+    return str(json.loads(path.read_text(encoding="utf-8"))["gateway"]["auth"]["token"])
+
+
+@pytest.mark.clause("CFG-1")
+@pytest.mark.parametrize("name", ["base", "global", "restricted"])
+def test_every_configuration_that_the_original_ran_with_makes_a_gateway(name: str, tmp_path: Path) -> None:
+    given = given_config(CONFIGS / f"{name}.json")
+    made = configured_agents(load_config(given).config)
+
+    with (
+        SessionSystem(tmp_path / "log.db", agents=made.agents, config=given) as system,
+        LiveGateway(system) as live,
+    ):
+        listed = live.invoke("sessions_list", token=given["gateway"]["auth"]["token"])
+
+    assert listed.json()["result"]["details"]["count"] == 0
+    assert "main" in made.agents
+    assert made.notices == ()
+
+
+@pytest.mark.clause("CFG-1", "L7", "X11")
+def test_it_serves_until_it_is_told_to_stop_and_keeps_its_secrets(tmp_path: Path, started: Any) -> None:
+    path = CONFIGS / "base.json"
+    served = started("--config", path)
+
+    listed = served.invoke(token_of(path), "sessions_list", {})
+    wrong = served.invoke("a-canary", "sessions_list", {})
+    holder = holder_of(str(tmp_path / "log.db"))
+    served.signal(signal.SIGINT)
+    code, said = served.end()
+    after = holder_of(str(tmp_path / "log.db"))
+
+    assert (listed.status_code, wrong.status_code) == (200, 401)
+    assert served.agents == "main, ops, research"
+    assert holder is not None
+    assert (holder.pid, holder.gateway) == (served.child.pid, served.address)
+    assert code == 0
+    assert after is not None
+    assert after.gateway is None
+    assert not [secret for secret in (token_of(path), "dummy-key", "a-canary") if secret in said]
+
+
+@pytest.mark.clause("GATE-1", "L7")
+def test_an_agents_run_asks_its_configured_model(
+    tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any
+) -> None:
+    path = config_for(tmp_path, endpoint)
+    served = started("--config", path)
+    message = {"sessionKey": "agent:research:main", "message": "what is new?", "timeoutSeconds": WAIT}
+
+    answer = served.invoke(token_of(path), "sessions_send", message, sessionKey="agent:main:main")
+
+    details = answer.json()["result"]["details"]
+    assert details["status"] == "ok"
+    assert details["reply"].startswith("model says: ")
+    assert "what is new?" in details["reply"]
+    asked = Endpoint.asked[0]
+    assert (asked["path"], asked["model"], asked["key"]) == (
+        "/v1/chat/completions",
+        "fake-1",
+        "Bearer dummy-key",
+    )
+
+
+@pytest.mark.clause("L7", "GATE-3", "O7")
+def test_a_run_that_is_cut_off_goes_on_after_the_restart(
+    tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any
+) -> None:
+    path = config_for(tmp_path, endpoint)
+    given = json.loads(path.read_text(encoding="utf-8")) | {"runs": {"shutdownGraceSeconds": 1}}
+    path.write_text(json.dumps(given), encoding="utf-8")
+    served = started("--config", path)
+    run_id = agent(served.address, token_of(path), "hold on", "k1")["runId"]
+    assert Endpoint.reached.wait(WAIT)
+
+    served.signal()
+    code, _ = served.end()
+    Endpoint.go_on.set()
+    again = started("--config", path)
+    waited = wait(again.address, token_of(path), run_id)
+
+    assert code == 0
+    assert waited["status"] == "ok"
+    assert len(Endpoint.asked) == 2
+
+
+@pytest.mark.clause("L7")
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any) -> None:
+    path = config_for(tmp_path, endpoint)
+    given = json.loads(path.read_text(encoding="utf-8")) | {"runs": {"shutdownGraceSeconds": 600}}
+    path.write_text(json.dumps(given), encoding="utf-8")
+    served = started("--config", path)
+    agent(served.address, token_of(path), "hold on", "k1")
+    assert Endpoint.reached.wait(WAIT)
+
+    served.signal()
+    refused = httpx.Client(trust_env=False, verify=False)  # noqa: S501 - there is no TLS here
+    with refused:
+        while True:
+            response = refused.post(
+                f"{served.address}/tools/invoke",
+                json={"tool": "agents_list"},
+                headers={"authorization": f"Bearer {token_of(path)}"},
+            )
+            if response.status_code == 503:
+                break
+    served.signal()
+    code, _ = served.end()
+
+    assert code == 128 + signal.SIGTERM
+
+
+@pytest.mark.clause("X10", "CFG-4")
+def test_a_changed_configuration_is_taken_and_a_bad_one_is_not(
+    tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any
+) -> None:
+    path = config_for(tmp_path, endpoint)
+    old = token_of(path)
+    served = started("--config", path)
+    changed = json.loads(path.read_text(encoding="utf-8"))
+    changed["gateway"]["auth"]["token"] = "rotated"
+    with connect(served.address.replace("http", "ws", 1), proxy=None) as opened:
+        client = WireClient(opened)
+        client.challenge()
+        assert client.connect(old)["ok"]
+        path.write_text(json.dumps(changed), encoding="utf-8")
+        with pytest.raises(ConnectionClosed, match="credential revoked"):
+            client.event("nothing has this name")
+    answers = [served.invoke(token, "agents_list", {}).status_code for token in ("rotated", old)]
+    path.write_text("{ this is no configuration", encoding="utf-8")
+    while (error := status(served.address, "rotated")["configError"]) is None:
+        pass
+
+    assert answers == [200, 401]
+    assert "openclaw.json" in error
+    assert served.invoke("rotated", "agents_list", {}).status_code == 200
+
+
+def test_it_does_not_start_without_a_token(tmp_path: Path) -> None:
+    missing = ran("serve", "--store", tmp_path / "log.db", "--port", "0")
+
+    assert missing.exit_code == 1
+    assert "gateway.auth.token" in missing.err
+
+
+def test_the_token_may_come_from_the_environment(tmp_path: Path) -> None:
+    outside = {"INTERSESSION_GATEWAY_TOKEN": "from-outside"}
+    path = tmp_path / "own.json"
+    path.write_text('{"gateway": {"auth": {"token": "own"}}}', encoding="utf-8")
+
+    assert given_config(None, outside)["gateway"]["auth"]["token"] == "from-outside"
+    assert given_config(path, outside)["gateway"]["auth"]["token"] == "own"
+    assert with_token(load_config({}).config, outside).gateway.auth.token == "from-outside"
+    assert given_config(None, {}) == {}
+
+
+@pytest.mark.clause("KEY-9")
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        ({}, "models.providers.fake is not configured"),
+        ({"fake": {"baseUrl": "http://127.0.0.1:1", "api": "anthropic-messages"}}, "is not spoken here"),
+    ],
+)
+def test_an_agent_without_an_endpoint_is_named(models: dict[str, Any], said: str) -> None:
+    config = {"agents": {"defaults": {"model": "fake/one"}}, "models": {"providers": models}}
+
+    made = configured_agents(load_config(config).config)
+
+    assert made.agents == {}
+    assert said in made.notices[0]
+
+
+def test_a_provider_without_an_address_is_refused() -> None:
+    config = {"agents": {"defaults": {"model": "fake/one"}}, "models": {"providers": {"fake": {}}}}
+
+    with pytest.raises(ConfigError, match=r"models\.providers\.fake\.baseUrl"):
+        configured_agents(load_config(config).config)
+
+
+def ask(address: str, token: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    with connect(address.replace("http", "ws", 1), proxy=None) as opened:
+        client = WireClient(opened)
+        client.challenge()
+        assert client.request("connect", {**CONNECT, "auth": {"token": token}})["ok"]
+        answer: dict[str, Any] = client.request(method, params)["payload"]
+        return answer
+
+
+def agent(address: str, token: str, message: str, key: str) -> dict[str, Any]:
+    return ask(address, token, "agent", {"message": message, "idempotencyKey": key})
+
+
+def wait(address: str, token: str, run_id: str) -> dict[str, Any]:
+    return ask(address, token, "agent.wait", {"runId": run_id, "timeoutMs": 20_000})
+
+
+def status(address: str, token: str) -> dict[str, Any]:
+    return ask(address, token, "status", {})
