@@ -4,13 +4,19 @@ from typing import Any, get_args
 
 import pytest
 
-from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.commands import DeliveryEnded, Prepared, Refused, RunEnded, StepRefused
 from intersession_actors.exchange_rules import announce_delivery
-from intersession_actors.spawn_rules import Facts, Spawn, decide, evolve
+from intersession_actors.spawn_rules import Facts, Spawn, decide, decide_prepared, decide_removed, evolve
 from intersession_events import ids
 from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
 from intersession_events.registry import decode, encode, topic_of
+from intersession_events.session import Route
 from intersession_events.spawn import (
+    AttachedFile,
+    AttachmentRemovalFailed,
+    Attachments,
+    AttachmentsReady,
+    AttachmentsRemoved,
     ChildArchived,
     ChildEnded,
     ResultHanded,
@@ -18,6 +24,8 @@ from intersession_events.spawn import (
     SpawnClose,
     SpawnClosed,
     SpawnEvent,
+    ThreadAsked,
+    ThreadOpened,
 )
 
 LOG = "00000000-0000-4000-8000-000000000001"
@@ -230,3 +238,91 @@ def test_a_child_is_archived_from_the_end_of_its_run_and_only_when_the_announce_
     assert open_still.archive_at_ms is None
     assert final.archive_at_ms == due
     assert evolve(final, ChildArchived(child=CHILD, reason="cleanup")).archive_at_ms is None
+
+
+FILES = Attachments(root="/w", directory="d", files=(AttachedFile(name="a", bytes=3, sha256="x"),))
+THREAD = Route(channel="discord", to="42", thread="t1")
+ASKED_THREAD = ThreadAsked(channel="discord", to="42", title="t", key="k")
+
+
+def prepared(**fields: Any) -> Prepared:
+    return Prepared(stream=STREAM, **fields)
+
+
+@pytest.mark.clause("ATT-3", "SPAWN-12")
+def test_a_child_that_needs_something_waits_for_it_and_then_starts() -> None:
+    state = state_after(accepted(attachments=FILES, thread=ASKED_THREAD))
+    assert state.phase == "preparing"
+
+    events = decide_prepared(state, prepared(manifest_sha256="m", thread=THREAD), None)
+
+    assert events == [
+        ThreadOpened(route=THREAD),
+        AttachmentsReady(directory="d", count=1, total_bytes=3, manifest_sha256="m"),
+    ]
+    started = state_after(accepted(attachments=FILES, thread=ASKED_THREAD), *events)
+    assert started.phase == "task"
+    assert decide_prepared(started, prepared(manifest_sha256="m", thread=THREAD), None) == []
+
+
+@pytest.mark.clause("ATT-2", "SPAWN-12")
+def test_what_can_not_be_had_closes_the_spawn_and_says_why() -> None:
+    state = state_after(accepted(attachments=FILES))
+    why = Refused(code="unsafe_path", error="a link")
+
+    for events in (
+        decide_prepared(state, prepared(refused=why), None),
+        decide_prepared(
+            state,
+            prepared(manifest_sha256="m"),
+            StepRefused(stream=STREAM, run_id="r0", code="unsafe_path", error="a link"),
+        ),
+    ):
+        assert events == [SpawnClosed(reason="not_started", code="unsafe_path", note="a link")]
+        closed = state_after(accepted(attachments=FILES, cleanup="delete"), *events)
+        assert closed.not_started
+        assert closed.archive_at_ms is None
+        assert closed.files_due == FILES
+
+
+@pytest.mark.clause("ATT-5")
+@pytest.mark.parametrize(
+    ("retain", "cleanup", "when"),
+    [
+        (False, "keep", "closed"),
+        (False, "delete", "closed"),
+        (True, "delete", "closed"),
+        (True, "keep", "archived"),
+    ],
+)
+def test_files_are_due_for_removal_when_the_announce_is_final_or_at_archiving(
+    *, retain: bool, cleanup: str, when: str
+) -> None:
+    files = Attachments(root="/w", directory="d", files=(), retain=retain)
+    ready = AttachmentsReady(directory="d", count=0, total_bytes=0, manifest_sha256="m")
+    story: list[SpawnEvent] = [accepted(attachments=files, cleanup=cleanup), ready, DONE]
+    assert state_after(*story).files_due is None
+
+    story.append(SpawnClosed(reason="silent"))
+    assert state_after(*story).files_due == (files if when == "closed" else None)
+
+    story.append(ChildArchived(child=CHILD, reason="expired"))
+    assert state_after(*story).files_due == files
+
+
+@pytest.mark.clause("ATT-5")
+@pytest.mark.parametrize("error", [None, "OSError: no"])
+def test_a_removal_is_said_once_however_it_came_out(error: str | None) -> None:
+    ready = AttachmentsReady(directory="d", count=0, total_bytes=0, manifest_sha256="m")
+    story = [accepted(attachments=FILES), ready, DONE, SpawnClosed(reason="silent")]
+
+    (said,) = decide_removed(state_after(*story), error)
+
+    assert said == (
+        AttachmentsRemoved(directory="d")
+        if error is None
+        else AttachmentRemovalFailed(directory="d", error=error)
+    )
+    after = state_after(*story, said)
+    assert after.files_due is None
+    assert decide_removed(after, None) == []

@@ -1,0 +1,162 @@
+"""A thread that belongs to a session: how long, and what it takes in from there."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intersession_actors.commands import Archive, Enqueue, Refused, Unbind
+from intersession_actors.session_rules import decide_archive, decide_enqueue, decide_unbind
+from intersession_actors.session_state import Session, evolve
+from intersession_events.message import Message
+from intersession_events.recorded import Recorded
+from intersession_events.registry import Event, encode, topic_of
+from intersession_events.session import (
+    MessageRecorded,
+    Route,
+    RouteChanged,
+    SessionArchived,
+    SessionOpened,
+    ThreadBound,
+    ThreadUnbound,
+    UnbindReason,
+)
+
+KEY = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
+OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="spawn")
+THREAD = Route(channel="discord", to="42", thread="t1")
+BOUND_AT = 1_000
+
+
+def state_after(*events: tuple[int, Event]) -> Session:
+    state = Session()
+    for number, (time, event) in enumerate(events, start=1):
+        recorded = Recorded(
+            position=number,
+            stream=f"session:{KEY}",
+            version=number,
+            topic=topic_of(event),
+            event=event,
+            id=f"e{number}",
+            time=time,
+            causation=None,
+            correlation=None,
+            epoch=1,
+            prev="",
+            digest=encode(event).hex(),
+            hash="",
+        )
+        state = evolve(state, recorded)
+    return state
+
+
+def message(at: int = BOUND_AT) -> Message:
+    return Message(id=f"m{at}", role="user", content="hi", timestamp=at)
+
+
+def said(at: int) -> tuple[int, Event]:
+    return at, MessageRecorded(session_id="s1", message=message(at))
+
+
+def bound(*more: tuple[int, Event], idle_ms: int = 0, max_age_ms: int = 0) -> Session:
+    binding = ThreadBound(route=THREAD, idle_ms=idle_ms, max_age_ms=max_age_ms)
+    return state_after((BOUND_AT, OPENED), (BOUND_AT, binding), *more)
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_a_bound_session_speaks_there_and_an_unbound_one_nowhere() -> None:
+    unbound = ThreadUnbound(route=THREAD, reason="unbound")
+
+    assert bound().route == THREAD
+    assert bound((2_000, unbound)).route is None
+    assert bound((2_000, unbound)).bound is None
+    elsewhere = RouteChanged(route=Route(channel="telegram", to="7"))
+    assert bound((2_000, elsewhere), (3_000, unbound)).route == elsewhere.route
+
+
+@pytest.mark.clause("SPAWN-12")
+@pytest.mark.parametrize(
+    ("limits", "now", "reason"),
+    [
+        ({}, 10**12, None),
+        ({"idle_ms": 500}, 1_999, None),
+        ({"idle_ms": 500}, 2_000, "idle"),
+        ({"max_age_ms": 700}, 1_699, None),
+        ({"max_age_ms": 700}, 1_700, "max_age"),
+        ({"idle_ms": 500, "max_age_ms": 700}, 1_700, "max_age"),
+        ({"idle_ms": 500, "max_age_ms": 9_000}, 2_000, "idle"),
+    ],
+)
+def test_it_is_unbound_a_while_after_the_last_word_or_after_its_time(
+    limits: dict[str, int], now: int, reason: UnbindReason | None
+) -> None:
+    state = bound(said(1_500), **limits)
+
+    events = decide_unbind(state, Unbind(only_due=True), now)
+
+    assert events == ([] if reason is None else [ThreadUnbound(route=THREAD, reason=reason)])
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_it_is_unbound_when_asked_to_once() -> None:
+    events = decide_unbind(bound(), Unbind(), BOUND_AT)
+
+    assert events == [ThreadUnbound(route=THREAD, reason="unbound")]
+    assert decide_unbind(bound((BOUND_AT, events[0])), Unbind(), BOUND_AT) == []
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_archiving_unbinds_it() -> None:
+    events = decide_archive(bound(), Archive(reason="expired"))
+
+    assert events == [
+        ThreadUnbound(route=THREAD, reason="archived"),
+        SessionArchived(session_id="s1", reason="expired"),
+    ]
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_a_message_from_a_thread_is_taken_only_while_it_is_the_sessions_own() -> None:
+    from_there = Enqueue(message=message(1_500), only_bound=THREAD)
+
+    assert not isinstance(decide_enqueue(bound(), from_there), Refused)
+    for state in (
+        bound((1_200, ThreadUnbound(route=THREAD, reason="unbound"))),
+        bound(max_age_ms=500),
+        state_after((BOUND_AT, OPENED)),
+        Session(),
+    ):
+        refused = decide_enqueue(state, from_there)
+        assert isinstance(refused, Refused)
+        assert refused.code == "not_visible"
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_a_session_that_opens_with_a_thread_has_it_before_its_first_message() -> None:
+    binding = ThreadBound(route=THREAD)
+
+    events = decide_enqueue(Session(), Enqueue(message=message(), opening=OPENED, bound=binding))
+
+    assert events == [OPENED, binding, MessageRecorded(session_id="s1", message=message())]
+
+
+@pytest.mark.clause("SPAWN-12")
+@given(
+    st.lists(st.integers(0, 2_000), max_size=5),
+    st.integers(0, 1_000),
+    st.integers(0, 1_000),
+    st.integers(0, 4_000),
+)
+def test_the_timer_the_door_and_the_rule_agree_on_when_it_has_had_its_time(
+    pauses: list[int], idle_ms: int, max_age_ms: int, later: int
+) -> None:
+    times = [BOUND_AT]
+    for pause in pauses:
+        times.append(times[-1] + pause)
+    state = bound(*(said(time) for time in times[1:]), idle_ms=idle_ms, max_age_ms=max_age_ms)
+    now = times[-1] + later
+
+    due = state.unbind_at is not None and state.unbind_at[0] <= now
+
+    assert bool(decide_unbind(state, Unbind(only_due=True), now)) is due
+    taken = decide_enqueue(state, Enqueue(message=message(now), only_bound=THREAD))
+    assert isinstance(taken, Refused) is due

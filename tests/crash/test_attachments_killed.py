@@ -1,0 +1,104 @@
+"""A host is killed while it gets a sub-agent its files and its thread: the child starts once, with all of it, or not yet."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession_events.crash_points import VARIABLE
+from intersession_events.integrity import verify
+from intersession_events.run import RunQueued
+from intersession_events.session import SessionArchived, SessionOpened, ThreadBound, ThreadUnbound
+from intersession_events.spawn import (
+    AttachmentsReady,
+    AttachmentsRemoved,
+    ChildArchived,
+    SpawnAccepted,
+    SpawnClosed,
+    ThreadOpened,
+)
+from intersession_events.stores.sqlite import SqliteLog
+
+HOST = Path(__file__).parent / "preparing_host.py"
+PATIENCE_S = 60.0
+SHA256 = hashlib.sha256(b"the words of the file").hexdigest()
+
+
+def run(directory: Path, threads: str, crash_at: str = "") -> int:
+    """Run the host to its end, whichever that is."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), VARIABLE: crash_at}
+    command = [sys.executable, str(HOST), str(directory), threads]
+    ended = subprocess.run(command, env=environment, check=False, capture_output=True, timeout=PATIENCE_S)
+    sys.stderr.write(ended.stderr.decode())
+    return ended.returncode
+
+
+def notes(directory: Path, what: str) -> list[dict[str, Any]]:
+    lines = (directory / "notes").read_text().splitlines() if (directory / "notes").exists() else []
+    return [line for line in map(json.loads, lines) if line["what"] == what]
+
+
+def events(directory: Path) -> list[Any]:
+    with SqliteLog(directory / "log.db", read_only=True) as log:
+        return [item.event for item in log.all()]
+
+
+def of(happened: list[Any], kind: type[Any]) -> list[Any]:
+    return [event for event in happened if isinstance(event, kind)]
+
+
+def children(happened: list[Any]) -> list[Any]:
+    return [event for event in of(happened, SessionOpened) if ":subagent:" in event.key]
+
+
+@pytest.mark.clause("P1", "P2", "P3", "P4", "P8", "ATT-3", "ATT-5", "SPAWN-12", "X9")
+@pytest.mark.parametrize(
+    ("point", "threads"),
+    [
+        ("P3", "none"),
+        ("P4", "none"),
+        *((point, "keyed") for point in ("P1", "P2", "P3", "P4", "P5", "P6", "P8")),
+    ],
+)
+def test_a_child_starts_once_with_its_files_and_its_thread_wherever_its_host_was_killed(
+    tmp_path: Path, point: str, threads: str
+) -> None:
+    assert run(tmp_path, threads, point) == -signal.SIGKILL
+    before = events(tmp_path)
+    if point in {"P1", "P2", "P3"}:
+        assert children(before) == []
+        assert notes(tmp_path, "turn") == []
+    assert len(of(before, SpawnAccepted)) == (point != "P1")
+
+    assert run(tmp_path, threads) == 0
+
+    after = events(tmp_path)
+    (accepted,) = of(after, SpawnAccepted)
+    (child,) = children(after)
+    assert child.key == accepted.child
+    (ready,) = of(after, AttachmentsReady)
+    assert Counter(event.run_id for event in of(after, RunQueued))[accepted.run_id] == 1
+    for turn in notes(tmp_path, "turn"):
+        assert turn["session"] == child.key
+        assert turn["files"] == {"notes.txt": SHA256, ".manifest.json": ready.manifest_sha256}
+    assert {line["answer"]["childSessionKey"] for line in notes(tmp_path, "answer")} == {child.key}
+    assert [event.reason for event in of(after, SpawnClosed)] == ["announced"]
+    opened = [f"thread-{key}" for key in {line["key"] for line in notes(tmp_path, "thread")}]
+    wanted = 1 if threads == "keyed" else 0
+    assert len(opened) == wanted
+    assert [event.route.thread for event in of(after, ThreadOpened)] == opened
+    assert len(of(after, ThreadBound)) == len(of(after, ThreadUnbound)) == wanted
+    assert {line["thread"] for line in notes(tmp_path, "delivery")} == set(opened or [None])
+    assert len(of(after, ChildArchived)) == len(of(after, SessionArchived)) == 1
+    assert [event.directory for event in of(after, AttachmentsRemoved)] == [ready.directory]
+    attachments = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
+    assert [path.name for path in attachments.rglob("*")] == [".staging"]
+    with SqliteLog(tmp_path / "log.db", read_only=True) as log:
+        assert verify(log).counts == {}
