@@ -27,7 +27,7 @@ from intersession_events.exchange import ExchangeAccepted, LoopEnd
 from intersession_events.fact import ready
 from intersession_events.keys import SessionKey
 from intersession_events.session import SessionOpened
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import ChainTotals, RunOutcome
 
 DEFAULT_TIMEOUT_S: Final = 30
 MAX_TIMEOUT_S: Final = 86_400
@@ -189,8 +189,9 @@ def _accept(
     settings = config.session.exchange
     calling = caller.run or CallingRun(run_id=run_id, attempt=0)
     root = calling.root or run_id
-    spent = core.runs.chain_totals(root)
-    first = core.outcome(root)
+    # A chain that begins with this send has cost nothing, and there is nothing to ask for.
+    spent = core.runs.chain_totals(root) if root != run_id else ChainTotals(0, 0, 0)
+    first = core.outcome(root) if root != run_id else None
     chain = ChainSoFar(
         chain=calling.chain,
         hops=calling.hops,

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from intersession_actors.access_rules import Requester
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RecordMessages
 from intersession_actors.core import CallingRun, Core
@@ -20,7 +21,6 @@ from intersession_actors.tools.tool_call import Answer, Caller, Pending, ordinal
 from intersession_actors.turn import Dialect
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
-from intersession_events.keys import SessionKey
 from intersession_events.message import Block, Message, TextBlock, ToolCallBlock
 
 Result = dict[str, Any]
@@ -52,19 +52,20 @@ class Tools:
     @property
     def names(self) -> tuple[str, ...]:
         """The tools this session has (SPAWN-7)."""
-        if self._key is None:
+        return self._names(self._core.requester(self._key))
+
+    def _names(self, requester: Requester) -> tuple[str, ...]:
+        config, key = self._core.config, requester.key
+        if key is None:
             return tuple(TOOLS)
-        config = self._core.config
-        key = SessionKey.parse(self._key, main_key=config.session.main_key)
-        row = self._core.sessions.get(self._key)
-        depth = row.spawn_depth if row is not None else 0
+        deepest = config.agents.defaults.subagents.max_spawn_depth
         return tools_for(
             config,
             key.agent_id,
             TOOLS,
             subagent=key.is_subagent,
-            sandboxed=self._core.requester(self._key).sandboxed,
-            may_spawn=not key.is_subagent or depth < config.agents.defaults.subagents.max_spawn_depth,
+            sandboxed=requester.sandboxed,
+            may_spawn=not key.is_subagent or requester.spawn_depth < deepest,
         )
 
     def schemas(self, dialect: Dialect | str = "openai") -> list[dict[str, Any]]:
@@ -148,16 +149,17 @@ class Tools:
         )
         refusal: ToolRefused | None = None
         try:
-            return self._tool(name).call(self._core, caller, arguments)
+            return self._tool(name, caller.requester).call(self._core, caller, arguments)
         except ToolRefused as refused:
             refusal = refused
             raise
         finally:
             self._keep_receipt(name, arguments, caller, refusal)
 
-    def _tool(self, name: str) -> Tool:
-        if name not in self.names:
-            had = ", ".join(self.names) or "none"
+    def _tool(self, name: str, requester: Requester) -> Tool:
+        names = self._names(requester)
+        if name not in names:
+            had = ", ".join(names) or "none"
             raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
         return TOOLS[name]
 
