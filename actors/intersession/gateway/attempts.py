@@ -16,6 +16,10 @@ class FailedAttempts:
         self._monotonic = monotonic
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
+    def __len__(self) -> int:
+        """Return how many addresses are remembered; those that failed longest ago are forgotten first."""
+        return len(self._failures)
+
     def wait_for(self, address: str) -> float:
         """Return how many seconds an address has to wait until it may try again; 0 if it may."""
         failures = self._failures.get(address)

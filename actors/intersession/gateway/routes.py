@@ -232,9 +232,8 @@ def routes(door: Door) -> ASGIApp:
 
 
 def _failed(status: int, kind: str, message: str, code: str | None = None) -> Response[Any]:
-    return Response(
-        Failed(ok=False, error=ErrorShape(type=kind, message=message, code=code)), status_code=status
-    )
+    failed = Failed(ok=False, error=ErrorShape(type=kind, message=message, code=code))
+    return Response(failed, status_code=status, media_type=MediaType.JSON)
 
 
 def _http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:

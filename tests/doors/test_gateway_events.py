@@ -1,0 +1,334 @@
+"""Committed events as a stream that resumes, and what the description of the routes promises."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from fakes import ManualClock
+from gateway_live import CONNECT, GATEWAY, TOKEN, WRITER, LiveGateway
+from intersession import SessionSystem, echo
+from intersession.gateway.addresses import normalised
+from intersession.gateway.attempts import MOST_ADDRESSES, FailedAttempts
+from intersession.gateway.connection import Close, Connection, Effect, Perform, Send, Welcome
+from intersession.gateway.credentials import Credentials
+from intersession.gateway.limits import Limits
+from intersession_actors.config_host import GatewayAuth
+from intersession_actors.errors import ToolRefused
+from intersession_events.keys import SessionKey
+from running import SEES_ALL, merged
+
+SHORT = Limits(check_s=0.02, keep_alive_s=0.05)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+]
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGateway]:
+    path = tmp_path_factory.mktemp("events") / "log.db"
+    config = merged(SEES_ALL, GATEWAY, {"gateway": {"tools": {"allow": ["sessions_send", "sessions_spawn"]}}})
+    agents = {"main": echo("main: "), "ops": echo("ops: ")}
+    with (
+        SessionSystem(path, agents=agents, config=config) as system,
+        LiveGateway(system, limits=SHORT) as made,
+    ):
+        for agent in agents:
+            say(system, agent, "hello")
+        yield made
+
+
+def say(system: SessionSystem, agent: str, text: str) -> None:
+    call = {"message": text, "agentId": agent, "idempotencyKey": f"{agent}-{text}"}
+    run = system.gateway.call("agent", call)
+    assert system.gateway.call("agent.wait", {"runId": run["runId"]})["status"] == "ok"
+
+
+def followed(live: LiveGateway, number: int, *, token: str = TOKEN, **options: Any) -> list[dict[str, Any]]:
+    """Return the next events of a stream: what each line of data says, with its id and its name."""
+    found: list[dict[str, Any]] = []
+    with live.http(token) as client, client.stream("GET", "/events", **options) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        event: dict[str, Any] = {}
+        for line in response.iter_lines():
+            name, _, value = line.partition(": ")
+            if name in {"id", "event"}:
+                event[name] = value
+            elif name == "data":
+                event["data"] = json.loads(value)
+            elif not line and "data" in event:
+                found.append(event)
+                event = {}
+                if len(found) == number:
+                    return found
+    raise AssertionError(f"the stream ended: {found}")
+
+
+def test_every_event_comes_with_its_position_as_its_id(live: LiveGateway) -> None:
+    log = live.door.system.log
+    head = log.head()
+
+    events = followed(live, head, params={"after": 0})
+
+    assert [int(event["id"]) for event in events] == list(range(1, head + 1))
+    assert [event["event"] for event in events] == [recorded.topic for recorded in log.all(to=head)]
+    assert all(event["data"]["position"] == int(event["id"]) for event in events)
+    said = [event["data"]["event"] for event in events if event["event"] == "message_recorded.1"]
+    assert said[0]["message"]["content"] == "hello"
+
+
+def test_a_stream_goes_on_where_it_was_cut(live: LiveGateway) -> None:
+    first = followed(live, 3, params={"after": 0})
+
+    rest = followed(live, 2, headers={"last-event-id": first[-1]["id"]}, params={"after": 0})
+
+    assert [int(event["id"]) for event in rest] == [4, 5]
+
+
+def test_what_is_committed_meanwhile_comes_at_once(live: LiveGateway) -> None:
+    system = live.door.system
+    head = system.log.head()
+    with live.http() as client, client.stream("GET", "/events") as response:
+        lines = response.iter_lines()
+        assert next(lines) == "retry: 1000"
+        say(system, "main", "fresh news")
+        ids = [
+            line.removeprefix("id: ")
+            for line in take_until(lines, "run_completed.1")
+            if line.startswith("id")
+        ]
+
+    assert int(ids[0]) == head + 1
+    assert [int(each) for each in ids] == list(range(head + 1, head + 1 + len(ids)))
+
+
+def take_until(lines: Iterator[str], topic: str) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if line == f"event: {topic}":
+            return
+
+
+@pytest.mark.clause("VIS-6")
+def test_a_credential_follows_its_own_sessions_alone(live: LiveGateway) -> None:
+    events = followed(live, 4, token=WRITER, params={"after": 0})
+
+    assert {event["data"]["stream"] for event in events} == {"session:agent:ops:main"}
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({"headers": {"last-event-id": "soon"}}, 400),
+        ({"headers": {"last-event-id": "9" * 40}}, 400),
+        ({"params": {"after": -1}}, 400),
+        ({"params": {"after": "x"}}, 400),
+        ({"params": {"after": 10**9}}, 400),
+    ],
+)
+def test_no_stream_begins_at_what_is_no_place(
+    live: LiveGateway, options: dict[str, Any], status: int
+) -> None:
+    with live.http() as client:
+        response = client.get("/events", **options)
+
+    assert response.status_code == status
+
+
+@pytest.mark.clause("L7", "X10")
+def test_a_stream_ends_with_its_credential_and_with_the_gateway(tmp_path: Path) -> None:
+    config = merged(SEES_ALL, GATEWAY)
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=config) as system,
+        LiveGateway(system, limits=SHORT) as made,
+        made.http() as client,
+    ):
+        with client.stream("GET", "/events") as response:
+            system.reload(merged(config, {"gateway": {"auth": {"token": "rotated"}}}))
+            assert response.read().startswith(b"retry: 1000")
+        with client.stream("GET", "/events", headers={"authorization": "Bearer rotated"}) as response:
+            made.door.draining = True
+            assert response.read().startswith(b"retry: 1000")
+
+
+# --- the description
+
+
+def conform(live: LiveGateway, cases: int) -> None:
+    """Call every route with whatever its description allows, and with what it does not."""
+    with live.http() as client:
+        schema = schemathesis.openapi.from_dict(client.get("/openapi.json").json())
+    schema.config.base_url = live.address
+    # A stream of events never ends; its own tests are above.
+    for operation in schema.exclude(path="/events").get_all_operations():
+        api = operation.ok()
+        strategy = st.one_of(
+            api.as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE),
+            *([api.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)] if api.body else []),
+        )
+
+        @given(case=strategy)
+        @settings(max_examples=cases, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+        def try_it(case: schemathesis.Case) -> None:
+            headers = {"authorization": f"Bearer {TOKEN}"}
+            case.call_and_validate(headers=headers, checks=CHECKS)
+
+        try_it()
+
+
+@pytest.mark.clause("X6")
+def test_nothing_breaks_and_nothing_is_undeclared(live: LiveGateway) -> None:
+    conform(live, 40)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("X6")
+@pytest.mark.timeout(3600)
+def test_nothing_breaks_and_nothing_is_undeclared_in_ten_thousand_calls(live: LiveGateway) -> None:
+    conform(live, 10_000)
+
+
+# --- frames in any order
+
+
+class Wire:
+    """A connection's logic in nobody's hands: what it wants done is done at once, as a shell would."""
+
+    def __init__(self) -> None:
+        clock = ManualClock()
+        self.connection = Connection(
+            nonce="n",
+            address="10.0.0.1",
+            credentials=Credentials(lambda: AUTH),
+            attempts=FailedAttempts(clock.monotonic),
+            now_ms=clock.now_ms,
+            parse_key=SessionKey.parse,
+        )
+        self.sent: list[dict[str, Any]] = []
+        self.closed: Close | None = None
+        self.performed: list[str] = []
+        self.do(self.connection.opened())
+
+    def do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(text=text):
+                    assert self.closed is None, "nothing is sent after the close"
+                    self.sent.append(json.loads(text))
+                case Close():
+                    self.closed = effect
+                case Welcome(request_id=request_id):
+                    self.do(self.connection.welcomed(request_id, {"type": "hello-ok"}))
+                case Perform(request_id=request_id, method=method):
+                    self.performed.append(method)
+                    if method == "health":
+                        self.do(self.connection.answered(request_id, {"ok": True}))
+                    else:
+                        refused = ToolRefused("invalid_request", "not here")
+                        self.do(self.connection.refused(request_id, refused))
+
+
+AUTH = GatewayAuth(token=TOKEN)
+words = st.sampled_from(
+    ["req", "res", "event", "connect", "health", "agent", "chat.send", "", "x" * 300, TOKEN, "\ud800"]
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+frames = st.one_of(
+    st.text(max_size=50),
+    st.binary(max_size=50),
+    values.map(json.dumps),
+    st.fixed_dictionaries(
+        {"type": st.just("req"), "id": words, "method": words},
+        optional={"params": values | st.just({**CONNECT, "auth": {"token": TOKEN}}), "extra": values},
+    ).map(json.dumps),
+)
+
+
+def check_frames(sequence: list[str | bytes]) -> None:
+    wire = Wire()
+    for frame in sequence:
+        before = len(wire.sent)
+        wire.do(wire.connection.received(frame))
+        assert wire.closed is not None or len(wire.sent) > before, (
+            "a frame is answered, or ends the connection"
+        )
+        if wire.performed:
+            assert wire.connection.credential is not None, "nothing is done for strangers"
+    for frame in wire.sent:
+        assert frame["type"] in {"event", "res"}
+        if frame["type"] == "res" and not frame["ok"]:
+            assert frame["error"]["code"] in {"INVALID_REQUEST", "UNAVAILABLE"}
+            assert frame["error"]["message"]
+    if wire.closed is not None:
+        assert wire.closed.code in {1002, 1008, 1009}
+        assert len(wire.closed.reason.encode()) <= 123
+
+
+@pytest.mark.clause("X8")
+@given(st.lists(frames, min_size=1, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_any_frames_in_any_order_are_answered_or_end_the_connection(sequence: list[str | bytes]) -> None:
+    check_frames(sequence)
+
+
+@pytest.mark.clause("X8")
+@given(st.lists(frames, min_size=1, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_any_frames_from_who_is_in_are_answered(sequence: list[str | bytes]) -> None:
+    connect = {"type": "req", "id": "c", "method": "connect", "params": {**CONNECT, "auth": {"token": TOKEN}}}
+
+    check_frames([json.dumps(connect), *sequence])
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("X8")
+@pytest.mark.timeout(3600)
+@given(st.lists(frames, min_size=1, max_size=12))
+@settings(max_examples=100_000, deadline=None)
+def test_a_million_frames_are_answered_or_end_the_connection(sequence: list[str | bytes]) -> None:
+    check_frames(sequence)
+
+
+@pytest.mark.clause("X5", "X10")
+def test_addresses_that_are_one_have_one_bucket() -> None:
+    assert normalised("::ffff:1.2.3.4") == normalised("1.2.3.4") == "1.2.3.4"  # G16
+    assert normalised("2001:db8::1") == normalised("2001:db8::ffff")
+    assert normalised("2001:db8:1::1") != normalised("2001:db8:2::1")
+    assert normalised(None) == normalised("nonsense") == "unknown"
+
+
+@pytest.mark.clause("X10")
+def test_a_hundred_thousand_wrong_tokens_are_ten_looks_a_minute() -> None:
+    clock = ManualClock()
+    attempts = FailedAttempts(clock.monotonic)
+    looked = 0
+    for _ in range(100_000):
+        if attempts.wait_for("10.0.0.1") == 0:
+            looked += 1
+            attempts.failed("10.0.0.1")
+        clock.advance(1)
+    for number in range(100_000):
+        attempts.failed(str(number))
+
+    assert looked <= 10 * (100_000 / 60_000 + 1)
+    assert len(attempts) <= MOST_ADDRESSES
