@@ -1,0 +1,282 @@
+"""A host of a session system, to be killed and started again: does what it is told, and ends once nothing is open any more.
+
+Arguments: its directory, a scenario, the channel its words go to, by how many hours its clock is ahead.
+
+Each start calls the same tools with the same idempotency keys, as a client does that has had no answer. What it was
+answered, how its agents were called and what its channels showed is in files of its own, each line synced before it goes on.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
+from intersession_actors.clock import SystemClock
+
+MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
+HOUR_MS = 3_600_000
+PATIENCE_S = 30.0
+SENDS = 16
+
+CONFIG: dict[str, Any] = {
+    "tools": {
+        "sessions": {"visibility": "all"},
+        "agentToAgent": {"enabled": True},
+        "sessions_spawn": {"attachments": {"enabled": True}},
+    },
+    "agents": {"defaults": {"subagents": {"archiveAfterMinutes": 60}}},
+    "runs": {"shutdownGraceSeconds": 1},
+}
+
+
+class Lines:
+    """A file of JSON lines; each is on the disk before `add` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def add(self, line: dict[str, Any]) -> None:
+        os.write(self._file, (json.dumps(line) + "\n").encode())
+        os.fsync(self._file)
+
+    def all(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._path.read_text().splitlines()]
+
+
+class AheadClock(SystemClock):
+    """The system's clock, some hours later."""
+
+    def __init__(self, hours: int) -> None:
+        self._ahead_ms = hours * HOUR_MS
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self._ahead_ms
+
+
+class Agents:
+    """One function for all agents. It tells of its tools' use as it goes, and of the attempt it is in."""
+
+    def __init__(self, turns: Lines, workspaces: Path) -> None:
+        self._turns = turns
+        self._workspaces = workspaces
+        self._stopped = threading.Event()
+
+    def __call__(self, turn: Turn) -> str | Reply | None:
+        self._turns.add({"run": turn.run_id, "attempt": turn.attempt, "partial": len(turn.partial)})
+        match turn.step:
+            case "message":
+                return self._answer(turn)
+            case "reply":
+                provenance = turn.asked.provenance
+                number = provenance.turn if provenance is not None else None
+                return Reply.skip() if "quiet" in turn.message and number == 2 else f"{turn.message}+"
+            case "announce" if "quiet" in turn.context:
+                return Reply.skip()
+            case "announce" if "speechless" in turn.context:
+                return None
+            case "announce":
+                return f"announce of attempt {turn.attempt}"
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _answer(self, turn: Turn) -> str | None:
+        if "for ever" in turn.message:
+            self._stopped.wait()
+        if not turn.partial:
+            call = turn.record_call("search", {"for": turn.message})
+            turn.record_result(call, "search", "found nothing")
+        if "read" in turn.message:
+            files = self._workspaces.glob("main/.openclaw/attachments/*/note.txt")
+            return f"it says {[path.read_text() for path in files]}"
+        return None if "speechless" in turn.message else f"{turn.message}: done in attempt {turn.attempt}"
+
+
+class Channels:
+    """`keyed` shows a key once, `plain` shows whatever it gets, and the two walls refuse all."""
+
+    def __init__(self, calls: Lines, shown: Lines) -> None:
+        self._calls = calls
+        self._shown = shown
+        self._lock = threading.Lock()
+        self.all = {
+            "keyed": Channel(deliver=self._show_once, idempotent=True),
+            "plain": Channel(deliver=self._show),
+            "keyed-wall": Channel(deliver=self._refuse, idempotent=True),
+            "plain-wall": Channel(deliver=self._refuse),
+        }
+
+    def _show_once(self, outbound: Outbound) -> str:
+        with self._lock:
+            if all(line["key"] != outbound.key for line in self._shown.all()):
+                self._shown.add({"key": outbound.key, "text": outbound.text})
+        self._calls.add({"key": outbound.key})
+        return "shown"
+
+    def _show(self, outbound: Outbound) -> dict[str, Any]:
+        self._shown.add({"key": outbound.key, "text": outbound.text})
+        self._calls.add({"key": outbound.key})
+        return {"shown": True}
+
+    def _refuse(self, outbound: Outbound) -> None:
+        self._calls.add({"key": outbound.key})
+        raise DeliveryRefused("no such room")
+
+
+class Host:
+    """The system and what a scenario does with it."""
+
+    def __init__(self, directory: Path, channel: str, hours: int) -> None:
+        self._acks = Lines(directory / "acks")
+        self._waits = Lines(directory / "waits")
+        self._agents = Agents(Lines(directory / "turns"), directory / "workspaces")
+        self._channel = channel
+        self._clock = AheadClock(hours)
+        self.system = SessionSystem(
+            directory / "log.db",
+            agents=dict.fromkeys(("main", "research", "helper"), self._agents),
+            channels=Channels(Lines(directory / "calls"), Lines(directory / "shown")).all,
+            config=CONFIG,
+            clock=self._clock,
+        )
+
+    def keep(self, call: str, answer: dict[str, Any]) -> None:
+        self._acks.add({"call": call, "answer": answer})
+
+    def person(self, agent_id: str, text: str, *, deliver: bool = False) -> None:
+        """Say something to an agent's main session, which gives it a route. `deliver`: and have it answered."""
+        answer = self.system.inbound(
+            channel=self._channel,
+            chat_id=agent_id,
+            agent_id=agent_id,
+            text=text,
+            sender="bob",
+            message_id=text,
+            deliver=deliver,
+        )
+        if deliver:
+            self.keep(text, answer)
+
+    def send(self, message: str, timeout: float) -> None:
+        arguments = {"sessionKey": RESEARCH, "message": message, "timeoutSeconds": timeout}
+        answer = self.system.tools(MAIN).call("sessions_send", arguments | {"idempotencyKey": message})
+        self.keep(message, answer)
+
+    def spawn(self, requester: str, task: str, **arguments: Any) -> None:
+        given = {"task": task, "idempotencyKey": task, **arguments}
+        self.keep(task, self.system.tools(requester).call("sessions_spawn", given))
+
+    def operator(self, key: str, message: str) -> None:
+        given = {"sessionKey": key, "message": message, "idempotencyKey": message}
+        self.keep(message, self.system.gateway.call("agent", given))
+
+    def settle(self) -> None:
+        """Wait until nothing is open, and nothing due, any more."""
+        log, until = self.system.log, time.monotonic() + PATIENCE_S
+        while left := self._open():
+            if time.monotonic() > until:
+                raise TimeoutError(f"still open: {left}; {self.system.status()}")
+            log.wait_for(log.head() + 1, timeout=0.1)
+
+    def end(self) -> None:
+        """Ask for each run again, and stop."""
+        self.settle()
+        for run_id in dict.fromkeys(ack["answer"]["runId"] for ack in self._acks.all()):
+            answer = self.system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
+            self._waits.add(answer)
+        self._agents.stop()
+        self.system.close()
+
+    def _open(self) -> list[str]:
+        core = self.system.core
+        now = self._clock.now_ms()
+        return [
+            *core.flows.open_exchanges(),
+            *core.flows.open_spawns(),
+            *core.flows.open_deliveries(),
+            *(run.run_id for run in core.runs.open_runs()),
+            *(pending.child for pending in core.flows.pending_archives() if pending.due_ms <= now),
+        ]
+
+
+def talk(host: Host) -> None:
+    """One send that is waited for, talked over in five turns and announced; one that is not, and soon falls silent."""
+    host.person("main", "this is main")
+    host.person("research", "this is research")
+    host.send("look it up", 10)
+    host.settle()
+    host.send("be quiet", 0)
+    host.settle()
+
+
+def ask(host: Host) -> None:
+    """A person asks, and is answered."""
+    host.person("research", "what is new", deliver=True)
+
+
+def spawn(host: Host) -> None:
+    """A sub-agent for a session that has a route; it is cleaned up after its announce."""
+    host.person("main", "this is main")
+    host.spawn(MAIN, "dig", cleanup="delete")
+
+
+def files(host: Host) -> None:
+    """A sub-agent that is given a file, which is gone after its announce."""
+    host.person("main", "this is main")
+    note = {"name": "note.txt", "content": "forty-two"}
+    host.spawn(MAIN, "read this", cleanup="delete", attachments=[note])
+
+
+def hand(host: Host) -> None:
+    """A sub-agent for a session that has no route: the result is handed to it, and it runs on it."""
+    host.operator(HELPER, "begin")
+    host.settle()
+    host.spawn(HELPER, "dig speechless", cleanup="delete")
+
+
+def late(host: Host) -> None:
+    """A sub-agent that does not come back in its time."""
+    host.person("main", "this is main")
+    host.spawn(MAIN, "dig for ever", runTimeoutSeconds=0.3)
+
+
+def keep(host: Host) -> None:
+    """A sub-agent that is archived an hour later."""
+    host.person("main", "this is main")
+    host.spawn(MAIN, "dig")
+
+
+def busy(host: Host) -> None:
+    """Much at once."""
+    host.person("main", "this is main")
+    host.person("research", "this is research")
+    with ThreadPoolExecutor(4) as pool:
+        sends = [pool.submit(host.send, f"look {number} up", 5 * (number % 2)) for number in range(SENDS)]
+        spawns = [pool.submit(host.spawn, MAIN, f"dig {number}", cleanup="delete") for number in range(3)]
+        asked = [
+            pool.submit(host.person, "research", f"what is {number}", deliver=True) for number in range(6)
+        ]
+        for call in (*sends, *spawns, *asked):
+            call.result()
+
+
+SCENARIOS: dict[str, Callable[[Host], None]] = {
+    scenario.__name__: scenario for scenario in (talk, ask, spawn, files, hand, late, keep, busy)
+}
+
+
+def main(directory: str, scenario: str, channel: str, hours: str) -> None:
+    host = Host(Path(directory), channel, int(hours))
+    SCENARIOS[scenario](host)
+    host.end()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,296 @@
+"""A host is killed, for real, at each point of the crash matrix and started again: nothing is lost, nothing doubled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from intersession_events.delivery import (
+    DeliveryDecided,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+)
+from intersession_events.exchange import ExchangeClosed
+from intersession_events.message import text_of
+from intersession_events.recorded import Recorded
+from intersession_events.registry import Event
+from intersession_events.run import RunCompleted, RunFailed, RunQueued
+from intersession_events.session import MessageRecorded
+from intersession_events.spawn import ChildArchived, SpawnClosed
+from killed import Host, interrupted, of, story, streams
+
+RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
+
+TURN = " turn_requested turn_replied"
+ANNOUNCED = " loop_ended announce_requested announce_decided exchange_closed"
+CHILD = "spawn_accepted child_ended announce_requested announce_decided"
+
+FLOWS = {
+    "talk": [
+        f"exchange_accepted primary_ended{TURN * 5}{ANNOUNCED}",
+        f"exchange_accepted primary_ended{TURN * 2}{ANNOUNCED}",
+    ],
+    "ask": [],
+    "spawn": [f"{CHILD} spawn_closed child_archived"],
+    "files": [f"{CHILD} spawn_closed child_archived"],
+    "hand": [f"{CHILD} result_handed spawn_closed child_archived"],
+    "late": ["spawn_accepted child_ended announce_decided spawn_closed"],
+    "keep": [f"{CHILD} spawn_closed child_archived"],
+}
+"""What the flows of a scenario come to, whatever happens on the way."""
+
+RUNS = {"talk": 11, "ask": 1, "spawn": 2, "files": 2, "hand": 4, "late": 1, "keep": 2}
+MESSAGES = {"talk": 28, "ask": 4, "spawn": 7, "files": 7, "hand": 12, "late": 2, "keep": 7}
+DELIVERIES = {"talk": 1, "ask": 1, "spawn": 1, "files": 1, "hand": 0, "late": 1, "keep": 1}
+
+
+ENDS: dict[tuple[str, type[Event]], list[str]] = {
+    ("talk", DeliveryDone): ["announced", "silent"],
+    ("talk", DeliveryFailed): ["announce_failed", "silent"],
+    ("talk", DeliveryUnknown): ["delivery_unknown", "silent"],
+    ("ask", DeliveryDone): [],
+    ("ask", DeliveryUnknown): [],
+    ("spawn", DeliveryDone): ["announced"],
+    ("spawn", DeliveryUnknown): ["delivery_unknown"],
+    ("files", DeliveryDone): ["announced"],
+    ("hand", DeliveryDone): ["handed_over"],
+    ("late", DeliveryDone): ["announced"],
+    ("keep", DeliveryDone): ["announced"],
+}
+"""How they end, by how their delivery does."""
+
+NOTES: dict[type[Event], str] = {
+    DeliveryFailed: "DeliveryRefused: no such room",
+    DeliveryUnknown: "delivery_unknown",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One death. `left` is the last event at that moment, `asked` and `called` how often agents and channels had been.
+
+    `again` is the step that is tried a second time after it, `end` how the first delivery ends.
+    """
+
+    point: str
+    scenario: str = "talk"
+    channel: str = "keyed"
+    left: str = ""
+    asked: int | None = 0
+    called: int = 0
+    again: str | None = None
+    end: type[Event] = DeliveryDone
+    nightly: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.point}-{self.scenario}-{self.channel}"
+
+
+CASES = [
+    # One send, waited for.
+    Case("S0", left="message_recorded"),
+    Case("S1", left="message_recorded"),
+    Case("S2", left="exchange_accepted"),
+    Case("S3", left="exchange_accepted"),
+    Case("S4", left="run_started", again="message"),
+    Case("S5", left="run_started", asked=None, again="message"),
+    Case("S6", left="message_recorded", asked=1, again="message"),
+    Case("S7", left="run_completed", asked=1),
+    Case("S8", left="run_completed", asked=1),
+    # Its loop. The points of a turn are passed before and after its agent is asked.
+    Case("K1", left="run_completed", asked=1),
+    Case("K1:5", left="run_completed", asked=5),
+    Case("K2", left="run_started", asked=1, again="reply"),
+    Case("K2:2", left="run_started", asked=None, again="reply"),
+    Case("K2:9", left="run_started", asked=5, again="reply", nightly=True),
+    Case("K3", left="run_started", asked=2, again="reply"),
+    Case("K3:2", left="run_started", asked=3, again="reply", nightly=True),
+    Case("K4", left="run_completed", asked=2),
+    Case("K4:5", left="run_completed", asked=6, nightly=True),
+    Case("K5", left="run_completed", asked=1),
+    Case("K5:6", left="run_completed", asked=6, nightly=True),
+    Case("K6", left="announce_requested", asked=6),
+    # Its announce.
+    Case("A1", left="run_started", asked=6, again="announce"),
+    Case("A1:2", left="run_started", asked=None, again="announce"),
+    Case("A2", left="run_started", asked=7, again="announce"),
+    Case("A3", left="delivery_decided", asked=7),
+    Case("A4", left="exchange_closed", asked=11, called=1),
+    Case("A5", left="delivery_started", asked=7),
+    Case("A5", channel="plain", left="delivery_started", asked=7, end=DeliveryUnknown),
+    Case("A6", left="delivery_started", asked=7, called=1),
+    Case("A6", channel="plain", left="delivery_started", asked=7, called=1, end=DeliveryUnknown),
+    Case("A7", left="delivery_done", asked=7, called=1),
+    Case("A7", channel="plain", left="delivery_done", asked=7, called=1, nightly=True),
+    Case("A7", channel="keyed-wall", left="delivery_failed", asked=7, called=1, end=DeliveryFailed),
+    Case("A8", channel="keyed-wall", left="delivery_started", asked=7, called=1, end=DeliveryFailed),
+    Case("A8", channel="plain-wall", left="delivery_started", asked=7, called=1, end=DeliveryUnknown),
+    # A person asks, and is answered on a channel.
+    Case("S4", "ask", left="run_started", again="message", nightly=True),
+    Case("S6", "ask", left="message_recorded", asked=1, again="message"),
+    Case("A3", "ask", left="delivery_decided", asked=1, nightly=True),
+    Case("A5", "ask", left="delivery_started", asked=1, nightly=True),
+    Case("A6", "ask", left="delivery_started", asked=1, called=1),
+    Case("A6", "ask", "plain", left="delivery_started", asked=1, called=1, end=DeliveryUnknown),
+    Case("A7", "ask", left="delivery_done", asked=1, called=1, nightly=True),
+    # A sub-agent, its announce on a channel, its end.
+    Case("P1", "spawn", left="message_recorded"),
+    Case("P2", "spawn", left="spawn_accepted"),
+    Case("P5", "spawn", left="run_started", again="message"),
+    Case("P5:2", "spawn", left="run_started", asked=None, again="message"),
+    Case("S6", "spawn", left="message_recorded", asked=1, again="message"),
+    Case("P6", "spawn", left="run_completed", asked=1),
+    Case("P6:2", "spawn", left="run_completed", asked=2),
+    Case("P6:3", "spawn", left="delivery_done", asked=2, called=1),
+    Case("A2", "spawn", left="run_started", asked=2, again="announce", nightly=True),
+    Case("A6", "spawn", left="delivery_started", asked=2, called=1),
+    Case("A6", "spawn", "plain", left="delivery_started", asked=2, called=1, end=DeliveryUnknown),
+    Case("P8", "spawn", left="spawn_closed", asked=2, called=1),
+    # A sub-agent that is given a file.
+    Case("P1", "files", left="message_recorded", nightly=True),
+    Case("P2", "files", left="spawn_accepted"),
+    Case("P3", "files", left="spawn_accepted"),
+    Case("P4", "files", left="attachments_ready"),
+    Case("P5", "files", left="run_started", again="message", nightly=True),
+    Case("P6:3", "files", left="delivery_done", asked=2, called=1, nightly=True),
+    # A sub-agent whose result is handed to its requester.
+    Case("P5", "hand", left="run_started", asked=1, again="message"),
+    Case("S6:2", "hand", left="message_recorded", asked=2, again="message"),
+    Case("P6", "hand", left="run_completed", asked=2),
+    Case("P6:2", "hand", left="run_completed", asked=3, nightly=True),
+    Case("P8", "hand", left="spawn_closed", asked=3),
+    # A sub-agent that does not come back in its time.
+    Case("P7", "late", left="run_started", asked=1),
+]
+
+
+@pytest.mark.clause("O3", "O6", "O7")
+@pytest.mark.clause("S0", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "K1", "K2", "K3", "K4", "K5", "K6")
+@pytest.mark.clause(
+    "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8"
+)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=str(case), marks=[pytest.mark.nightly] if case.nightly else []) for case in CASES],
+)
+def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(tmp_path: Path, case: Case) -> None:
+    host = Host(tmp_path, case.scenario, case.channel)
+
+    host.dies_at(case.point)
+    before = host.events()
+    assert story(before[-1:]) == case.left
+    assert case.asked in {None, len(host.lines("turns"))}
+    assert len(host.lines("calls")) == case.called
+
+    host.finishes()
+    after = host.events()
+    assert after[: len(before)] == before
+    assert interrupted(after) == ([case.again] if case.again else [])
+    check_scenario(after, case.scenario, case.end)
+    assert list(tmp_path.rglob("note.txt")) == []
+    if case.left == "delivery_started":
+        attempts = len(of(streams(after, "delivery:")[0], DeliveryStarted, "attempt"))
+        assert attempts == (1 if case.end is DeliveryUnknown else 2)
+    host.check_all()
+
+
+@pytest.mark.clause("O6", "P9", "SPAWN-11")
+def test_a_child_whose_hour_came_while_the_host_was_down_is_archived_once_at_its_start(
+    tmp_path: Path,
+) -> None:
+    host = Host(tmp_path, "keep")
+    host.finishes()
+    before = host.events()
+    assert story(before[-1:]) == "spawn_closed"
+
+    host.dies_at("P9", hours=2)
+    assert host.events() == before
+
+    host.finishes(hours=2)
+    after = host.events()
+    assert of(after, ChildArchived, "reason") == ["expired"]
+    check_scenario(after, "keep", DeliveryDone)
+    host.check_all()
+
+
+@pytest.mark.clause("O6", "B1")
+@pytest.mark.parametrize("passing", [1, 8, 20])
+def test_a_view_is_never_ahead_of_its_events_nor_behind(tmp_path: Path, passing: int) -> None:
+    host = Host(tmp_path, "talk")
+
+    host.dies_at(f"B1:{passing}")
+    host.check_views()
+
+    host.finishes()
+    host.check_all()
+
+
+def test_every_point_of_the_matrix_is_died_at() -> None:
+    died_at = {case.point[:2] for case in CASES} | {"B1", "P9"}
+    rows = (line.split(" | ") for line in RELIABILITY.read_text(encoding="utf-8").splitlines())
+
+    assert died_at == {row[0].strip("| ") for row in rows if len(row) > 2 and row[2] == "named"}
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("O6")
+@pytest.mark.parametrize(
+    ("scenario", "point"),
+    sorted({(case.scenario, case.point[:2]) for case in CASES if "-" not in case.channel}),
+)
+def test_a_host_goes_on_from_every_passing_of_a_point(tmp_path: Path, scenario: str, point: str) -> None:
+    for passing in count(1):
+        directory = tmp_path / str(passing)
+        directory.mkdir()
+        host = Host(directory, scenario)
+        if not host.dies_at(f"{point}:{passing}", surely=passing == 1):
+            break
+        host.finishes()
+        assert len(interrupted(host.events())) <= 1
+        check_scenario(host.events(), scenario, DeliveryDone)
+        host.check_all()
+
+
+def check_scenario(events: Sequence[Recorded], scenario: str, end: type[Event]) -> None:
+    """Check that all of a scenario has happened, each thing once; `end` is that of its delivery."""
+    flows = [story(stream) for prefix in ("exchange:", "spawn:") for stream in streams(events, prefix)]
+    files = (" attachments_ready", " attachments_removed") if scenario == "files" else ()
+    assert all(flow.count(event) == 1 for flow in flows for event in files)
+    assert [_without(flow, files) for flow in flows] == FLOWS[scenario]
+    assert len(of(events, RunQueued, "run_id")) == RUNS[scenario]
+    assert len(of(events, MessageRecorded, "message")) == MESSAGES[scenario]
+    assert of(events, RunFailed, "code") == (["timeout"] if scenario == "late" else [])
+    deliveries = streams(events, "delivery:")
+    assert len(deliveries) == DELIVERIES[scenario]
+    for delivery in deliveries:
+        assert type(delivery[-1].event) is end
+    reasons = [*of(events, ExchangeClosed, "reason"), *of(events, SpawnClosed, "reason")]
+    notes = [*of(events, ExchangeClosed, "note"), *of(events, SpawnClosed, "note")]
+    assert reasons == ENDS[scenario, end]
+    assert notes[:1] == [NOTES.get(end)][: len(notes)]
+    match scenario:
+        case "hand":  # it said nothing, so its last tool result stands for it (SPAWN-10)
+            messages = of(events, MessageRecorded, "message")
+            (told,) = [
+                text_of(item) for item in messages if item.role == "user" and "Status:" in text_of(item)
+            ]
+            assert told.startswith("Status: success\nResult: found nothing\nNotes: (none)\nStats: ")
+        case "files":
+            assert of(events, RunCompleted, "reply")[0] == "it says ['forty-two']"
+        case "late":
+            (said,) = of(events, DeliveryDecided, "text")
+            assert said.startswith(
+                "Status: timeout\nResult: (no output)\nNotes: timeout: the run had 0.3 s\n"
+            )
+        case _:
+            pass
+
+
+def _without(flow: str, events: Sequence[str]) -> str:
+    for event in events:
+        flow = flow.replace(event, "")
+    return flow
