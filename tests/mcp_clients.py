@@ -40,9 +40,11 @@ class _Started(uvicorn.Server):
 
 
 @asynccontextmanager
-async def served(app: ASGIApp) -> AsyncGenerator[str]:
-    """Serve an app on a free port of the loopback; yields its address."""
-    server = _Started(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
+async def served(
+    app: ASGIApp, *, lifespan: Literal["on", "off"] = "on", port: int = 0
+) -> AsyncGenerator[str]:
+    """Serve an app on the loopback, on a free port if none is given; yields its address."""
+    server = _Started(uvicorn.Config(app, port=port, log_config=None, lifespan=lifespan))
     # Without its handling of signals, which would be the test's.
     serving = asyncio.create_task(server._serve())
     await asyncio.wait_for(server.listening.wait(), WAIT)

@@ -1,8 +1,9 @@
 """MCP over streamable HTTP: an ASGI app for the gateway to mount, closed to whoever brings no token of ours."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, cast
 
 import msgspec
@@ -16,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -63,19 +65,49 @@ TokenCheck = Callable[[str], Awaitable[McpCaller | None]]
 
 
 class McpApp:
-    """The ASGI app. It serves inside `running`, which a server that speaks the lifespan protocol enters by itself."""
+    """The ASGI app. It serves inside `running`; where nobody enters that, from its first request to the end of the loop."""
 
-    def __init__(self, app: Starlette, manager: StreamableHTTPSessionManager) -> None:
-        self._app = app
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        middleware: Sequence[Middleware],
+        manager: StreamableHTTPSessionManager,
+    ) -> None:
+        self._app = Starlette(routes=routes, middleware=middleware, lifespan=lambda _: self.running())
         self._manager = manager
+        self._serving = asyncio.Event()
+        self._ending = asyncio.Event()
+        self._kept: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
+        if scope["type"] == "http":
+            if self._ending.is_set():
+                await PlainTextResponse("The server is stopping", 503)(scope, receive, send)
+                return
+            await self._started()
         await self._app(scope, receive, send)
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Serve while the block lasts; once only. For the lifespan of an app that this one is mounted in."""
-        return self._manager.run()
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Serve until the block ends; once only. For the lifespan of an app that this one is mounted in."""
+        kept = await self._started()
+        try:
+            yield
+        finally:
+            self._ending.set()
+            await kept
+
+    async def _started(self) -> asyncio.Task[None]:
+        if self._kept is None:
+            self._kept = asyncio.create_task(self._keep())
+        await self._serving.wait()
+        return self._kept
+
+    async def _keep(self) -> None:
+        async with self._manager.run():
+            self._serving.set()
+            await self._ending.wait()
 
 
 def mcp_app(
@@ -106,16 +138,13 @@ def mcp_app(
     url = None if resource is None else AnyHttpUrl(resource)
     issued = url is not None and bool(issuers)
     metadata_url = build_resource_metadata_url(url) if url is not None and issued else None
-    routes = [Route(path, endpoint=RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [], metadata_url))]
+    guarded = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [], metadata_url)
+    # The server says nothing of its own accord, so there is no stream to GET, and no session to DELETE.
+    routes = [Route(path, endpoint=guarded, methods=["POST"])]
     if url is not None and issued:
         routes += create_protected_resource_routes(url, [AnyHttpUrl(each) for each in issuers])
     backend = BearerAuthBackend(_Verifier(check, resource), resource_server_url=url)
-    app = Starlette(
-        routes=routes,
-        middleware=[Middleware(AuthenticationMiddleware, backend=backend)],
-        lifespan=lambda _: manager.run(),
-    )
-    return McpApp(app, manager)
+    return McpApp(routes, [Middleware(AuthenticationMiddleware, backend=backend)], manager)
 
 
 class _Verifier(TokenVerifier):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
@@ -66,13 +66,15 @@ Seating = Callable[[Any], Seat]
 
 Raises `ToolRefused` for a claim that is not granted."""
 
+Context = ServerRequestContext[Any, Any]
+ListTools = Callable[[Context, PaginatedRequestParams | None], Awaitable[ListToolsResult]]
+CallTool = Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]
+
 
 def mcp_server(seating: Seating) -> Server[Any]:
     """Return an MCP server that gives each request the tools of its seat."""
 
-    async def list_tools(
-        context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+    async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         if params is not None and params.cursor is not None:
             raise MCPError(INVALID_PARAMS, "cursor: there is one page only, leave it out")
         try:
@@ -81,9 +83,7 @@ def mcp_server(seating: Seating) -> Server[Any]:
             raise MCPError(INVALID_REQUEST, refused.error, {"code": refused.code}) from None
         return ListToolsResult(tools=[_described(tool) for tool in schemas(seat.names, "mcp")])
 
-    async def call_tool(
-        context: ServerRequestContext[Any, Any], params: CallToolRequestParams
-    ) -> CallToolResult:
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
             seat = await asyncio.to_thread(seating, context.request)
             _must_have(seat, params.name)
@@ -95,11 +95,16 @@ def mcp_server(seating: Seating) -> Server[Any]:
         except Exception:
             # What went wrong is for whoever runs the host; the client's model can only be told that it did.
             logger.exception("the call of %s failed", params.name)
-            answer = _refusal(
+            answer = refusal(
                 "internal", "the call failed inside the host, whose log says why; try again later"
             )
         return tool_result(answer)
 
+    return server_of(list_tools, call_tool)
+
+
+def server_of(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
+    """Return a server under our name that lists and calls tools in these ways."""
     return Server(
         "intersession",
         version=version("intersession"),
@@ -138,5 +143,6 @@ def _described(tool: Mapping[str, Any]) -> Tool:
     )
 
 
-def _refusal(code: RefusalCode, error: str) -> dict[str, str]:
+def refusal(code: RefusalCode, error: str) -> dict[str, str]:
+    """Return the answer of a tool that was refused."""
     return {"status": status_of(code), "code": code, "error": error}

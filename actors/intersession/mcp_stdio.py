@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
@@ -74,13 +75,13 @@ def claimed_wire() -> Generator[Wire]:
 def serve_stdio(system: SessionSystem, key: str, wire: Wire, *, most_bytes: int = MOST_BYTES) -> None:
     """Serve a session's tools until the client closes its end, or SIGTERM. Blocks."""
     tools = system.tools(key)
-    server = mcp_server(lambda _: Seat(tools, tools.names))
+    asyncio.run(serve(mcp_server(lambda _: Seat(tools, tools.names)), wire, most_bytes=most_bytes))
 
-    async def serve() -> None:
-        async with stdio_streams(wire, most_bytes=most_bytes) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
 
-    asyncio.run(serve())
+async def serve(server: Server[Any], wire: Wire, *, most_bytes: int = MOST_BYTES) -> None:
+    """Run a server on a wire until the client closes its end, or SIGTERM."""
+    async with stdio_streams(wire, most_bytes=most_bytes) as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]

@@ -1,5 +1,6 @@
 """MCP over HTTP: only for whoever has a token of ours, and only as the sessions that the token may be."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -81,6 +82,26 @@ async def test_a_gateway_mounts_it_beside_its_own_routes() -> None:
             listed = await client.list_tools()
 
     assert len(listed.tools) == 5
+
+
+async def test_where_no_lifespan_is_spoken_it_serves_from_the_first_request_on() -> None:
+    with SessionSystem(":memory:", agents={"main": echo()}) as system:
+        app = mcp_app(system, check=check)
+        async with served(app, lifespan="off") as address:
+            early = await asyncio.gather(*(post(f"{address}/mcp") for _ in range(3)))
+            async with app.running():
+                meanwhile = await post(f"{address}/mcp")
+            late = await post(f"{address}/mcp")
+
+    assert [answer.status_code for answer in (*early, meanwhile, late)] == [200, 200, 200, 200, 503]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_there_is_nothing_to_get_and_nothing_to_delete(method: str) -> None:
+    async with door() as url, httpx2.AsyncClient() as http:
+        answer = await http.request(method, url, headers=HEADERS)
+
+    assert answer.status_code == 405
 
 
 @pytest.mark.clause("VIS-6")
