@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -148,7 +148,7 @@ def sweep(root: str, log_id: str, claimed: Collection[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _refusing(root: str) -> Iterator[None]:
+def _refusing(root: str) -> Generator[None]:
     """Turn what the system says into a refusal."""
     try:
         yield
@@ -166,7 +166,7 @@ def _unsafe(what: str) -> ToolRefused:
 
 
 @contextmanager
-def _root(root: str) -> Iterator[int]:
+def _root(root: str) -> Generator[int]:
     """Open a workspace, no component of its resolved path being a link."""
     path = Path(root)
     passed = os.open(path.anchor, _PASSED)
@@ -182,19 +182,19 @@ def _root(root: str) -> Iterator[int]:
 
 
 @contextmanager
-def _openclaw(root: str, *, make: bool = False) -> Iterator[int]:
+def _openclaw(root: str, *, make: bool = False) -> Generator[int]:
     with _root(root) as opened, _directory(ROOT_NAMES[0], opened, make=make) as openclaw:
         yield openclaw
 
 
 @contextmanager
-def _attachments(root: str, *, make: bool = False) -> Iterator[int]:
+def _attachments(root: str, *, make: bool = False) -> Generator[int]:
     with _openclaw(root, make=make) as above, _directory(ROOT_NAMES[1], above, make=make) as parent:
         yield parent
 
 
 @contextmanager
-def _directory(name: str, parent: int, *, make: bool = False) -> Iterator[int]:
+def _directory(name: str, parent: int, *, make: bool = False) -> Generator[int]:
     """Open a directory that is no link, made first if it has to be."""
     made = False
     if make:

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -13,6 +13,7 @@ from intersession_actors.attachment_names import MOST_NAME_BYTES, name_problem, 
 from intersession_actors.codes import RefusalCode
 from intersession_actors.config_tools import AttachmentRules
 from intersession_actors.errors import ToolRefused
+from intersession_actors.plain_json import is_list_like, is_object
 from intersession_events.message import Block, ToolCallBlock
 from intersession_events.spawn import AttachedFile, Attachments
 
@@ -101,14 +102,11 @@ def without_contents(arguments: Any) -> Any:
 
     For a call that is refused too: whatever stands where a content belongs is not repeated.
     """
-    if not isinstance(arguments, dict) or "attachments" not in arguments:
-        return arguments  # pyright: ignore[reportUnknownVariableType] - JSON
-    known: dict[str, Any] = arguments
-    given: Any = known["attachments"]
-    if not isinstance(given, list | tuple):
-        return known | {"attachments": _reference(given, None)}
-    files: Iterable[Any] = given
-    return known | {"attachments": [_without_content(file) for file in files]}
+    if not is_object(arguments) or "attachments" not in arguments:
+        return arguments
+    given = arguments["attachments"]
+    shown = [_without_content(file) for file in given] if is_list_like(given) else _reference(given, None)
+    return arguments | {"attachments": shown}
 
 
 def blocks_without_contents(content: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -195,15 +193,11 @@ def _refused(code: RefusalCode, index: int, field: str, what: str) -> ToolRefuse
 
 
 def _without_content(file: Any) -> Any:
-    if not isinstance(file, dict):
+    if not is_object(file):
         return _reference(file, None)
-    given: dict[str, Any] = file
-    known = {
-        name: given[name][:MOST_NAME_BYTES]
-        for name in ("name", "encoding", "mimeType")
-        if isinstance(given.get(name), str)
-    }
-    return known | {"content": _reference(given.get("content"), given.get("encoding"))}
+    names = ("name", "encoding", "mimeType")
+    known = {name: file[name][:MOST_NAME_BYTES] for name in names if isinstance(file.get(name), str)}
+    return known | {"content": _reference(file.get("content"), file.get("encoding"))}
 
 
 def _reference(content: Any, encoding: Any) -> dict[str, Any]:

@@ -328,8 +328,11 @@ def _through(plan: Plan, through: Through) -> Plan:
 
 def why_not_started(closed: SpawnClosed) -> Refused:
     """Return what a caller is told of a child that never was."""
-    code: RefusalCode = next((code for code in REFUSAL_CODES if code == closed.code), "internal")
-    return Refused(code=code, error=closed.note or "the sub-agent could not be started, spawn again")
+    codes: dict[str | None, RefusalCode] = {code: code for code in REFUSAL_CODES}
+    return Refused(
+        code=codes.get(closed.code, "internal"),
+        error=closed.note or "the sub-agent could not be started, spawn again",
+    )
 
 
 def _way_out(accepted: SpawnAccepted, outcome: RunEnded | DeliveryEnded) -> tuple[Route | None, str]:

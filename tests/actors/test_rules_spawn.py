@@ -314,7 +314,7 @@ def test_files_are_due_for_removal_when_the_announce_is_final_or_at_archiving(
 @pytest.mark.parametrize("error", [None, "OSError: no"])
 def test_a_removal_is_said_once_however_it_came_out(error: str | None) -> None:
     ready = AttachmentsReady(directory="d", count=0, total_bytes=0, manifest_sha256="m")
-    story = [accepted(attachments=FILES), ready, DONE, SpawnClosed(reason="silent")]
+    story: list[SpawnEvent] = [accepted(attachments=FILES), ready, DONE, SpawnClosed(reason="silent")]
 
     (said,) = decide_removed(state_after(*story), error)
 

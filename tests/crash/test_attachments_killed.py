@@ -90,7 +90,9 @@ def test_a_child_starts_once_with_its_files_and_its_thread_wherever_its_host_was
         assert turn["files"] == {"notes.txt": SHA256, ".manifest.json": ready.manifest_sha256}
     assert {line["answer"]["childSessionKey"] for line in notes(tmp_path, "answer")} == {child.key}
     assert [event.reason for event in of(after, SpawnClosed)] == ["announced"]
-    opened = [f"thread-{key}" for key in {line["key"] for line in notes(tmp_path, "thread")}]
+    opened: list[str | None] = [
+        f"thread-{key}" for key in {line["key"] for line in notes(tmp_path, "thread")}
+    ]
     wanted = 1 if threads == "keyed" else 0
     assert len(opened) == wanted
     assert [event.route.thread for event in of(after, ThreadOpened)] == opened

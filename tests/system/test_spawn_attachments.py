@@ -62,7 +62,8 @@ def tree(path: Path) -> set[str]:
 
 
 def place(root: Path, answer: dict[str, Any]) -> Path:
-    return root / "workspaces" / "main" / answer["attachments"]["relDir"]
+    directory: str = answer["attachments"]["relDir"]
+    return root / "workspaces" / "main" / directory
 
 
 def everything_written(path: Path) -> bytes:

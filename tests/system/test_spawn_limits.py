@@ -82,7 +82,6 @@ def test_with_a_greater_depth_a_child_starts_children_and_gets_their_results(boo
         if turn.step == "announce":
             return "all of it is done"
         if turn.message == "count" and ":subagent:" in turn.session_key:
-            assert "sessions_spawn" in turn.tools.names
             return str(turn.tools.call("sessions_spawn", {"task": "a part"})["status"])
         if turn.message == "a part":
             refusals.append(turn.tools.call("sessions_spawn", {"task": "a part of it"})["code"])
