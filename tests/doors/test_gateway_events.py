@@ -10,6 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     negative_data_rejection,
@@ -177,6 +178,7 @@ def conform(live: LiveGateway, cases: int) -> None:
     schema.config.base_url = live.address
     # A stream of events never ends; its own tests are above.
     for operation in schema.exclude(path="/events").get_all_operations():
+        assert isinstance(operation, Ok)
         api = operation.ok()
         strategy = st.one_of(
             api.as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE),
@@ -185,7 +187,7 @@ def conform(live: LiveGateway, cases: int) -> None:
 
         @given(case=strategy)
         @settings(max_examples=cases, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-        def try_it(case: schemathesis.Case) -> None:
+        def try_it(case: Any) -> None:
             headers = {"authorization": f"Bearer {TOKEN}"}
             case.call_and_validate(headers=headers, checks=CHECKS)
 
@@ -274,11 +276,11 @@ def check_frames(sequence: list[str | bytes]) -> None:
         )
         if wire.performed:
             assert wire.connection.credential is not None, "nothing is done for strangers"
-    for frame in wire.sent:
-        assert frame["type"] in {"event", "res"}
-        if frame["type"] == "res" and not frame["ok"]:
-            assert frame["error"]["code"] in {"INVALID_REQUEST", "UNAVAILABLE"}
-            assert frame["error"]["message"]
+    for sent in wire.sent:
+        assert sent["type"] in {"event", "res"}
+        if sent["type"] == "res" and not sent["ok"]:
+            assert sent["error"]["code"] in {"INVALID_REQUEST", "UNAVAILABLE"}
+            assert sent["error"]["message"]
     if wire.closed is not None:
         assert wire.closed.code in {1002, 1008, 1009}
         assert len(wire.closed.reason.encode()) <= 123

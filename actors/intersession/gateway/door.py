@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -16,23 +16,34 @@ from intersession.gateway.credentials import Credential, Credentials
 from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
 from intersession.gateway.hub import Hub
 from intersession.gateway.limits import Limits
-from intersession.gateway.scopes import needed_scope
+from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession_actors.access_rules import not_visible
 from intersession_actors.config_host import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.arguments import invalid
+from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events.errors import IntersessionError, InvalidKey
 from intersession_events.keys import IdReference, KeyReference, SessionKey, refer
 from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger("intersession.gateway")
 
+INVOKE: Final = "tools.invoke"
+"""Our own method of the wire: a tool, as a session or as the operator."""
+
 EVENTS: Final = ("connect.challenge", "agent", "chat", "tick", "shutdown")
 NOT_OVER_HTTP: Final = frozenset({"sessions_send", "sessions_spawn"})
 """Tools that HTTP only gives where `gateway.tools.allow` names them, as in the original."""
 
 STOPPING: Final = "the gateway is stopping, try again after its restart"
+
+
+class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What `tools.invoke` takes."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    args: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    session_key: str | None = None
 
 
 class Door:
@@ -93,12 +104,25 @@ class Door:
         Raises:
             ToolRefused: it was refused.
         """
+        if method == INVOKE:
+            return await self._invoke_over_wire(credential, params)
         if self.draining and needed_scope(method) != "operator.read":
             raise ToolRefused("unavailable", STOPPING)
         try:
             return await self.system.gateway.aperform(method, params, caller=credential.caller)
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
+
+    async def _invoke_over_wire(self, credential: Credential, params: Mapping[str, Any]) -> Frame:
+        """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
+        given = read_arguments(InvokeParams, params)
+        scope = needed_scope(given.name)
+        if scope not in all_scopes(credential.scopes):
+            raise ToolRefused("forbidden", f"missing scope: {scope}")
+        answer = await self.invoke(credential, given.name, given.args, given.session_key)
+        if answer is None:
+            raise ToolRefused("not_supported", f"name: there is no tool {given.name!r} here")
+        return answer
 
     async def final(self, run_id: str) -> tuple[Frame, Frame | None]:
         """Wait until a run has ended; return the payload of the second answer of `agent`, and its error if it has one.
@@ -121,7 +145,10 @@ class Door:
             "type": "hello-ok",
             "protocol": PROTOCOL,
             "server": {"version": own_version(), "connId": secrets.token_hex(16)},
-            "features": {"methods": ["connect", *self.system.gateway.methods], "events": list(EVENTS)},
+            "features": {
+                "methods": ["connect", INVOKE, *self.system.gateway.methods],
+                "events": list(EVENTS),
+            },
             "snapshot": {
                 "presence": [],
                 "health": health,

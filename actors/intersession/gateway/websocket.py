@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from litestar.types import Receive, Scope
 from litestar.types import Send as AsgiSend
 
@@ -101,6 +102,7 @@ class WebSocketShell:
         connection, credential = self._connection, self._connection.credential
         if credential is None:
             return
+        credential = msgspec.structs.replace(credential, scopes=connection.scopes)
         try:
             payload = await self._door.perform(credential, asked.method, asked.params)
             if asked.method != "agent":
