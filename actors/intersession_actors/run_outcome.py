@@ -4,19 +4,51 @@ from collections.abc import Sequence
 
 import msgspec
 
-from intersession_actors.agent_executor import Answered
+from intersession_actors import session_rules
+from intersession_actors.agent_executor import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.commands import RunEnded
+from intersession_actors.commands import RunEnded, RunReturned
 from intersession_actors.drafting import append_of
-from intersession_actors.session_state import Running, Session
+from intersession_actors.session_state import Running, Session, is_current
 from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
 from intersession_events import ids
 from intersession_events.delivery import DeliveryDecided
 from intersession_events.exchange import RunStatus
 from intersession_events.message import Message, TextBlock, text_of
 from intersession_events.recorded import Recorded, StreamAppend
+from intersession_events.registry import Event
 from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunStarted
 from intersession_events.session import MessageRecorded
+
+
+def decide_returned(
+    state: Session, returned: RunReturned, *, key: str, log_id: str, now_ms: int
+) -> tuple[list[Event], tuple[StreamAppend, ...]]:
+    """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
+    run_id, attempt, result = returned.run_id, returned.attempt, returned.result
+    if isinstance(result, Broke):
+        return (
+            session_rules.decide_failure(
+                state, run_id=run_id, attempt=attempt, code=result.code, error=result.error
+            ),
+            (),
+        )
+    if not isinstance(result, Answered):
+        raise TypeError(f"an agent's result can't be {type(result).__name__}")
+    reply, messages = reply_messages(result, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms)
+    events = session_rules.decide_answer(
+        state,
+        run_id=run_id,
+        attempt=attempt,
+        reply=reply,
+        messages=messages,
+        usage=result.usage,
+        model=result.model,
+        stop_reason=result.stop_reason,
+    )
+    if state.running is None or not is_current(state, run_id, attempt):
+        return events, ()
+    return events, auto_reply(state.running, key=key, reply=reply, log_id=log_id, now_ms=now_ms)
 
 
 def reply_messages(

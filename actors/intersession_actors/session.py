@@ -42,7 +42,7 @@ from intersession_actors.commands import (
 from intersession_actors.drafting import append_of
 from intersession_actors.handler import Handler
 from intersession_actors.run_context import RunContext
-from intersession_actors.run_outcome import auto_reply, ended_of, reply_messages
+from intersession_actors.run_outcome import decide_returned, ended_of
 from intersession_actors.run_starter import RETURNED, RunStarter
 from intersession_actors.session_state import Session
 from intersession_actors.world import World
@@ -244,49 +244,17 @@ class SessionActor(Handler):
 
     def _returned(self, command: RunReturned) -> None:
         self._starter.unwatch(command.run_id)
-        result = command.result
         running = self.state.running
         if running is not None:
             crash_point(RETURNED[running.waiting.queued.step])
-        match result:
-            case Broke():
-                events = session_rules.decide_failure(
-                    self.state,
-                    run_id=command.run_id,
-                    attempt=command.attempt,
-                    code=result.code,
-                    error=result.error,
-                )
-                self._record(command, events)
-            case Answered():
-                now = self.world.clock.now_ms()
-                reply, messages = reply_messages(
-                    result,
-                    log_id=self.world.log.log_id,
-                    run_id=command.run_id,
-                    attempt=command.attempt,
-                    now_ms=now,
-                )
-                events = session_rules.decide_answer(
-                    self.state,
-                    run_id=command.run_id,
-                    attempt=command.attempt,
-                    reply=reply,
-                    messages=messages,
-                    usage=result.usage,
-                    model=result.model,
-                    stop_reason=result.stop_reason,
-                )
-                carried: tuple[StreamAppend, ...] = ()
-                if running is not None and session_state.is_current(
-                    self.state, command.run_id, command.attempt
-                ):
-                    carried = auto_reply(
-                        running, key=self.key, reply=reply, log_id=self.world.log.log_id, now_ms=now
-                    )
-                self._record(command, events, carried=carried)
-            case _:
-                raise TypeError(f"an agent's result can't be {type(result).__name__}")
+        events, carried = decide_returned(
+            self.state,
+            command,
+            key=self.key,
+            log_id=self.world.log.log_id,
+            now_ms=self.world.clock.now_ms(),
+        )
+        self._record(command, events, carried=carried)
 
     # --- starting runs
 
