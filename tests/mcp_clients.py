@@ -56,12 +56,17 @@ async def served(
         await serving
 
 
+def plain_http(**options: Any) -> httpx2.AsyncClient:
+    """Return an HTTP client for a server on this machine; there is no TLS, and loading certificates takes its time."""
+    return httpx2.AsyncClient(timeout=WAIT, trust_env=False, verify=False, **options)
+
+
 @asynccontextmanager
 async def over_http(url: str, *, mode: Mode = "auto", **headers: str) -> AsyncGenerator[Client]:
     """Connect a client to an address, with headers (`_` for `-`)."""
     async with AsyncExitStack() as stack:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=given, timeout=WAIT))
+        http = await stack.enter_async_context(plain_http(headers=given))
         transport = streamable_http_client(url, http_client=http)
         yield await stack.enter_async_context(Client(transport, mode=mode))
 

@@ -16,7 +16,7 @@ from intersession import SessionSystem, echo
 from intersession.mcp_http import McpCaller, mcp_app
 from intersession_actors.config_host import OperatorScope
 from intersession_actors.gateway_caller import GatewayCaller
-from mcp_clients import Mode, over_http, served, text_of
+from mcp_clients import Mode, over_http, plain_http, served, text_of
 from running import QUIET, SEES_ALL, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -98,7 +98,7 @@ async def test_where_no_lifespan_is_spoken_it_serves_from_the_first_request_on()
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_there_is_nothing_to_get_and_nothing_to_delete(method: str) -> None:
-    async with door() as url, httpx2.AsyncClient() as http:
+    async with door() as url, plain_http() as http:
         answer = await http.request(method, url, headers=HEADERS)
 
     assert answer.status_code == 405
@@ -243,7 +243,7 @@ HEADERS = {"accept": "application/json, text/event-stream", "authorization": bea
 async def post(url: str, body: Any = LIST, **headers: str) -> httpx2.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = HEADERS | {"content-type": "application/json"} | headers
-    async with httpx2.AsyncClient() as http:
+    async with plain_http() as http:
         return await http.post(url, content=content, headers={k: v for k, v in given.items() if v})
 
 
@@ -301,7 +301,7 @@ async def test_a_token_that_was_issued_for_another_server_is_none(
 async def test_a_client_without_a_token_is_told_who_issues_them() -> None:
     async with door(resource=RESOURCE, issuers=["https://login.example"]) as url:
         refused = await post(url, authorization="")
-        async with httpx2.AsyncClient() as http:
+        async with plain_http() as http:
             metadata = await http.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
 
     assert (

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,16 @@ async def test_the_five_tools_are_listed_as_they_are_described_everywhere(booth:
         {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
         for tool in listed
     ] == json.loads(json.dumps(schemas(tuple(TOOLS), "mcp")))
+
+
+async def test_a_model_is_told_nothing_that_is_for_readers_of_the_code(booth: Booth) -> None:
+    system = booth.start({"main": echo()})
+
+    async with connected(system, MAIN) as client:
+        listed = (await client.list_tools()).tools
+
+    told = "".join(tool.model_dump_json() for tool in listed)
+    assert re.findall(r"\b[A-Z]{3,9}-\d+|What a caller gives", told) == []
 
 
 async def test_a_client_is_told_which_tools_change_nothing(booth: Booth) -> None:

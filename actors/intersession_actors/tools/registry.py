@@ -110,7 +110,8 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """Return a self-contained JSON schema: what models' APIs take has no references in it."""
     (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
     resolved = _resolved(schema, parts)
-    return {name: value for name, value in resolved.items() if name != "title"}
+    # Its name and docstring are for whoever reads the code; the tool has a name and a description of its own.
+    return {name: value for name, value in resolved.items() if name not in {"title", "description"}}
 
 
 def _resolved(value: Any, parts: Mapping[str, Any]) -> Any:
