@@ -106,6 +106,9 @@ def decide_resume(state: Delivery, *, idempotent: bool) -> list[DeliveryEvent]:
     """Return what becomes of an attempt that was cut off between call and receipt (crash points A5, A6)."""
     if state.phase != "started":
         return []
+    if idempotent and state.attempt >= MAX_ATTEMPTS:
+        error = f"cut off in the middle of attempt {state.attempt}, the last one"
+        return [DeliveryFailed(delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error)]
     if idempotent:
         return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
     return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]

@@ -398,7 +398,7 @@ class SessionActor(Handler):
             key = self.key
             self.world.timers.at(
                 self.world.clock.now_ms() + STORE_RETRY_MS,
-                ("store", self.key),
+                ("store", self.key, type(command).__name__),
                 lambda: self.world.tell_session(key, command),
             )
             return

@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_actors.core import Core
 from intersession_actors.spawn_access import agents_list as listed
+from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import read_arguments
 from intersession_actors.tools.tool_call import Answer, Caller
 from intersession_events.fact import ready
@@ -19,6 +20,7 @@ class AgentsListArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 def agents_list(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
     """List the agents that may be started, the requester's own first."""
     read_arguments(AgentsListArguments, arguments)
+    caller.summary = AccessSummary()
     key = caller.requester.key
     result = listed(core.config, None if key is None else key.agent_id)
     return Answer(msgspec.to_builtins(result))

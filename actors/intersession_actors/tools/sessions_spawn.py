@@ -20,6 +20,7 @@ from intersession_actors.attachments import (
 from intersession_actors.commands import Accepted, AskStarted, OpenSpawn, Refused
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
+from intersession_actors.runtimes import ACP
 from intersession_actors.spawn_access import (
     SpawnAllowed,
     SpawnRefused,
@@ -27,6 +28,7 @@ from intersession_actors.spawn_access import (
     SpawnWish,
     judge_spawn,
 )
+from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
 from intersession_actors.tools.tool_call import Answer, Caller
@@ -79,7 +81,7 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
     if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_RUN_TIMEOUT_S):
         raise invalid("runTimeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_RUN_TIMEOUT_S}")
     if given.runtime == "acp":
-        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
+        _check_acp(core, given)
     words = SpawnWords(
         task=given.task,
         label=given.label,
@@ -87,6 +89,7 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
         idempotency_key=given.idempotency_key,
         digest=hashlib.sha256(msgspec.json.encode(given, order="sorted")).hexdigest(),
         wants_thread=given.thread,
+        runtime=given.runtime,
     )
     run_id = core.run_id(
         caller=caller.name,
@@ -99,9 +102,17 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
     with core.spawning.inside(caller.name):
         known = _known(core, caller, words, run_id)
         accepted, started = (known, None) if known is not None else _begin(core, caller, given, words, run_id)
+    caller.summary = AccessSummary(keys=(accepted.child,))
     if accepted.attachments is not None or accepted.thread is not None:
         _wait_until_started(started or _ask_again(core, accepted))
     return Answer(_answer(accepted))
+
+
+def _check_acp(core: Core, given: SpawnArguments) -> None:
+    if not core.world.agents.has(ACP):
+        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
+    if given.attachments:
+        raise invalid("attachments", "not with runtime acp, use subagent or put the content in the task")
 
 
 def _known(core: Core, caller: Caller, words: SpawnWords, run_id: str) -> SpawnAccepted | None:

@@ -63,9 +63,9 @@ class Tools:
             config,
             key.agent_id,
             TOOLS,
-            subagent=key.is_subagent,
+            subagent=key.is_spawned,
             sandboxed=requester.sandboxed,
-            may_spawn=not key.is_subagent or requester.spawn_depth < deepest,
+            may_spawn=not key.is_spawned or requester.spawn_depth < deepest,
         )
 
     def schemas(self, dialect: Dialect | str = "openai") -> list[dict[str, Any]]:
@@ -169,6 +169,10 @@ class Tools:
         summary = caller.summary
         if isinstance(refusal, TargetRefused):
             summary = AccessSummary(denied_targets=((refusal.given[:MOST_GIVEN], refusal.code),))
+        elif refusal is not None and refusal.status == "forbidden":
+            summary = AccessSummary(
+                denied_targets=((str(arguments.get("agentId", ""))[:MOST_GIVEN], refusal.code),)
+            )
         if summary is not None:
             correlation = self._run.root if self._run is not None else None
             self._core.receipts.keep(self._key, name, arguments, summary, correlation=correlation)
