@@ -17,6 +17,9 @@ logger = logging.getLogger(__name__)
 MESSAGES_PER_TURN = 32
 """How many messages an actor handles before the next one gets its turn."""
 
+THREADS = 2
+"""Handlers never wait, and only one of them runs Python at a time: more threads only wake each other up."""
+
 
 class PooledActor(pykka.Actor):
     """An actor without a thread: it runs when its inbox puts it into the pool's queue."""
@@ -55,7 +58,7 @@ class PooledActor(pykka.Actor):
 class PooledRuntime(ActorsOfARuntime):
     """Runs all actors on a few threads, in turns of at most 32 messages."""
 
-    def __init__(self, *, threads: int = 4) -> None:
+    def __init__(self, *, threads: int = THREADS) -> None:
         super().__init__(PooledActor)
         self._ready: SimpleQueue[PooledActor | None] = SimpleQueue()
         self._threads = [

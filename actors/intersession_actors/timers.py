@@ -58,7 +58,8 @@ class TimerWheel:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            if self._alarms[0].number == number:
+                self._changed.notify_all()  # the others come later than what it waits for
 
     def cancel(self, key: Key) -> None:
         """Forget a timer; nothing happens if there is none."""

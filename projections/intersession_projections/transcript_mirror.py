@@ -118,6 +118,8 @@ class TranscriptMirror:
                 self._changed.wait_for(lambda: self._stopping, _COALESCE_S)
 
     def _wake(self, _committed: Sequence[Recorded]) -> None:
+        if self._moved:
+            return  # it knows, and is only waiting for more
         with self._changed:
             self._moved = True
             self._changed.notify_all()
