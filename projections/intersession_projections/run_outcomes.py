@@ -141,6 +141,10 @@ class Runs:
         found = self._select("WHERE run_id = ?", (run_id,))
         return found[0] if found else None
 
+    def has_ended(self, run_id: str) -> bool:
+        """Whether a run has come to its end; False for an unknown one."""
+        return bool(self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ? AND ended = 1", (run_id,)))
+
     def by_idempotency_key(self, caller: str, key: str) -> KeyUse | None:
         """Return the run this caller's key stands for; the first it was used for, for ever (SEND-11)."""
         rows = self._log.query(

@@ -85,9 +85,11 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
             "idempotency_conflict",
             "idempotencyKey: it was used for another message, use a new key for a new message",
         )
+    # Without a key and outside of a run the id is random, so nobody can have had it before.
+    may_be_known = given.idempotency_key is not None or caller.run is not None
     wait = _begin_wait(core, caller, target, timeout)
     try:
-        if known is None and core.outcome(run_id) is None:
+        if known is None and not (may_be_known and core.outcome(run_id) is not None):
             try:
                 _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
             except ToolRefused as refused:
@@ -311,8 +313,7 @@ def _pending(
     future: Future[None] = core.waits.expect(run_id)
     if wait is not None:
         wait.give_up = lambda: core.waits.finish(run_id, future)
-    outcome = core.outcome(run_id)
-    if outcome is not None and outcome.ended:
+    if core.runs.has_ended(run_id):
         core.waits.finish(run_id, future)
 
     def finish() -> dict[str, Any]:
