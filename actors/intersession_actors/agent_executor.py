@@ -25,11 +25,15 @@ OnResult = Callable[[AgentResult], None]
 OnLate = Callable[[Turn, AgentResult], None]
 
 
+def _agent_of(turn: Turn) -> str:
+    return turn.agent_id
+
+
 class AgentExecutor:
     """Calls agents: sync ones on `pool_size` threads, async ones on the host's event loop or one of our own.
 
     A run has one result, the first; what comes after it was cancelled goes to `late`. Callbacks come from any thread
-    and must not block.
+    and must not block. `runner_of` says under which id a turn's agent is registered.
     """
 
     def __init__(
@@ -38,10 +42,12 @@ class AgentExecutor:
         pool_size: int = 8,
         reply_max_bytes: int = DEFAULT_REPLY_BYTES,
         late: OnLate | None = None,
+        runner_of: Callable[[Turn], str] = _agent_of,
     ) -> None:
         self._outside = Outside(pool_size=pool_size, name="agents")
         self._reply_max_bytes = reply_max_bytes
         self._late = late
+        self._runner_of = runner_of
         self._changed = threading.Condition()
         self._agents: dict[str, AgentFunction] = {}
         self._running: dict[tuple[str, int], Call] = {}
@@ -86,7 +92,7 @@ class AgentExecutor:
         with self._changed:
             if self._stopping:
                 return
-            agent = self._agents.get(turn.agent_id)
+            agent = self._agents.get(self._runner_of(turn))
             if agent is not None:
                 self._running[turn.run_id, turn.attempt] = call
         if agent is None:

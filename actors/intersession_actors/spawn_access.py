@@ -144,7 +144,7 @@ def _bad_mode(wish: SpawnWish, mode: Literal["run", "session"]) -> SpawnRefused 
 
 
 def _too_deep(config: Config, requester: SpawnRequester) -> SpawnRefused | None:
-    is_child = requester.key is not None and requester.key.is_subagent
+    is_child = requester.key is not None and requester.key.is_spawned
     depth = max(requester.depth, 1) if is_child else requester.depth
     allowed = config.agents.defaults.subagents.max_spawn_depth
     if depth < allowed:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 import pykka
@@ -35,6 +35,7 @@ from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged, wake_agent
 from intersession_actors.run_context import RunContext
 from intersession_actors.runtime import Runtime
+from intersession_actors.runtimes import ACP, is_agent, runner_of, runner_of_turn
 from intersession_actors.session_state import Running
 from intersession_actors.spawner import Spawner
 from intersession_actors.supervisor import Supervisor
@@ -128,6 +129,7 @@ class SessionSystem:
             pool_size=config.runs.pool_size,
             reply_max_bytes=config.runs.reply_max_bytes,
             late=self._late,
+            runner_of=runner_of_turn,
         )
         for agent_id, agent in self._agents.items():
             self._executor.register(agent_id, agent)
@@ -165,6 +167,7 @@ class SessionSystem:
             record=receipts.record,
             transcripts=transcripts,
         )
+        world.agent_of = runner_of
         world.transcript_path = reader.transcript_path
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
         world.on_disk = self._on_disk
@@ -343,6 +346,12 @@ class SessionSystem:
         self.config = self.config.with_agents([agent_id])
         wake_agent(self.core, agent_id)
 
+    def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
+        """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start."""
+        del name  # there is one
+        self._executor.register(ACP, runner)
+        wake_agent(self.core, ACP)
+
     def register_channel(self, name: str, channel: Channel | Any) -> None:
         """Say who delivers for a channel; what is parked for it goes out."""
         self._caller.register(name, channel)
@@ -361,7 +370,7 @@ class SessionSystem:
         except ConfigError as error:
             self._config_error = str(error)
             raise
-        self.config = loaded.config.with_agents(self._executor.registered)
+        self.config = loaded.config.with_agents(filter(is_agent, self._executor.registered))
         self.notices, self._config_error = loaded.notices, None
 
     def unbind_thread(self, session_key: str) -> bool:
@@ -381,7 +390,7 @@ class SessionSystem:
             "logId": log.log_id,
             "epoch": log.epoch,
             "position": log.head(),
-            "agents": list(self._executor.registered),
+            "agents": [runner for runner in self._executor.registered if is_agent(runner)],
             "channels": list(self._caller.registered),
             "liveSessions": self._supervisor.live_sessions,
             "degraded": self._supervisor.degraded,
@@ -422,7 +431,7 @@ class SessionSystem:
         )
         tools = Tools(core, key, doors=self._doors, run=calling, waiting=self._executor.waiting)
         return Turn(
-            agent_id=agent_id,
+            agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
             session_key=key,
             step=run.step,
             asked=context.message,

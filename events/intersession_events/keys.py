@@ -89,6 +89,11 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return self.family == "subagent"
 
     @property
+    def is_spawned(self) -> bool:
+        """Whether this is the session of a child, whatever runs it: a sub-agent's, or one of an acp runtime (SPAWN-1)."""
+        return self.family in {"subagent", "acp"}
+
+    @property
     def base(self) -> "SessionKey":
         """The key without its thread or topic; itself where there is none."""
         if self.thread is None:

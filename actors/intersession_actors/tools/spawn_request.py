@@ -1,7 +1,7 @@
 """Turns a spawn that is allowed into the event that accepts it: child, route, files, thread (SPAWN-6, SPAWN-12)."""
 
 import os
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -30,6 +30,7 @@ class SpawnWords(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     digest: str
     wants_thread: bool = False
+    runtime: Literal["subagent", "acp"] = "subagent"
 
 
 def accepted_spawn(
@@ -48,7 +49,8 @@ def accepted_spawn(
     """
     log_id = core.log.log_id
     spawn_id = ids.derive(log_id, "spawn", run_id)
-    child = str(SessionKey.subagent(allowed.agent_id, ids.derive(log_id, "child", run_id)))
+    made = SessionKey.acp if words.runtime == "acp" else SessionKey.subagent
+    child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
     row = core.calling_row(caller.requester)
     route = core.delivery(row, caller.requester.key) if caller.requester.key is not None else None
     calling = caller.run or CallingRun(run_id=run_id, attempt=0)
