@@ -26,7 +26,7 @@ def commands(parent: App, path: tuple[str, ...] = ()) -> Iterator[tuple[str, App
 
 
 COMMANDS = dict(commands(app))
-SERVERS = {"gateway", "mcp"}
+SERVERS = {"mcp", "serve"}
 """Commands that speak a protocol of their own for as long as they last."""
 
 

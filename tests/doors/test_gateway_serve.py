@@ -201,6 +201,13 @@ def test_an_agents_run_asks_its_configured_model(
     assert details["status"] == "ok"
     assert details["reply"].startswith("model says: ")
     assert "what is new?" in details["reply"]
+    said = ran(
+        "send", "and now?", "--agent", "ops", "--config", path, "--store", tmp_path / "log.db", "--json"
+    )
+    refused = ran("send", "and now?", "--agent", "ops", "--store", tmp_path / "log.db", "--json")
+    assert said.json["status"] == "ok", said
+    assert "and now?" in said.json["reply"]
+    assert (refused.exit_code, refused.json["code"]) == (1, "forbidden")
     asked = Endpoint.asked[0]
     assert (asked["path"], asked["model"], asked["key"]) == (
         "/v1/chat/completions",

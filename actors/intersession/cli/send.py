@@ -7,12 +7,14 @@ from cyclopts import Parameter
 from intersession.cli.answer import OK, REFUSED, Answer
 from intersession.cli.beat_text import BeatPrinter
 from intersession.cli.failures import UsageError
+from intersession.cli.gateway_beside import gateway_beside
 from intersession.cli.hosting import hosted
 from intersession.cli.names import Names
 from intersession.cli.options import READING, ActingAs, Reading
 from intersession.cli.reading import acting_as
 from intersession.cli.sending import Sending
 from intersession.cli.terminal import Screen, safe
+from intersession_actors.errors import ToolRefused
 from intersession_events.stores.ambient import random_log_id
 
 _HURRIED_S: Final = 0.5
@@ -49,7 +51,8 @@ def send(
     """Send a message to a session, and follow what comes of it: reply, ping-pong, announce.
 
     The command is the log's writer for its time, with the agents that --agents names; one that is not there answers
-    when a host that has it opens the log. Without --as it is the operator who asks, and nobody replies back.
+    when a host that has it opens the log. Where a gateway serves the log, it asks that one instead. Without --as it is
+    the operator who asks, and nobody replies back.
     """
     arguments = {
         "message": message,
@@ -60,6 +63,12 @@ def send(
         "idempotencyKey": idempotency_key or random_log_id(),
     }
     given = {name: value for name, value in arguments.items() if value is not None}
+    if agents is None and (beside := gateway_beside(reading)) is not None:
+        with beside:
+            asked = beside.call_tool("sessions_send", given, session_key=acting)
+        if "runId" not in asked:
+            raise ToolRefused(asked["code"], asked["error"])
+        return _answer(asked, asked)
     if agents is None and timeout > 0:
         raise UsageError(
             "--agents: nobody would answer; name who does, or give --timeout 0 to leave it to the next host"
@@ -76,6 +85,10 @@ def send(
             system.close(_HURRIED_S)  # what is cut off is taken up by the next host
             raise
         value = result | sending.outcome()
+    return _answer(value, result)
+
+
+def _answer(value: dict[str, Any], result: dict[str, Any]) -> Answer:
     failed = result["status"] in {"error", "forbidden"}
     return Answer(value, lambda on: _show(on, value, result), REFUSED if failed else OK)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -26,10 +27,10 @@ class GatewayClient:
 
     def __init__(self, address: str, token: str) -> None:
         self._numbers = 0
+        self._open = ExitStack()
+        opening = connect(address.replace("http", "ws", 1), proxy=None, open_timeout=OPEN_S, max_size=None)
         try:
-            self._opened: ClientConnection = connect(
-                address.replace("http", "ws", 1), proxy=None, open_timeout=OPEN_S, max_size=None
-            )
+            self._opened: ClientConnection = self._open.enter_context(opening)
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
         try:
@@ -96,7 +97,7 @@ class GatewayClient:
 
     def close(self) -> None:
         """Close the connection."""
-        self._opened.close()
+        self._open.close()
 
     def __enter__(self) -> Self:
         return self
