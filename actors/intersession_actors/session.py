@@ -79,6 +79,7 @@ class SessionActor(Handler):
         self._left_behind: tuple[str, int] | None = None
         """The attempt that an earlier process, or an earlier life of this actor, left under way."""
         self._asleep_after = -1
+        self._store_gone_since: int | None = None
         self._starter = RunStarter(world, key, self._tell_self)
 
     def on_start(self) -> None:
@@ -345,6 +346,7 @@ class SessionActor(Handler):
         self._go_on()
 
     def _committed(self, command: Command | None, recorded: Sequence[Recorded]) -> None:
+        self._store_gone_since = None
         fresh = [item for item in recorded if item.stream == self.stream and item.version > self.version]
         before = self.state
         for item in fresh:
@@ -393,11 +395,17 @@ class SessionActor(Handler):
         logger.warning("%s: the store is unavailable: %s", self.key, error)
         if command is None:
             return
+        now = self.world.clock.now_ms()
+        self._store_gone_since = self._store_gone_since or now
         if isinstance(command, RunReturned | DeadlinePassed | Wake | Unbind):
-            # What an agent gave is not given up while the process lives.
+            # What an agent gave is tried again for a while; given up, its attempt is interrupted at the next start.
+            limit = self.world.store_retry_ms
+            if limit and now - self._store_gone_since > limit:
+                logger.error("%s: the store was unavailable for %d s, giving up", self.key, limit // 1000)
+                return
             key = self.key
             self.world.timers.at(
-                self.world.clock.now_ms() + STORE_RETRY_MS,
+                now + STORE_RETRY_MS,
                 ("store", self.key, type(command).__name__),
                 lambda: self.world.tell_session(key, command),
             )

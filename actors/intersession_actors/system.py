@@ -148,6 +148,7 @@ class SessionSystem:
             make_turn=self._make_turn,
             retry_interrupted=config.runs.retry_interrupted,
             idle_ms=round(config.runs.idle_seconds * 1000),
+            store_retry_ms=round(config.runs.store_retry_max_seconds * 1000),
         )
         runtime = self._runtime or PooledRuntime()
         supervisor = Supervisor(runtime, world, inbox_limit=config.runs.inbox_max)

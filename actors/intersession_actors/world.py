@@ -119,6 +119,7 @@ class World:
         make_turn: TurnMaker,
         retry_interrupted: int = 1,
         idle_ms: int = 60_000,
+        store_retry_ms: int = 60_000,
     ) -> None:
         self.log = log
         self.contexts = ContextCache(log)
@@ -130,6 +131,7 @@ class World:
         self.make_turn = make_turn
         self.retry_interrupted = retry_interrupted
         self.idle_ms = idle_ms
+        self.store_retry_ms = store_retry_ms
         self.stopping = False
         """No further run is begun: its attempt would only be cut off."""
         self.tell_session: Callable[[str, Command], None] = _nobody
