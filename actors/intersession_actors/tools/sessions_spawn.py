@@ -99,7 +99,7 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
         ordinal=caller.ordinal,
     )
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
-    with core.spawning.inside(caller.name):
+    with core.spawning.inside(caller.key or caller.name):
         known = _known(core, caller, words, run_id)
         accepted, started = (known, None) if known is not None else _begin(core, caller, given, words, run_id)
     caller.summary = AccessSummary(keys=(accepted.child,))
