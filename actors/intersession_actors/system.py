@@ -25,6 +25,7 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.doors import ChatDoor, DoorThreads, RunDoor
+from intersession_actors.draining import drain
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
@@ -197,14 +198,15 @@ class SessionSystem:
             self._mirror.start()
 
     def close(self, grace: float | None = None) -> None:
-        """Stop in order: no new work, runs under way get `grace` seconds, then actors, then the log.
+        """Stop in order: no new work, runs and texts under way get `grace` seconds, then actors, then the log.
 
-        A run that is cut off is tried again by the next start.
+        What is cut off is tried again by the next start.
         """
         if not self._started:
             return
         self._started = False
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
+        until = self._clock.monotonic() + seconds
         core = self.core
         core.world.stopping = True
         with self._opening_door:
@@ -212,7 +214,8 @@ class SessionSystem:
         if door is not None:
             door.stop()
         self._executor.stop(seconds)
-        self._caller.stop(seconds)
+        drain(core, until - self._clock.monotonic())
+        self._caller.stop(max(until - self._clock.monotonic(), 0.0))
         self._timers.stop()
         self._disk.shutdown(cancel_futures=True)
         left = self._supervisor.stop(max(seconds, 1.0))
