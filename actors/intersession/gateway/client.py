@@ -12,6 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 from intersession.gateway.frames import PROTOCOL
 from intersession_actors.codes import REFUSAL_CODES, RefusalCode
 from intersession_actors.errors import ToolRefused
+from intersession_actors.plain_json import is_object
 
 OPEN_S: Final = 10.0
 
@@ -128,6 +129,6 @@ class GatewayClient:
 
 def _refused(error: Mapping[str, Any]) -> ToolRefused:
     details = error.get("details")
-    code = details.get("code") if isinstance(details, dict) else None
+    code = details.get("code") if is_object(details) else None
     known: RefusalCode = code if code in REFUSAL_CODES else "invalid_request"
     return ToolRefused(known, str(error.get("message", "refused")))

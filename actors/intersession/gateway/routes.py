@@ -21,6 +21,7 @@ from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession.gateway.shield import CREDENTIAL
 from intersession_actors.codes import RefusalCode
 from intersession_actors.errors import ToolRefused
+from intersession_actors.plain_json import is_list, is_object
 
 _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
     "invalid_request": (400, "invalid_request_error"),
@@ -249,12 +250,8 @@ def _http_error(request: Request[Any, Any, Any], error: HTTPException) -> Respon
 
 
 def _words(error: HTTPException) -> str:
-    extra = error.extra
-    details = (
-        [str(each.get("message", "")) for each in extra if isinstance(each, dict)]
-        if isinstance(extra, list)
-        else []
-    )
+    extra: Any = error.extra
+    details = [str(each.get("message", "")) for each in extra if is_object(each)] if is_list(extra) else []
     return "; ".join(filter(None, details)).replace("`", "") or "the body is no JSON of the right shape"
 
 

@@ -30,7 +30,7 @@ def needed_scope(name: str) -> OperatorScope:
 
 def all_scopes(given: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
     """Return scopes with all that they include."""
-    return frozenset().union(*(_INCLUDED[scope] for scope in given))
+    return frozenset[OperatorScope]().union(*(_INCLUDED[scope] for scope in given))
 
 
 def granted(asked: Iterable[str] | None, held: Iterable[OperatorScope]) -> frozenset[OperatorScope]:

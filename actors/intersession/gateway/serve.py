@@ -15,6 +15,7 @@ from intersession.gateway.server import run
 from intersession_actors.config import Config
 from intersession_actors.config_read import read_config_file
 from intersession_actors.errors import ConfigError
+from intersession_actors.plain_json import is_object
 from intersession_actors.system import SessionSystem
 
 __all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "serve", "with_token"]
@@ -30,13 +31,18 @@ def given_config(path: Path | None, variables: Mapping[str, str] = os.environ) -
     Raises:
         ConfigError: it can't be read.
     """
-    given = {} if path is None else read_config_file(path)
+    given: Any = {} if path is None else read_config_file(path)
     token = variables.get(TOKEN_VARIABLE)
-    if not token or not isinstance(given, dict):
+    if not token or not is_object(given):
         return given
     gateway = given.get("gateway", {})
-    auth = gateway.get("auth", {}) if isinstance(gateway, dict) else None
-    if not isinstance(auth, dict) or auth.get("token") or auth.get("mode", "token") != "token":
+    auth = gateway.get("auth", {}) if is_object(gateway) else None
+    if (
+        not is_object(gateway)
+        or not is_object(auth)
+        or auth.get("token")
+        or auth.get("mode", "token") != "token"
+    ):
         return given
     return {**given, "gateway": {**gateway, "auth": {**auth, "token": token}}}
 

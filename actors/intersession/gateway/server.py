@@ -160,7 +160,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 def address_of(listening: socket.socket) -> str:
     """Return the URL under which a gateway is reached from this machine."""
-    host, port = listening.getsockname()[:2]
+    name: Any = listening.getsockname()
+    host, port = str(name[0]), int(name[1])
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     shown = f"[{reachable}]" if ":" in reachable else reachable
     return f"http://{shown}:{port}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, Receive, Send
 
 from intersession.gateway.addresses import host_allowed, normalised, origin_allowed, printable
 from intersession.gateway.credentials import Credential
@@ -54,7 +54,7 @@ class Shield:
         self._routes = routes
         self._mounts = dict(mounts)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Serve one request or one connection."""
         match scope["type"]:
             case "http":

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from litestar.types import Receive, Scope
+from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
 from intersession.gateway.addresses import normalised, printable
@@ -29,12 +29,13 @@ EXTENSION: Final = "intersession.connection"
 class WebSocketShell:
     """Carries frames between one client and the logic of its connection."""
 
-    def __init__(self, door: Door, scope: Scope, receive: Receive, send: AsgiSend) -> None:
+    def __init__(self, door: Door, scope: Any, receive: Receive, send: AsgiSend) -> None:
         client = scope.get("client")
         self._door = door
         self._receive = receive
         self._send = send
-        self._protocol: Any = (scope.get("extensions") or {}).get(EXTENSION)
+        extensions: dict[str, Any] = scope.get("extensions") or {}
+        self._protocol: Any = extensions.get(EXTENSION)
         self._address = client[0] if client else None
         self._connection = door.connection(normalised(self._address))
         self._buffer: deque[Send] = deque()

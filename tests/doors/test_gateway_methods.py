@@ -1,0 +1,264 @@
+"""The gateway's methods from Python: parameters and results of the original where no clause differs (GATE)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
+from intersession_actors.gateway_caller import GatewayCaller
+from running import SEES_ALL, Gate, merged
+
+MAIN = "agent:main:main"
+ROOM = "agent:main:signal:group:g1"
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.open()
+
+
+@pytest.fixture
+def channel() -> MemoryChannel:
+    return MemoryChannel()
+
+
+@pytest.fixture
+def system(tmp_path: Path, gate: Gate, channel: MemoryChannel) -> Iterator[SessionSystem]:
+    def agent(turn: Turn) -> str:
+        if "stop" in turn.message:
+            gate.stop(turn)
+        return f"{turn.context or 'no context'}: {turn.message}"
+
+    models = {"models": {"providers": {"fake": {"models": [{"id": "one"}, {"id": "two"}]}}}}
+    with SessionSystem(
+        tmp_path / "log.db",
+        agents={"main": agent, "ops": echo()},
+        channels={"signal": channel},
+        config=merged(SEES_ALL, models),
+    ) as made:
+        yield made
+        gate.open()
+
+
+def ran(system: SessionSystem, message: str, key: str, **fields: Any) -> dict[str, Any]:
+    accepted = system.gateway.call("agent", {"message": message, "idempotencyKey": key, **fields})
+    assert accepted["status"] == "accepted", accepted
+    return system.gateway.call("agent.wait", {"runId": accepted["runId"]})
+
+
+@pytest.mark.clause("GATE-1")
+def test_agent_takes_a_context_a_session_id_and_a_label(system: SessionSystem) -> None:
+    first = ran(system, "hello", "a", sessionKey=MAIN, extraSystemPrompt="be brief", label="the main one")
+    session_id = system.gateway.call("chat.history", {"sessionKey": MAIN})["sessionId"]
+    second = ran(system, "again", "b", sessionId=session_id)
+
+    assert first["reply"] == "be brief: hello"
+    assert second["reply"] == "no context: again"
+    assert system.gateway.call("sessions.resolve", {"label": "the main one"}) == {"ok": True, "key": MAIN}
+
+
+@pytest.mark.clause("GATE-1", "PROV-2")
+@pytest.mark.parametrize(
+    ("fields", "code", "named"),
+    [
+        ({"inputProvenance": {"kind": "inter_session"}}, "invalid_request", "inputProvenance"),
+        ({"spawnedBy": MAIN}, "invalid_request", "spawnedBy"),
+        ({"attachments": [{}]}, "not_supported", "attachments"),
+        ({"thinking": "hard"}, "invalid_thinking", "thinking"),
+        ({"agentId": "nobody"}, "unknown_agent", "agentId"),
+        ({"sessionKey": MAIN, "agentId": "ops"}, "invalid_request", "agentId"),
+        ({"sessionKey": MAIN, "sessionId": "x"}, "invalid_request", "sessionId"),
+        ({"deliver": True}, "invalid_request", "deliver"),
+        ({"deliver": True, "channel": "signal"}, "invalid_request", "to"),
+        ({"message": " "}, "invalid_request", "message"),
+        ({"message": "a\0b"}, "invalid_request", "message"),
+        ({"timeout": -1}, "invalid_request", "timeout"),
+        ({"idempotencyKey": ""}, "invalid_request", "idempotencyKey"),
+        ({"busy": "maybe"}, "invalid_request", "busy"),
+    ],
+)
+def test_agent_refuses_what_it_can_not_do(
+    system: SessionSystem, fields: dict[str, Any], code: str, named: str
+) -> None:
+    answer = system.gateway.call("agent", {"message": "hi", "idempotencyKey": "k", **fields})
+
+    assert answer["code"] == code
+    assert answer["error"].startswith(f"{named}: ")
+    assert system.core.runs.recent(5) == []
+
+
+@pytest.mark.clause("GATE-1")
+def test_agent_delivers_where_it_is_told_to(system: SessionSystem, channel: MemoryChannel) -> None:
+    ran(system, "say it", "a", sessionKey=MAIN, deliver=True, channel="signal", to="+1")
+
+    for recorded in system.follow(0, timeout=10):
+        if recorded.topic == "delivery_done.1":
+            break
+    assert [(sent.to, sent.text) for sent in channel.delivered] == [("+1", "no context: say it")]
+
+
+@pytest.mark.clause("GATE-4")
+def test_a_queue_that_is_not_wanted_is_refused(system: SessionSystem, gate: Gate) -> None:
+    call = {"message": "stop", "idempotencyKey": "a", "sessionKey": MAIN}
+    system.gateway.call("agent", call)
+    gate.reached()
+
+    refused = system.gateway.call("agent", {**call, "idempotencyKey": "b", "busy": "reject"})
+    again = system.gateway.call("agent", call)
+
+    assert refused["code"] == "busy"
+    assert again["status"] == "accepted"
+
+
+@pytest.mark.clause("GATE-5")
+@pytest.mark.parametrize("word", ["stop", " STOP ", "/stop", "abort"])
+def test_a_chat_that_only_says_stop_stops(system: SessionSystem, gate: Gate, word: str) -> None:
+    sent = system.gateway.call(
+        "chat.send", {"message": "please stop here", "idempotencyKey": "a", "sessionKey": MAIN}
+    )
+    gate.reached()
+
+    stopped = system.gateway.call("chat.send", {"message": word, "idempotencyKey": "b", "sessionKey": MAIN})
+
+    assert sent["status"] == "started"
+    assert stopped == {"ok": True, "aborted": True, "runIds": [sent["runId"]]}
+    assert system.gateway.call("agent.wait", {"runId": "a"})["status"] == "aborted"
+
+
+@pytest.mark.clause("GATE-1")
+def test_sessions_are_previewed(system: SessionSystem) -> None:
+    ran(system, "hello " + "x" * 100, "a", sessionKey=MAIN)
+
+    answer = system.gateway.call(
+        "sessions.preview", {"keys": [MAIN, "agent:main:nope", "not a key"], "maxChars": 20, "limit": 1}
+    )
+
+    found, missing, wrong = answer["previews"]
+    assert found == {
+        "key": MAIN,
+        "status": "ok",
+        "items": [{"role": "assistant", "text": "no context: hello x…"}],
+    }
+    assert (missing["status"], wrong["status"]) == ("missing", "error")
+
+
+@pytest.mark.clause("GATE-1")
+def test_the_list_has_the_originals_additions(system: SessionSystem) -> None:
+    ran(system, "hello", "a", sessionKey=MAIN)
+    system.gateway.call("sessions.patch", {"key": MAIN, "displayName": "Main room"})
+
+    answer = system.gateway.call(
+        "sessions.list", {"includeLastMessage": True, "includeDerivedTitles": True, "includeGlobal": True}
+    )
+
+    (row,) = answer["sessions"]
+    assert (row["lastMessagePreview"], row["derivedTitle"]) == ("no context: hello", "Main room")
+    assert "messages" not in row
+    assert answer["ts"] > 0
+
+
+@pytest.mark.clause("GATE-2")
+def test_a_patch_says_what_came_of_it(system: SessionSystem) -> None:
+    ran(system, "hello", "a", agentId="main")
+    ran(system, "hello", "b", sessionKey="agent:main:notes")
+
+    changed = system.gateway.call("sessions.patch", {"key": MAIN, "model": "two", "label": " desk "})
+    taken = system.gateway.call("sessions.patch", {"key": "agent:main:notes", "label": "desk"})
+    model = system.gateway.call("sessions.patch", {"key": MAIN, "model": "fake/three"})
+    level = system.gateway.call("sessions.patch", {"key": MAIN, "thinkingLevel": "much"})
+    lineage = system.gateway.call("sessions.patch", {"key": MAIN, "spawnedBy": "agent:ops:main"})
+    cleared = system.gateway.call("sessions.patch", {"key": MAIN, "label": None})
+
+    assert changed["resolved"] == {"modelProvider": "fake", "model": "fake/two"}
+    assert changed["entry"]["label"] == "desk"
+    assert taken["error"].startswith("label: another session")
+    assert model["code"] == "invalid_model"
+    assert level["code"] == "invalid_thinking"
+    assert lineage["error"].startswith("spawnedBy: unknown field")
+    assert "label" not in cleared["entry"]
+
+
+@pytest.mark.clause("GATE-2")
+def test_deleting_says_whether_there_was_anything(system: SessionSystem) -> None:
+    ran(system, "hello", "a", sessionKey="agent:main:notes")
+    ran(system, "hello", "b", sessionKey=MAIN)
+    session_id = system.gateway.call("chat.history", {"sessionKey": "agent:main:notes"})["sessionId"]
+
+    first = system.gateway.call("sessions.delete", {"key": "agent:main:notes"})
+    second = system.gateway.call("sessions.delete", {"key": "agent:main:notes"})
+    main = system.gateway.call("sessions.delete", {"key": MAIN})
+
+    assert first == {"ok": True, "key": "agent:main:notes", "deleted": True, "archived": [session_id]}
+    assert (second["ok"], second["deleted"]) == (True, False)
+    assert main["code"] == "main_session"
+
+
+@pytest.mark.clause("GATE-1")
+def test_what_there_is_can_be_asked(system: SessionSystem) -> None:
+    assert system.gateway.call("agents.list")["agents"] == [{"id": "main"}, {"id": "ops"}]
+    assert [model["id"] for model in system.gateway.call("models.list")["models"]] == ["one", "two"]
+    assert system.gateway.call("agent.identity.get", {"sessionKey": "agent:ops:main"}) == {"agentId": "ops"}
+    assert system.gateway.call("health")["ok"] is True
+    assert system.gateway.call("status")["agents"] == ["main", "ops"]
+
+
+@pytest.mark.clause("POL-3")
+def test_a_send_that_the_policy_forbids_is_refused(system: SessionSystem, channel: MemoryChannel) -> None:
+    ran(system, "hello", "a", sessionKey=MAIN)
+    system.gateway.call("sessions.patch", {"key": MAIN, "sendPolicy": "deny"})
+
+    answer = system.gateway.call(
+        "send", {"channel": "signal", "to": "+1", "message": "hi", "idempotencyKey": "k", "sessionKey": MAIN}
+    )
+
+    assert answer["code"] == "policy_denied"
+    assert list(channel.delivered) == []
+
+
+@pytest.mark.clause("VIS-6")
+def test_who_stands_for_some_sessions_never_hears_of_others_by_their_label(system: SessionSystem) -> None:
+    caller = GatewayCaller(name="credential:ops", act_as=("agent:ops:*",))
+    for key in (MAIN, "agent:ops:main", "agent:ops:notes"):
+        ran(system, "hello", key, sessionKey=key)
+    system.gateway.call("sessions.patch", {"key": MAIN, "label": "desk"})
+    hidden = system.gateway.call("sessions.resolve", {"label": "desk"}, caller=caller)
+    system.gateway.call("sessions.patch", {"key": "agent:ops:notes", "label": "desk"})
+
+    found = system.gateway.call("sessions.resolve", {"label": "desk"}, caller=caller)
+    all_of_them = system.gateway.call("sessions.resolve", {"label": "desk"})
+    listed = system.gateway.call("sessions.list", {"limit": 1}, caller=caller)
+
+    assert hidden["error"] == "session not visible: desk"
+    assert found["key"] == "agent:ops:notes"
+    assert all_of_them["code"] == "ambiguous_label"
+    assert [row["key"] for row in listed["sessions"]] == ["agent:ops:notes"]
+
+
+@pytest.mark.clause("SEND-11", "VIS-6")
+def test_keys_of_different_credentials_are_different_keys(system: SessionSystem) -> None:
+    one = GatewayCaller(name="credential:one", act_as=("agent:*",))
+    other = GatewayCaller(name="credential:other", act_as=("agent:*",))
+    call = {"message": "hi", "idempotencyKey": "k", "sessionKey": MAIN}
+
+    runs = [system.gateway.call("agent", call, caller=caller)["runId"] for caller in (one, other, one)]
+
+    assert runs[0] == runs[2] != runs[1]
+    assert system.gateway.call("agent.wait", {"runId": "k"}, caller=other)["runId"] == runs[1]
+
+
+@pytest.mark.clause("CFG-4")
+def test_a_bad_configuration_changes_nothing_and_shows(system: SessionSystem) -> None:
+
+    with pytest.raises(ConfigError):
+        system.reload({"tools": {"sessions": {"visibility": "everything"}}})
+
+    assert str(system.config.tools.sessions.visibility) == "all"
+    assert "tools.sessions.visibility" in system.status()["configError"]
+    system.reload({"tools": {"sessions": {"visibility": "self"}}})
+    assert system.config.tools.sessions.visibility == "self"
+    assert system.status()["configError"] is None
+    assert system.config.agent_ids == ("main", "ops")
