@@ -226,7 +226,7 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
     queued = running.waiting.queued
     run_id = queued.run_id
     if is_task(queued) and 0 < running.deadline_ms <= now_ms:
-        # A sub-agent was given its seconds once (SPAWN-8, P7); other limits are for each attempt.
+        # A sub-agent's time is over when the log says so (SPAWN-8, P7); another run gets its time anew.
         return [
             RunFailed(
                 run_id=run_id,

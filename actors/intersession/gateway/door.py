@@ -23,6 +23,7 @@ from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events.errors import IntersessionError, InvalidKey
+from intersession_events.fact import ready
 from intersession_events.keys import IdReference, KeyReference, SessionKey, refer
 from intersession_projections.run_outcomes import RunOutcome
 
@@ -38,6 +39,7 @@ NOT_OVER_HTTP: Final = frozenset({"sessions_send", "sessions_spawn"})
 STOPPING: Final = "the gateway is stopping, try again after its restart"
 
 
+@ready
 class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What `tools.invoke` takes."""
 
