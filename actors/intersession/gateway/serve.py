@@ -85,11 +85,19 @@ async def _watched(system: SessionSystem, path: Path, every_s: float) -> None:
             continue
         known = stamp
         try:
-            system.reload(await asyncio.to_thread(given_config, path))
+            system.reload(await asyncio.to_thread(_given, path))
         except ConfigError as error:
             logger.error("the configuration was refused, the old one stays: %s", error)  # noqa: TRY400 - no trace
         else:
             logger.warning("the configuration was read again")
+
+
+def _given(path: Path) -> Any:
+    """Return what a file says; one that can't be read is left to the system, which remembers why it refused."""
+    try:
+        return given_config(path)
+    except ConfigError:
+        return path
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
