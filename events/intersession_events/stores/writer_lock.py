@@ -57,6 +57,13 @@ class WriterLock:
     def release(self) -> None:
         """Give the lock up. The file stays: removing it could let two processes in."""
         if self._file is not None:
+            # Said aloud: a process that was forked a moment ago may not have closed its copy of the file yet.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self.close()
+
+    def close(self) -> None:
+        """Close the file, and give the lock up only if no other process shares it."""
+        if self._file is not None:
             os.close(self._file)
             self._file = None
             _held.discard(self)
@@ -106,7 +113,7 @@ _held: Final[weakref.WeakSet[WriterLock]] = weakref.WeakSet()
 def _let_go_in_the_child() -> None:
     # A child shares the lock with its parent, and would keep it after the parent's death.
     for lock in list(_held):
-        lock.release()
+        lock.close()
 
 
 os.register_at_fork(after_in_child=_let_go_in_the_child)
