@@ -5,7 +5,7 @@ import functools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -81,14 +81,14 @@ class LiveGateway:
             return client.post("/tools/invoke", json={"tool": tool, "args": args or {}, **fields})
 
     @contextmanager
-    def socket(self, **options: Any) -> Iterator[ClientConnection]:
+    def socket(self, **options: Any) -> Generator[ClientConnection]:
         """Open a connection and leave the handshake to the test."""
         url = self.address.replace("http", "ws", 1)
         with connect(url, proxy=None, open_timeout=WAIT, max_size=None, **options) as opened:
             yield opened
 
     @contextmanager
-    def client(self, token: str = TOKEN, **connect_params: Any) -> Iterator["WireClient"]:
+    def client(self, token: str = TOKEN, **connect_params: Any) -> Generator["WireClient"]:
         """Open a connection and let it in."""
         with self.socket() as opened:
             client = WireClient(opened)

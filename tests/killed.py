@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Host:
         self.url = f"sqlite:///{directory / 'log.db'}"
 
     @contextlib.contextmanager
-    def started(self, *, crash_at: str = "", hours: int = 0) -> Iterator["subprocess.Popen[bytes]"]:
+    def started(self, *, crash_at: str = "", hours: int = 0) -> Generator["subprocess.Popen[bytes]"]:
         """Start it; it does not live longer than the context."""
         paths = os.pathsep.join(sys.path)
         command = [sys.executable, str(HOST), str(self.directory), self.scenario, self.channel, str(hours)]
@@ -230,7 +230,9 @@ def check_exchanges(events: Sequence[Recorded]) -> None:
 def check_asked(events: Sequence[Recorded], *kinds: type[Any]) -> None:
     """Check that what was asked of a session and its run and message are one step: all there, each once."""
     asked = Counter(
-        (item.event.run_id, item.event.message_id) for item in events if isinstance(item.event, kinds)
+        (getattr(item.event, "run_id"), getattr(item.event, "message_id"))  # noqa: B009 - each of `kinds` has both
+        for item in events
+        if isinstance(item.event, kinds)
     )
     queued = Counter(
         (item.event.run_id, item.event.message_id)

@@ -18,9 +18,9 @@ _NO_SECRET: Final = frozenset({"mainKey"})
 
 
 def without_none(settings: Settings) -> dict[str, Any]:
-    """Return settings as plain JSON, without what was not given."""
-    plain: dict[str, Any] = _kept(msgspec.to_builtins(settings))
-    return plain
+    """Return settings as plain JSON, without what was not given. What is a channel's own is kept as it was given."""
+    given = ((field.encode_name, getattr(settings, field.name)) for field in msgspec.structs.fields(settings))
+    return {name: _kept(value) for name, value in given if value is not None}
 
 
 def redacted_text(settings: Settings) -> str:
@@ -38,8 +38,10 @@ def digest_of(settings: Settings) -> str:
 
 
 def _kept(value: Any) -> Any:
+    if isinstance(value, Settings):
+        return without_none(value)
     if is_object(value):
-        return {key: _kept(inner) for key, inner in value.items() if inner is not None}
+        return {key: _kept(inner) for key, inner in value.items()}
     if is_list_like(value):
         return [_kept(inner) for inner in value]
     return value

@@ -49,4 +49,4 @@ def test_the_example_of_the_reference_loads(tmp_path: Path) -> None:
 
     assert config.tools.sessions.visibility == "all"
     assert notices == ()
-    assert read_config_file(file)["gateway"]["auth"]["token"] == "${GATEWAY_TOKEN}"  # noqa: S105 - a name
+    assert read_config_file(file)["gateway"]["auth"]["token"] == "${GATEWAY_TOKEN}"

@@ -63,7 +63,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
         """Say nothing."""
 
 

@@ -81,6 +81,7 @@ def until_closed(client: WireClient) -> Close:
     """Read until the connection is closed; return why."""
     with pytest.raises(ConnectionClosed) as closed:
         client.event("nothing has this name")
+    assert closed.value.rcvd is not None
     return closed.value.rcvd
 
 

@@ -103,7 +103,10 @@ class FlowStory:
             case SpawnAccepted() | ChildEnded() | ResultHanded() | SpawnClosed() | ChildArchived() as event:
                 yield from self._of_spawn(event)
             case (
-                ThreadOpened() | AttachmentsReady() | AttachmentsRemoved() | AttachmentRemovalFailed() as event
+                ThreadOpened()
+                | AttachmentsReady()
+                | AttachmentsRemoved()
+                | AttachmentRemovalFailed() as event
             ):
                 yield Told("note", _prepared(event), who=self._asked)
             case AnnounceDecided() as event:
