@@ -108,7 +108,7 @@ def test_writing_beside_a_host_is_refused_and_says_who_holds_the_log(
     assert "has a writer already (pid " in done.json["error"]
 
 
-def test_the_gateway_of_a_host_is_named_and_that_it_can_not_be_used(tmp_path: Path) -> None:
+def test_a_gateway_that_does_not_answer_is_named(tmp_path: Path) -> None:
     lock = WriterLock(str(tmp_path / "s.db"))
     lock.tell(Holder(pid=1, gateway="http://127.0.0.1:18789"))
 
@@ -116,7 +116,7 @@ def test_the_gateway_of_a_host_is_named_and_that_it_can_not_be_used(tmp_path: Pa
     lock.release()
 
     assert done.exit_code == 3
-    assert "gateway at http://127.0.0.1:18789, which this version of the command line can't use" in done.err
+    assert "gateway at http://127.0.0.1:18789, which this command could not use" in done.err
 
 
 @pytest.mark.parametrize("json", [(), ("--json",)])

@@ -17,7 +17,13 @@ from intersession_events.session import (
     ThreadBound,
     ThreadUnbound,
 )
-from intersession_events.spawn import ChildArchived, SpawnAccepted, SpawnClosed, ThreadOpened
+from intersession_events.spawn import (
+    AttachmentsRemoved,
+    ChildArchived,
+    SpawnAccepted,
+    SpawnClosed,
+    ThreadOpened,
+)
 from running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"
@@ -218,6 +224,7 @@ def test_a_thread_that_is_not_opened_is_an_error_and_leaves_no_session(
     assert [event.key for event in recorded(system, SessionOpened)] == [GROUP]
     assert recorded(system, SpawnClosed)[0].reason == "not_started"
     assert system.core.flows.running_children(GROUP) == 0
+    wait_for(system, AttachmentsRemoved)
     system.close()
     attachments = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
     assert [path.name for path in attachments.iterdir()] == [".staging"]

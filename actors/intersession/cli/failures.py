@@ -85,6 +85,6 @@ def _locked(error: StoreLocked) -> str:
     if holder is None or holder.gateway is None:
         return f"{error.path} has a writer already ({error.holder}); stop it, or let it do the work"
     return (
-        f"{error.path} has a writer already ({error.holder}) with a gateway at {holder.gateway}, which this version of "
-        "the command line can't use; stop it, or ask it through its gateway"
+        f"{error.path} has a writer already ({error.holder}) with a gateway at {holder.gateway}, which this command "
+        "could not use; stop the writer, or look why its gateway does not answer"
     )

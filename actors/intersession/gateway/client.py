@@ -29,8 +29,9 @@ class GatewayClient:
     def __init__(self, address: str, token: str) -> None:
         self._numbers = 0
         self._open = ExitStack()
-        opening = connect(address.replace("http", "ws", 1), proxy=None, open_timeout=OPEN_S, max_size=None)
+        url = address.replace("http", "ws", 1)
         try:
+            opening = connect(url, proxy=None, open_timeout=OPEN_S, max_size=None)
             self._opened: ClientConnection = self._open.enter_context(opening)
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
