@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.figures import Figure, per_second
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import FULL_LOOP, answers_at_once, system
 from intersession import SessionSystem
+from intersession_events import ids
 from intersession_events.exchange import ExchangeClosed
 from intersession_events.recorded import Recorded
 
@@ -18,42 +20,47 @@ TURNS = 6
 """The run that answers the message, and five turns of the loop."""
 
 
-def measure(directory: Path, *, exchanges: int = 256) -> list[Figure]:
-    """Let pairs talk: each begins its next exchange when the last is closed."""
+def measure(directory: Path, *, exchanges: int = 512) -> list[Figure]:
+    """Let pairs talk: each begins its next exchange when its last is closed."""
     figures: list[Figure] = []
     with system(directory, {"main": answers_at_once, "desk": answers_at_once}, FULL_LOOP) as running:
         left = [session_key(number, "main") for number in range(max(PAIRS))]
         right = [session_key(number, "desk") for number in range(max(PAIRS))]
         open_sessions(running.log, [*left, *right])
-        _talk(running, list(zip(left, right, strict=True)), len(left))
+        everybody = list(zip(left, right, strict=True))
+        talk(running, everybody, 1)
         for pairs in PAIRS:
             rounds = max(1, min(exchanges, 32 * pairs) // pairs)
-            seconds = _talk(running, list(zip(left, right, strict=True))[:pairs], rounds * pairs)
+            seconds = talk(running, everybody[:pairs], rounds)
             rate = per_second(rounds * pairs * TURNS, seconds)
             figures.append(Figure(benchmark=NAME, name=f"{pairs} pairs", value=rate, unit="turns/s"))
     return figures
 
 
-def _talk(running: SessionSystem, pairs: list[tuple[str, str]], exchanges: int) -> float:
-    """Return how many seconds it takes until all exchanges are closed."""
-    closed = threading.Semaphore(0)
+def talk(running: SessionSystem, pairs: Sequence[tuple[str, str]], rounds: int) -> float:
+    """Return how many seconds it takes until every pair has had that many exchanges."""
+    closed: dict[str, threading.Event] = {}
 
-    def count(batch: Sequence[Recorded]) -> None:
+    def note(batch: Sequence[Recorded]) -> None:
         for item in batch:
             if isinstance(item.event, ExchangeClosed):
-                closed.release()
+                closed.setdefault(item.stream, threading.Event()).set()
 
-    stop = running.log.on_committed(count)
+    def exchanges(pair: tuple[str, str]) -> None:
+        speaker, other = pair
+        tools = running.tools(speaker)
+        for _ in range(rounds):
+            arguments = {"sessionKey": other, "message": "Is it done?", "timeoutSeconds": 0}
+            answer = tools.call("sessions_send", arguments)
+            if answer["status"] != "accepted":
+                raise RuntimeError(f"the send was not accepted: {answer}")
+            exchange = ids.derive(running.log.log_id, "exchange", answer["runId"])
+            closed.setdefault(ids.exchange_stream(exchange), threading.Event()).wait()
+
+    stop = running.log.on_committed(note)
     began = time.perf_counter()
-    for at in range(exchanges):
-        if at >= len(pairs):
-            closed.acquire()
-        speaker, other = pairs[at % len(pairs)]
-        arguments = {"sessionKey": other, "message": "Is it done?", "timeoutSeconds": 0}
-        answer = running.tools(speaker).call("sessions_send", arguments)
-        if answer["status"] != "accepted":
-            raise RuntimeError(f"the send was not accepted: {answer}")
-    for _ in pairs:
-        closed.acquire()
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        for _ in pool.map(exchanges, pairs):
+            pass
     stop()
     return time.perf_counter() - began
