@@ -63,7 +63,7 @@ def test_no_file_speaks_of_how_it_was_made() -> None:
     assert findings(OF_ITS_MAKING) == []
 
 
-@pytest.mark.parametrize("line", ["see /tmp/notes", "cd /home/ann/project", 'open("/work/main/x")'])
+@pytest.mark.parametrize("line", ["see /tmp/notes", "cd /home/ann/project", 'open("/root/x")'])
 def test_a_planted_path_is_seen(line: str) -> None:
     assert MACHINE_PATH.search(line)
 
