@@ -101,6 +101,9 @@ class PlainLog:
                 raise self.unreadable[recorded.position]
             yield recorded
 
+    def streams(self, prefix: str) -> Sequence[str]:
+        return sorted({recorded.stream for recorded in self.events if recorded.stream.startswith(prefix)})
+
     def head(self) -> int:
         return len(self.events)
 

@@ -22,12 +22,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from intersession.mcp_server import MOST_BYTES, READING, Seat, mcp_server
-from intersession_actors.access_rules import not_visible
+from intersession_actors.claims import claimed_session
 from intersession_actors.config_host import OperatorScope
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import GatewayCaller
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.resolve import resolve_target
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +191,10 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
     known: McpCaller = (user.access_token.claims or {})["caller"]
     claim = _claim(request) or _only_session(known.caller)
     if claim is not None:
-        tools = system.tools(_granted(system, known.caller, claim))
+        key = claimed_session(
+            system.core, known.caller, claim, field=SESSION_HEADER, what="mcp", arguments={}
+        )
+        tools = system.tools(str(key), credential=known.caller.credential)
     elif known.caller.is_operator:
         tools = system.tools(None, name=known.caller.name)
     else:
@@ -215,18 +217,3 @@ def _only_session(caller: GatewayCaller) -> str | None:
     if len(caller.act_as) == 1 and _GLOB.isdisjoint(caller.act_as[0]):
         return caller.act_as[0]
     return None
-
-
-def _granted(system: SessionSystem, caller: GatewayCaller, claim: str) -> str:
-    """Return the key of the session that is claimed, if the caller may be it."""
-    reader = system.core.reader
-    try:
-        key = resolve_target(reader, reader.requester(None), claim, "send", field=SESSION_HEADER).key
-    except ToolRefused as refused:
-        if refused.code == "invalid_key":
-            raise
-        # Whatever else there is to say of it would say that it is there.
-        raise ToolRefused("not_visible", not_visible(claim)) from None
-    if not caller.reaches(key):
-        raise ToolRefused("not_visible", not_visible(claim))
-    return str(key)

@@ -1,22 +1,28 @@
 """The gateway's methods: the one surface of Python, WebSocket and command line (GATE)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any, Final
 
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.gateway_about import GatewayAbout
-from intersession_actors.gateway_caller import OPERATOR, GatewayCaller
+from intersession_actors.gateway_caller import OPERATOR, GatewayCaller, Judged
 from intersession_actors.gateway_runs import GatewayRuns
 from intersession_actors.gateway_sessions import GatewaySessions
 from intersession_actors.gateway_targets import Targets
+from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import invalid
+from intersession_actors.tools.resolve import TargetRefused
 from intersession_projections.run_outcomes import RunOutcome
 
 Result = dict[str, Any]
 Method = Callable[[GatewayCaller, Mapping[str, Any]], Result]
+
+READING: Final = frozenset({"chat.history", "sessions.list", "sessions.preview", "sessions.resolve"})
+"""Methods that show sessions, and so leave a receipt (VIS-4). What the others did is in the log as it is."""
 
 
 class Gateway:
@@ -30,6 +36,7 @@ class Gateway:
         describe: Callable[[], Result] = dict,
     ) -> None:
         targets = Targets(core)
+        self._receipts = core.receipts
         self._doors = doors
         self._runs = GatewayRuns(core, targets, runs)
         sessions = GatewaySessions(core, targets)
@@ -89,8 +96,9 @@ class Gateway:
         found = self._methods.get(method)
         if found is None:
             raise invalid("method", f"there is no {method[:128]!r}, use one of {', '.join(self._methods)}")
-        with refusing_without_store():
-            return found(caller, {} if params is None else params)
+        given: Mapping[str, Any] = {} if params is None else params
+        with refusing_without_store(), self._receipt(method, given, caller) as asking:
+            return found(asking, given)
 
     async def aperform(
         self, method: str, params: Mapping[str, Any] | None = None, *, caller: GatewayCaller = OPERATOR
@@ -103,8 +111,9 @@ class Gateway:
         import asyncio  # noqa: PLC0415 - only async hosts need it
 
         if method == "agent.wait":
-            with refusing_without_store():
-                return await self._runs.await_run(caller, params or {}, self._doors)
+            given: Mapping[str, Any] = {} if params is None else params
+            with refusing_without_store(), self._receipt(method, given, caller) as asking:
+                return await self._runs.await_run(asking, given, self._doors)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._doors, lambda: self.perform(method, params, caller=caller))
 
@@ -115,3 +124,26 @@ class Gateway:
             ToolRefused: there is no such run (`unknown_run`).
         """
         return await self._runs.await_end(run_id, self._doors)
+
+    @contextmanager
+    def _receipt(
+        self, method: str, params: Mapping[str, Any], caller: GatewayCaller
+    ) -> Generator[GatewayCaller]:
+        """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
+        judged = Judged()
+        asking = caller.noting(judged)
+        refused = True
+        try:
+            yield asking
+            refused = False
+        except TargetRefused as refusal:
+            asking.was_denied(refusal.given, refusal.code)
+            raise
+        finally:
+            if judged.denied_targets or (method in READING and not refused):
+                summary = AccessSummary(
+                    keys=() if refused else tuple(judged.keys),
+                    denied=judged.denied,
+                    denied_targets=tuple(judged.denied_targets),
+                )
+                self._receipts.keep(None, method, params, summary, credential=asking.credential)

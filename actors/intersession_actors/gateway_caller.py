@@ -9,13 +9,40 @@ from intersession_actors.errors import ToolRefused
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"
+MOST_GIVEN: Final = 512
+"""Characters of a refused target that a receipt keeps."""
+
+
+_CREDENTIAL: Final = "credential:"
+
+
+class Judged:
+    """What one call saw and was denied, for its receipt (VIS-4)."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.denied = 0
+        self.denied_targets: list[tuple[str, str]] = []
 
 
 class GatewayCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is what idempotency keys are kept under, `act_as` globs over the canonical keys it reaches."""
+    """`name` is what idempotency keys are kept under, `act_as` globs over the canonical keys it reaches.
+
+    `judged` takes down what one call sees and is denied, while one lasts.
+    """
 
     name: str = "operator"
     act_as: tuple[str, ...] = (EVERY,)
+    judged: Judged | None = None
+
+    @property
+    def credential(self) -> str | None:
+        """The name of the limited credential that this is; None for the operator."""
+        return self.name.removeprefix(_CREDENTIAL) if self.name.startswith(_CREDENTIAL) else None
+
+    def noting(self, judged: Judged) -> "GatewayCaller":
+        """Return the same caller for one call, of which is noted what it sees."""
+        return GatewayCaller(name=self.name, act_as=self.act_as, judged=judged)
 
     @property
     def is_operator(self) -> bool:
@@ -24,7 +51,20 @@ class GatewayCaller(msgspec.Struct, frozen=True, kw_only=True):
 
     def reaches(self, key: SessionKey) -> bool:
         """Whether a session is within reach."""
-        return self.is_operator or may_act_as(self.act_as, key)
+        within = self.is_operator or may_act_as(self.act_as, key)
+        if not within and self.judged is not None:
+            self.judged.denied += 1
+        return within
+
+    def saw(self, key: str) -> None:
+        """Take down that a session is in the answer."""
+        if self.judged is not None:
+            self.judged.keys.append(key)
+
+    def was_denied(self, given: str, code: str) -> None:
+        """Take down that a single target was refused."""
+        if self.judged is not None:
+            self.judged.denied_targets.append((given[:MOST_GIVEN], code))
 
     def check(self, key: SessionKey, given: str) -> None:
         """Refuse a session beyond reach, in the same words as one that is not there.
@@ -33,6 +73,7 @@ class GatewayCaller(msgspec.Struct, frozen=True, kw_only=True):
             ToolRefused: `not_visible`.
         """
         if not self.reaches(key):
+            self.was_denied(given, "not_visible")
             raise ToolRefused("not_visible", not_visible(given))
 
 

@@ -25,7 +25,7 @@ from intersession_actors.gateway_targets import Targets
 from intersession_actors.model_choice import find_model, model_names
 from intersession_actors.spawn_access import THINKING_LEVELS
 from intersession_actors.tools.arguments import invalid, read_arguments
-from intersession_actors.tools.resolve import Resolved, resolve_label
+from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_label
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list
 from intersession_events.message import Message, Provenance, TextBlock
 from intersession_projections.session_row import SessionRow
@@ -103,6 +103,7 @@ class GatewaySessions:
             answer = self._within(caller, parent, arguments, wanted)
         rows: list[Result] = answer["sessions"]
         for row in rows:
+            self._note(caller, row)
             if given.include_last_message:
                 row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
             title = row.get("displayName") or row.get("label")
@@ -141,6 +142,11 @@ class GatewaySessions:
         full = self._core.sessions.get(found.key)
         return parent is None or (full is not None and full.spawned_by == parent)
 
+    def _note(self, caller: GatewayCaller, row: Result) -> None:
+        found = self._core.sessions.by_session_id(row["sessionId"])
+        if found is not None:
+            caller.saw(found.key)
+
     def preview(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
         """Return the last words of several sessions; one that is not there is `missing`."""
         given = read_arguments(PreviewParams, params)
@@ -153,6 +159,8 @@ class GatewaySessions:
         try:
             found = self._targets.seen(caller, key, "history", field="key")
         except ToolRefused as refused:
+            if isinstance(refused, TargetRefused):
+                caller.was_denied(key, refused.code)
             return {
                 "key": key,
                 "status": "missing" if refused.code == "not_visible" else "error",

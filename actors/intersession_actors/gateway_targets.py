@@ -26,6 +26,7 @@ class Targets:
         """
         found = resolve_target(self._core.reader, self._core.requester(None), text, operation, field=field)
         caller.check(found.key, text)
+        caller.saw(str(found.key))
         return found
 
     def opened(
@@ -75,6 +76,7 @@ class Targets:
             by_key = runs.by_any_key(run_id, caller.name) or runs.by_any_key(run_id)
             found = None if by_key is None else runs.get(by_key)
         if found is None or not caller.reaches(self._core.reader.parse(found.session_key)):
+            caller.was_denied(run_id, "unknown_run")
             raise ToolRefused(
                 "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"
             )

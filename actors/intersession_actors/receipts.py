@@ -40,8 +40,9 @@ class Receipts:
         summary: AccessSummary,
         *,
         correlation: str | None = None,
+        credential: str | None = None,
     ) -> None:
-        """Record the decisions of one tool call, as far as `audit.access` wants them."""
+        """Record the decisions of one call, as far as `audit.access` wants them."""
         level = self._level()
         denied = max(summary.denied, len(summary.denied_targets))
         if level == "off" or (level == "denied" and not denied):
@@ -54,11 +55,13 @@ class Receipts:
             denied_count=denied,
             keys_digest=keys_digest(summary.keys) if summary.keys else None,
             denied=summary.denied_targets,
+            credential=credential,
         )
-        self.record(requester, event, correlation=correlation)
+        asking = f"credential:{credential}" if requester is None and credential is not None else requester
+        self.record(asking, event, correlation=correlation)
 
     def record(self, requester: str | None, event: AccessEvent, *, correlation: str | None = None) -> None:
-        """Append an access event of a requester."""
+        """Append an access event of whoever asked: a session, a credential, or None, the operator."""
         draft = Draft(event=event, id=self._new_id(), time=self._now_ms(), correlation=correlation)
         stream = ids.access_stream(requester)
         self._log.append(

@@ -278,10 +278,13 @@ class SessionSystem:
                 )
             return self._pykka_door.ref
 
-    def tools(self, session_key: str | None = None, *, name: str | None = None) -> Tools:
+    def tools(
+        self, session_key: str | None = None, *, name: str | None = None, credential: str | None = None
+    ) -> Tools:
         """Return the tools as a session has them; without a key, as the operator has them.
 
-        `name` is what idempotency keys are kept under, instead of the key.
+        `name` is what idempotency keys are kept under, instead of the key; `credential` who else stands behind the
+        calls, for their receipts.
 
         Raises:
             InvalidKey: this is no session key.
@@ -290,7 +293,7 @@ class SessionSystem:
         if session_key is not None:
             parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
             key = str(self.core.main_key(parsed.agent_id) if parsed.is_main else parsed)
-        return Tools(self.core, key, doors=self._doors, name=name)
+        return Tools(self.core, key, doors=self._doors, name=name, credential=credential)
 
     def inbound(
         self,

@@ -1,4 +1,8 @@
-"""Who asked to see or reach what, and what was answered. Stream `access:<requester key>` or `access:operator`."""
+"""Who asked to see or reach what, and what was answered.
+
+Stream `access:<requester key>`, `access:operator`, or `access:credential:<name>` where a limited credential acted as no
+session.
+"""
 
 from intersession_events.fact import Fact
 
@@ -7,7 +11,8 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
     """The decisions of one call (VIS-4): counts by verdict, digest of the keys returned, denied targets.
 
     `filters` is the source text of the call's arguments as a JSON object, `denied` pairs of target as
-    given and why.
+    given and why. `tool` is the tool, or the gateway's method. `credential` is the name of the limited credential that
+    asked over the network, acting as `requester` or as none of its sessions.
     """
 
     requester: str | None
@@ -17,6 +22,7 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
     denied_count: int = 0
     keys_digest: str | None = None
     denied: tuple[tuple[str, str], ...] = ()
+    credential: str | None = None
 
 
 class SendRefused(Fact, frozen=True, kw_only=True):

@@ -101,6 +101,10 @@ class Log(Protocol):
         """Read all events with `after < position <= to`, in order."""
         ...
 
+    def streams(self, prefix: str) -> Sequence[str]:
+        """Return the names of the streams that begin with a prefix, sorted."""
+        ...
+
     def head(self) -> int:
         """Return the position of the last committed event; 0 for an empty log."""
         ...

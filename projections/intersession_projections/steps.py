@@ -332,7 +332,8 @@ def _of_system(event: AccessRecorded | SendRefused | LogOpened | ConfigLoaded | 
     match event:
         case AccessRecorded():
             words = f"{event.tool}: {event.allowed} allowed, {event.denied_count} denied"
-            return event.requester or "operator", None, words
+            who = event.requester or (f"credential:{event.credential}" if event.credential else "operator")
+            return who, None, words
         case SendRefused():
             words = f"{event.code}: {event.limit} is {event.value}"
             return event.requester or "operator", event.target, words

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from gateway_live import CONNECT, WAIT, LiveGateway, WireClient
 from intersession import ConfigError, SessionSystem, load_config
 from intersession.gateway.configured_agents import configured_agents
 from intersession.gateway.serve import given_config, with_token
+from intersession.gateway.server import listen
 from intersession_events.stores.writer_lock import holder_of
 
 CONFIGS = Path(__file__).parents[1] / "data" / "openclaw_configs"
@@ -351,3 +353,12 @@ def wait(address: str, token: str, run_id: str) -> dict[str, Any]:
 
 def status(address: str, token: str) -> dict[str, Any]:
     return ask(address, token, "status", {})
+
+
+def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_acknowledged() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        listening.setblocking(True)
+        with socket.create_connection(listening.getsockname(), WAIT), listening.accept()[0] as accepted:
+            at_once = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+    assert at_once

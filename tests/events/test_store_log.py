@@ -157,6 +157,17 @@ def test_a_stream_can_be_read_from_either_end(log: SqliteLog) -> None:
     assert versions(after=7) == []
 
 
+def test_streams_are_found_by_how_their_names_begin(log: SqliteLog) -> None:
+    names = ["access:operator", "access:agent:main:main", "access", "accesses", "session:x", "access:é"]
+    for name in names:
+        log.append_now([to(name, 0, A, B)])
+
+    assert log.streams("access:") == ["access:agent:main:main", "access:operator", "access:é"]
+    assert log.streams("access") == ["access", *log.streams("access:"), "accesses"]
+    assert log.streams("") == sorted(names)
+    assert log.streams("z") == []
+
+
 def test_the_whole_log_can_be_read_from_anywhere(log: SqliteLog) -> None:
     count = 2_500  # more than two pages
     for start in range(0, count, 500):

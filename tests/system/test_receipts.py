@@ -5,9 +5,21 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
+from intersession_actors.claims import claimed_session
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.receipts import keys_digest
 from intersession_events.access import AccessRecorded
 
 MAIN = "agent:main:main"
+OPS = "agent:ops:main"
+
+
+def receipts(system: SessionSystem, who: str) -> list[AccessRecorded]:
+    """Return what is kept of somebody's calls, once all that was put off is written."""
+    system.gateway.call("sessions.patch", {"key": "main", "displayName": "so that something is written"})
+    events = [item.event for item in system.log.stream(f"access:{who}")]
+    return [event for event in events if isinstance(event, AccessRecorded)]
 
 
 @pytest.mark.clause("VIS-4")
@@ -31,3 +43,83 @@ def test_spawns_and_agent_lists_leave_receipts_too(tmp_path: Path) -> None:
         ("sessions_spawn", 1, ()),
         ("sessions_spawn", 0, (("ops", "agent_not_allowed"),)),
     ]
+
+
+@pytest.mark.clause("VIS-4", "VIS-6")
+def test_what_the_gateways_methods_showed_leaves_receipts_too() -> None:
+    with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
+        system.gateway.call("sessions.patch", {"key": "main", "label": "front"})
+        system.gateway.call("sessions.patch", {"key": OPS, "label": "back"})
+        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        system.gateway.call("sessions.list", {}, caller=limited)
+        system.gateway.call("chat.history", {"sessionKey": OPS}, caller=limited)
+        system.gateway.call("chat.history", {"sessionKey": MAIN}, caller=limited)
+        system.gateway.call(
+            "chat.send", {"sessionKey": MAIN, "message": "hi", "idempotencyKey": "k"}, caller=limited
+        )
+        system.gateway.call("sessions.preview", {"keys": [OPS, MAIN, "nope"]}, caller=limited)
+        system.gateway.call("sessions.list", {})
+        kept = receipts(system, "credential:bot")
+        operators = receipts(system, "operator")
+
+    assert [(event.tool, event.allowed, event.denied_count, event.denied) for event in kept] == [
+        ("sessions.list", 1, 1, ()),
+        ("chat.history", 1, 0, ()),
+        ("chat.history", 0, 1, ((MAIN, "not_visible"),)),
+        ("chat.send", 0, 1, ((MAIN, "not_visible"),)),
+        ("sessions.preview", 1, 2, ((MAIN, "not_visible"), ("nope", "not_visible"))),
+    ]
+    assert {(event.requester, event.credential) for event in kept} == {(None, "bot")}
+    assert kept[0].keys_digest == keys_digest([OPS])
+    assert [(event.tool, event.allowed, event.credential) for event in operators] == [
+        ("sessions.list", 2, None)
+    ]
+
+
+@pytest.mark.clause("VIS-4", "VIS-6")
+async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_waits_for_it() -> None:
+    async with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
+        run = await system.ainbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=10)
+        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        answers = [
+            await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
+            system.gateway.call("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
+        ]
+        known = await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0})
+        kept = receipts(system, "credential:bot")
+
+    assert [answer["code"] for answer in answers] == ["unknown_run", "unknown_run"]
+    assert known["status"] == "ok"
+    assert [event.denied for event in kept] == [((run["runId"], "unknown_run"),)] * 2
+
+
+@pytest.mark.clause("VIS-4", "VIS-6")
+def test_a_session_that_is_claimed_beyond_a_credential_leaves_a_receipt() -> None:
+    with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
+        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        claims = {"main": "not_visible", "agent:ops:nobody": "not_visible", "agent::": "invalid_key"}
+        for claim, code in claims.items():
+            with pytest.raises(ToolRefused) as refused:
+                claimed_session(
+                    system.core, limited, claim, field="sessionKey", what="sessions_list", arguments={}
+                )
+            assert refused.value.code == code
+        granted = claimed_session(
+            system.core, limited, OPS, field="sessionKey", what="sessions_list", arguments={}
+        )
+        kept = receipts(system, "credential:bot")
+
+    assert str(granted) == OPS
+    assert [event.denied for event in kept] == [
+        (("main", "not_visible"),),
+        (("agent:ops:nobody", "not_visible"),),
+    ]
+
+
+@pytest.mark.clause("VIS-4")
+def test_calls_of_a_credential_that_acts_as_a_session_name_both() -> None:
+    with SessionSystem(":memory:", agents={"main": echo()}) as system:
+        system.tools(MAIN, credential="bot").call("sessions_list", {})
+        kept = receipts(system, MAIN)
+
+    assert [(event.requester, event.credential) for event in kept] == [(MAIN, "bot")]

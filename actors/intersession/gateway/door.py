@@ -17,14 +17,14 @@ from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
 from intersession.gateway.hub import Hub
 from intersession.gateway.limits import Limits
 from intersession.gateway.scopes import all_scopes, needed_scope
-from intersession_actors.access_rules import not_visible
+from intersession_actors.claims import claimed_session
 from intersession_actors.config_host import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.arguments import invalid, read_arguments
-from intersession_events.errors import IntersessionError, InvalidKey
+from intersession_events.errors import IntersessionError
 from intersession_events.fact import ready
-from intersession_events.keys import IdReference, KeyReference, SessionKey, refer
+from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger("intersession.gateway")
@@ -188,9 +188,11 @@ class Door:
         """
         if self.draining:
             raise ToolRefused("unavailable", STOPPING)
-        key = await asyncio.to_thread(self.acting_as, credential, session_key)
+        key = await asyncio.to_thread(self.acting_as, credential, session_key, tool, arguments)
         tools = self.system.tools(
-            None if key is None else str(key), name=credential.caller.name if key is None else None
+            None if key is None else str(key),
+            name=credential.caller.name if key is None else None,
+            credential=credential.caller.credential,
         )
         if tool not in tools.names:
             return None
@@ -199,7 +201,9 @@ class Door:
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, tool) from None
 
-    def acting_as(self, credential: Credential, text: str | None) -> SessionKey | None:
+    def acting_as(
+        self, credential: Credential, text: str | None, tool: str, arguments: Mapping[str, Any]
+    ) -> SessionKey | None:
         """Return the session that a call is made as; None is the operator (VIS-6).
 
         Raises:
@@ -209,30 +213,14 @@ class Door:
             if not credential.caller.is_operator:
                 raise invalid("sessionKey", "required, this credential only acts as sessions")
             return None
-        config, reader = self.system.config, self.system.core.reader
-        try:
-            reference = refer(
-                text,
-                requester_agent=None,
-                default_agent=config.default_agent,
-                main_key=config.session.main_key,
-                scope=config.session.scope,
-            )
-        except InvalidKey as error:
-            raise ToolRefused("invalid_key", f"sessionKey: {error}") from None
-        key: SessionKey | None = None
-        match reference:
-            case KeyReference(key=found) if found.agent_id in config.agent_ids:
-                key = found
-            case IdReference(text=session_id):
-                generation = reader.sessions.by_session_id(session_id)
-                key = reader.parse(generation.key) if generation is not None and generation.current else None
-            case _:
-                pass
-        if key is None:
-            raise ToolRefused("not_visible", not_visible(text))
-        credential.caller.check(key, text)
-        return key
+        return claimed_session(
+            self.system.core,
+            credential.caller,
+            text,
+            field="sessionKey",
+            what=tool,
+            arguments=arguments,
+        )
 
     def known(self, error: Exception, what: str) -> ToolRefused:
         """Return the refusal that an error is; what nobody foresaw is logged, and its words stay here."""

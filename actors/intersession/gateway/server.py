@@ -154,6 +154,9 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=128)
+    # What is accepted has it from here; asyncio only sets it where the protocol of the socket is spelt out. Without it the
+    # end of an answer waits for the other side to acknowledge its beginning: 40 ms each.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listening.setblocking(False)
     return listening
 

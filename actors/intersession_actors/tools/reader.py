@@ -103,23 +103,25 @@ class Reader:
         """Whether a requester is neither the operator nor the session itself: secrets are hidden from it (HIST-4)."""
         return requester.key is not None and str(requester.key) != key
 
-    def place(self, as_of: float | str) -> Place:
+    def place(self, as_of: float | str, *, field: str = "asOf") -> Place:
         """Return the position and the time that `asOf` means; a fraction is floored (LIST-1, LIST-8).
+
+        `field` is what an error names.
 
         Raises:
             ToolRefused: it is no position, no ISO time, beyond the end of the log, or in the future.
         """
         try:
             value = as_of if isinstance(as_of, str) else math.floor(as_of)
-            position = resolve_as_of(value, self.log, now_ms=self.clock.now_ms())
+            position = resolve_as_of(value, self.log, now_ms=self.clock.now_ms(), field=field)
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
         except (OverflowError, ValueError):
             raise ToolRefused(
-                "invalid_request", f"asOf: {as_of} is no position, give a whole number"
+                "invalid_request", f"{field}: {as_of} is no position, give a whole number"
             ) from None
         if isinstance(value, str):
-            return Place(position, parse_time(value, field="asOf"))
+            return Place(position, parse_time(value, field=field))
         return Place(position, self.positions.time_at(position) or 0)
 
     def show(self, key: SessionKey, requester: Requester) -> str:

@@ -13,6 +13,7 @@ from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RecordMessages
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.gateway_caller import MOST_GIVEN
 from intersession_actors.tool_policy import tools_for
 from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
@@ -24,8 +25,6 @@ from intersession_events.errors import StoreUnavailable
 from intersession_events.message import Block, Message, TextBlock, ToolCallBlock
 
 Result = dict[str, Any]
-MOST_GIVEN = 512
-"""Characters of a refused target that its receipt keeps."""
 
 
 class Tools:
@@ -38,12 +37,14 @@ class Tools:
         *,
         doors: Executor,
         name: str | None = None,
+        credential: str | None = None,
         run: CallingRun | None = None,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._core = core
         self._key = key
         self._name = name or key or "operator"
+        self._credential = credential
         self._run = run
         self._doors = doors
         self._waiting = waiting
@@ -175,7 +176,9 @@ class Tools:
             )
         if summary is not None:
             correlation = self._run.root if self._run is not None else None
-            self._core.receipts.keep(self._key, name, arguments, summary, correlation=correlation)
+            self._core.receipts.keep(
+                self._key, name, arguments, summary, correlation=correlation, credential=self._credential
+            )
 
     def _finished(self, begun: Result | Pending) -> Result:
         if not isinstance(begun, Pending):

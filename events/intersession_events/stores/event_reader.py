@@ -17,6 +17,9 @@ Row = tuple[int, str, int, str, bytes]
 
 _COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
 
+_STREAM_FROM: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>=?"
+_STREAM_AFTER: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>?"
+
 
 class EventReader:
     """Reads streams and the whole log on whatever connections it is lent."""
@@ -72,6 +75,18 @@ class EventReader:
                 return
             after = page[-1][0]
             left = None if left is None else left - len(page)
+
+    def streams(self, prefix: str) -> list[str]:
+        """Return the names of the streams that begin with a prefix, sorted; by the index, one look a stream."""
+        names: list[str] = []
+        statement, name = _STREAM_FROM, prefix
+        while True:
+            with typed():
+                (found,) = rows(self._readers, statement, (name,))[0]
+            if found is None or not found.startswith(prefix):
+                return names
+            names.append(found)
+            statement, name = _STREAM_AFTER, found
 
     def rows(self, *, after: int = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
         """Return rows with `after < position <= to` as they lie in the table, unproven."""

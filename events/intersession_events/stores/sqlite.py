@@ -168,6 +168,11 @@ class SqliteLog:
         self._check_process()
         return self._events.all(after=after, to=to, limit=limit)
 
+    def streams(self, prefix: str) -> Sequence[str]:
+        """Return the names of the streams that begin with a prefix, sorted."""
+        self._check_process()
+        return self._events.streams(prefix)
+
     def rows(self, *, after: int = 0, limit: int = 1000) -> Sequence[Row]:
         """Return rows as they lie in the table, unproven: for verification."""
         self._check_process()

@@ -1,0 +1,146 @@
+"""`intersession audit`: who asked to see or reach what, and what was answered (VIS-4)."""
+
+import json as plain_json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.answer import Answer
+from intersession.cli.moments import moment
+from intersession.cli.options import READING, Reading, place
+from intersession.cli.reading import reader_of
+from intersession.cli.terminal import Screen, one_line, safe
+from intersession.cli.words import counted
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.resolve import resolve_target
+from intersession_events.access import AccessRecorded, SendRefused
+from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
+
+audit = App(name="audit", help="Look at who asked for what.")
+
+_CREDENTIAL = "credential:"
+_MOST_FILTERS = 80
+
+
+@audit.command(name="access")
+def access(
+    *,
+    who: Annotated[
+        str | None,
+        Parameter(
+            help="Only what this session asked for, by its key in any form or its session id; or `operator`, or `credential:NAME`."
+        ),
+    ] = None,
+    tool: Annotated[str | None, Parameter(help="Only this tool, or this method of the gateway.")] = None,
+    denied: Annotated[bool, Parameter(help="Only calls that were denied something.")] = False,
+    target: Annotated[
+        str | None, Parameter(help="Only calls that were denied this target, as it was typed.")
+    ] = None,
+    since: Annotated[str | None, Parameter(help="Only after a position or an ISO time.")] = None,
+    until: Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")] = None,
+    limit: Annotated[
+        int, Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1))
+    ] = 50,
+    reading: Reading = READING,
+) -> Answer:
+    """List access receipts, newest first: who asked, with which filters, how much was allowed and denied, and why.
+
+    One receipt is one call of a tool, or of a method of the gateway that shows sessions, and each send that a limit
+    refused. What `audit.access` did not let be recorded is not there. Reading commands leave none.
+    """
+    with reader_of(reading) as reader:
+        wanted = Wanted(
+            who=None if who is None else _who(reader, who),
+            tool=tool,
+            denied=denied,
+            target=target,
+            after=0 if since is None else _position(reader, since, "--since"),
+            to=None if until is None else _position(reader, until, "--until"),
+        )
+        found = receipts(reader.log, wanted, limit=limit)
+    value = {"count": len(found), "receipts": [_value(receipt) for receipt in found]}
+    return Answer(value, lambda screen: _show(screen, found))
+
+
+def _position(reader: Reader, typed: str, field: str) -> int:
+    return reader.place(place(typed) or 0, field=field).position
+
+
+def _who(reader: Reader, typed: str) -> str:
+    """Return the name that receipts are kept under; a session that is gone keeps its receipts under its key."""
+    if typed == OPERATOR or typed.startswith(_CREDENTIAL):
+        return typed
+    try:
+        return str(resolve_target(reader, reader.requester(None), typed, "history", field="--who").key)
+    except ToolRefused as refused:
+        kept = reader.log.stream(f"access:{typed}", limit=1)
+        if not kept:
+            raise
+        del refused
+        return typed
+
+
+def _value(receipt: Receipt) -> dict[str, Any]:
+    event = receipt.event
+    base: dict[str, Any] = {"position": receipt.position, "time": receipt.time_ms, "who": receipt.who}
+    match event:
+        case AccessRecorded():
+            value = base | {
+                "requester": event.requester,
+                "credential": event.credential,
+                "tool": event.tool,
+                "filters": plain_json.loads(event.filters),
+                "allowed": event.allowed,
+                "denied": event.denied_count,
+                "keysDigest": event.keys_digest,
+                "deniedTargets": [{"target": target, "code": code} for target, code in event.denied],
+            }
+        case SendRefused():
+            value = base | {
+                "requester": event.requester,
+                "tool": "sessions_send",
+                "allowed": 0,
+                "denied": 1,
+                "deniedTargets": [{"target": event.target, "code": event.code}],
+                "limit": event.limit,
+                "limitValue": event.value,
+                "chain": list(event.chain),
+            }
+    return value | {"correlation": receipt.correlation}
+
+
+def _show(screen: Screen, found: Sequence[Receipt]) -> None:
+    if found:
+        screen.table(
+            ["#", "when (UTC)", "who", "asked", "allowed", "denied", "what was denied, and why"],
+            [_row(receipt) for receipt in found],
+        )
+    denials = sum(receipt.denied for receipt in found)
+    summary = f"{counted(len(found), 'receipt')}, {denials} with a denial" if found else "no receipts"
+    screen.line(safe(summary, "dim"))
+
+
+def _row(receipt: Receipt) -> tuple[str, ...]:
+    event = receipt.event
+    why = ", ".join(f"{target} ({code})" for target, code in receipt.targets)
+    match event:
+        case AccessRecorded():
+            filters = "" if event.filters == "{}" else f" {one_line(event.filters, _MOST_FILTERS)}"
+            asked, allowed, denied = f"{event.tool}{filters}", event.allowed, event.denied_count
+            if event.credential is not None and event.requester is not None:
+                asked = f"{asked} (by {_CREDENTIAL}{event.credential})"
+        case SendRefused():
+            asked, allowed, denied = "sessions_send", 0, 1
+            why = f"{why}: {event.limit} is {event.value}"
+    return (
+        str(receipt.position),
+        moment(receipt.time_ms),
+        receipt.who,
+        asked,
+        str(allowed),
+        str(denied),
+        why,
+    )

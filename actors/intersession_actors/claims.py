@@ -1,0 +1,37 @@
+"""The session that a caller over the network says it is, for every door that takes such a claim (VIS-6)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from intersession_actors.access_rules import not_visible
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import MOST_GIVEN, GatewayCaller
+from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.tools.resolve import resolve_target
+from intersession_events.keys import SessionKey
+
+
+def claimed_session(
+    core: Core, caller: GatewayCaller, text: str, *, field: str, what: str, arguments: Mapping[str, Any]
+) -> SessionKey:
+    """Return the session that is claimed: it is there, or a configured agent's main one, and within reach.
+
+    `field` is what an error names, `what` the tool or method that is called, with its arguments: a claim that is
+    refused leaves a receipt (VIS-4).
+
+    Raises:
+        ToolRefused: this is no key (`invalid_key`); the session is not there or beyond reach (`not_visible`, the same).
+    """
+    try:
+        key = resolve_target(core.reader, core.requester(None), text, "send", field=field).key
+    except ToolRefused as refused:
+        if refused.code == "invalid_key":
+            raise
+        key = None
+    if key is None or not caller.reaches(key):
+        denied = AccessSummary(denied_targets=((text[:MOST_GIVEN], "not_visible"),))
+        core.receipts.keep(None, what, arguments, denied, credential=caller.credential)
+        # Whatever else there is to say of it would say that it is there.
+        raise ToolRefused("not_visible", not_visible(text)) from None
+    return key
