@@ -8,6 +8,7 @@ from intersession.cli.options import Common, Reading
 from intersession_actors.access_rules import Requester
 from intersession_actors.clock import SystemClock
 from intersession_actors.config import Config, load_config
+from intersession_actors.mirroring import mirror_directory
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target
 from intersession_events.log import InlineView
@@ -37,7 +38,8 @@ def reader_of(reading: Reading) -> Generator[Reader]:
     """Open the log for reading, with its views and the rules of the configuration given."""
     config = load_config(reading.config).config
     with reading_log(reading, config=config, views=inline_views()) as log:
-        yield Reader(log, config=lambda: config, clock=SystemClock())
+        transcripts = mirror_directory(log, wanted=config.transcripts.mirror)
+        yield Reader(log, config=lambda: config, clock=SystemClock(), transcripts=transcripts)
 
 
 def store_url(common: Common, config: Config | None = None) -> str | None:
