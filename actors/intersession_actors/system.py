@@ -29,6 +29,7 @@ from intersession_actors.draining import drain
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
+from intersession_actors.mirroring import mirror_directory
 from intersession_actors.outbox import Outbox
 from intersession_actors.pool import PooledRuntime
 from intersession_actors.pykka_door import PykkaDoor
@@ -50,7 +51,6 @@ from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.session import Route
-from intersession_events.store_url import MEMORY
 from intersession_events.stores import open_log
 from intersession_events.stores.ambient import random_log_id
 from intersession_projections.inline import inline_views
@@ -489,11 +489,3 @@ def _url(store: str | Path | Log | None) -> str | None:
     if isinstance(store, Path):
         return f"sqlite:///{store}"
     return store if isinstance(store, str) else None
-
-
-def mirror_directory(log: Log, *, wanted: bool | None) -> Path | None:
-    """Return where transcripts are mirrored: beside a log that is a file, unless `transcripts.mirror` is off (LIST-5)."""
-    path = getattr(log, "path", MEMORY)
-    if wanted is False or path == MEMORY:
-        return None
-    return Path(path).parent / "transcripts"
