@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import httpx
+from litestar.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
 from intersession import SessionSystem
@@ -47,9 +48,15 @@ WAIT = 20.0
 class LiveGateway:
     """Serves a system until the block ends."""
 
-    def __init__(self, system: SessionSystem, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        system: SessionSystem,
+        *,
+        limits: Limits | None = None,
+        mounts: Mapping[str, ASGIApp] | None = None,
+    ) -> None:
         self._limits = limits or Limits()
-        self._app = application(system, limits=self._limits)
+        self._app = application(system, limits=self._limits, mounts=mounts)
         self._ready = threading.Event()
         self._stop: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
