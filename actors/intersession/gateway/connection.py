@@ -26,6 +26,7 @@ from intersession.gateway.frames import (
 )
 from intersession.gateway.limits import ANSWER_BYTES, HANDSHAKE_BYTES, MOST_IN_FLIGHT
 from intersession.gateway.run_events import RunEvent
+from intersession.gateway.run_names import name_for
 from intersession.gateway.scopes import granted, needed_scope
 from intersession_actors.config_host import OperatorScope
 from intersession_actors.errors import ToolRefused
@@ -177,6 +178,12 @@ class Connection:
             self._close(POLICY_VIOLATION, "handshake timeout") if self.state in {"new", "welcoming"} else []
         )
 
+    def gives_way(self) -> list[Effect]:
+        """Give up a client that has not said who it is, for the sake of those who come after it."""
+        if self.state not in {"new", "welcoming"}:
+            return []
+        return self._close(TRY_AGAIN, "too many connections that have not said who they are")
+
     def welcomed(self, request_id: str, hello: Frame) -> list[Effect]:
         """Let somebody in: `hello` is the payload of `hello-ok`."""
         if self.state != "welcoming":
@@ -208,6 +215,14 @@ class Connection:
             return False
         caller = self.credential.caller
         return caller.is_operator or caller.reaches(self._parse_key(told.session_key))
+
+    def tell_of(self, told: RunEvent) -> list[Effect]:
+        """Send an event of a session, whose run goes by the client's own name for it."""
+        payload = told.payload
+        if self.credential is not None:
+            name = name_for(self.credential.caller.name, payload["runId"], told.asked)
+            payload = payload | {"runId": name}
+        return self.tell(told.name, payload, position=told.position)
 
     def tell(self, name: str, payload: Frame, *, position: int | None = None) -> list[Effect]:
         """Send an event; each has the next number."""

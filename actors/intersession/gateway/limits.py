@@ -18,20 +18,30 @@ FAILURE_WINDOW_S: Final = 60.0
 MOST_IN_FLIGHT: Final = 256
 """Requests of one connection that are not answered yet."""
 
-HEAD_S: Final = 10.0
-"""How long the head of a request may take to arrive."""
+MOST_FRAGMENTS: Final = 10_000
+"""Fragments of one frame of a connection, which may be empty."""
+
+MOST_PINGS: Final = 32
+"""Pings of a connection that has not said who it is."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of one gateway.
 
     `body_bytes` also holds for a frame of a connection that is in; `buffered_bytes` is what waits for a slow reader before
-    it is sent away. `check_s` is how often it is looked whether a credential still counts and the configuration changed.
+    it is sent away. `connections` are those of all kinds, `strangers` those of the WebSocket protocol that have not said who
+    they are; where there is no room, who has been silent for longest gives way. `head_s` is how long the head of a request may
+    take to arrive, and the rest of a request that was answered already; `stall_s` how long an answer of HTTP may lie unread.
+    `check_s` is how often it is looked whether a credential still counts and the configuration changed.
     """
 
     body_bytes: int = 8 * 1024 * 1024
     buffered_bytes: int = 8 * 1024 * 1024
+    connections: int = 512
+    strangers: int = 128
+    head_s: float = 10.0
     body_s: float = 20.0
+    stall_s: float = 60.0
     handshake_s: float = 10.0
     close_s: float = 5.0
     tick_s: float = 30.0

@@ -1,57 +1,160 @@
-"""Uvicorn's protocols with what a door on a network needs besides: a time for heads, a size before and after the handshake.
+"""Uvicorn's protocols with what a door on a network needs besides: nobody is waited for, and nothing is kept without a bound.
 
-They reach into uvicorn's classes, so tests hold each of the three against a real socket.
+They reach into uvicorn's classes, so tests hold each rule against a real socket.
 """
 
 import asyncio
+import contextlib
+import logging
+import socket
+import struct
 from typing import Any, Final, cast
 
 import h11
+import uvicorn
+from litestar.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from intersession.gateway.limits import HANDSHAKE_BYTES, HEAD_S
+from intersession.gateway.limits import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
 from intersession.gateway.websocket import EXTENSION
 
 ABORT_S: Final = 5.0
 
+_FULL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+)
+
+_NOTHING_LINGERS: Final = struct.pack("ii", 1, 0)
+
+_logger: Final = logging.getLogger("intersession.gateway.server")
+# Below this, uvicorn logs addresses with their queries, and websockets whole frames: somebody's token may be in both.
+_logger.setLevel(logging.WARNING)
+
+
+class ServerConfig(uvicorn.Config):
+    """Uvicorn's configuration, and the gateway's limits."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, **options: Any) -> None:
+        super().__init__(app, http=PatientHttp, ws=CappedWebSocket, ws_max_size=limits.body_bytes, **options)
+        self.limits = limits
+
 
 class PatientHttp(H11Protocol):
-    """HTTP/1.1 whose requests have `HEAD_S` seconds to say what they want."""
+    """HTTP/1.1 with a time for each thing a client has to do: say what it wants, finish what it sends, read its answer."""
 
     _late: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+
+    def __init__(self, config: Any, *args: Any, **options: Any) -> None:
+        super().__init__(config, *args, **options)
+        self.logger = _logger
+        self._limits: Limits = config.limits
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first head."""
+        """Begin to wait for the first head, if there is room for one more."""
+        room = self._make_room()
         super().connection_made(transport)
-        self._late = self.loop.call_later(HEAD_S, self._is_late)
+        if not room:
+            transport.write(_FULL)
+            transport.close()
+            return
+        self._wait()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, and note whether they complete a head."""
         if self._late is None and self.conn.their_state is h11.IDLE:
-            self._late = self.loop.call_later(HEAD_S, self._is_late)
+            self._wait()
         super().data_received(data)
-        if self._late is not None and self.conn.their_state is not h11.IDLE:
+        if self._late is not None and not self._owes():
             self._late.cancel()
             self._late = None
+
+    def on_response_complete(self) -> None:
+        """Give who was answered before all was sent a last time to come to its end."""
+        super().on_response_complete()
+        if self._late is None and self._owes() and self.conn.their_state is not h11.IDLE:
+            self._wait()
+
+    def pause_writing(self) -> None:
+        """Begin to wait until an answer is read."""
+        super().pause_writing()
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(self._limits.stall_s, self._cut)
+
+    def resume_writing(self) -> None:
+        """Go on: somebody reads."""
+        super().resume_writing()
+        self._stop_stalled()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         if self._late is not None:
             self._late.cancel()
+        self._stop_stalled()
         super().connection_lost(exc)
+
+    @property
+    def waits_since(self) -> float | None:
+        """When its time to say what it wants will be over, on the loop's clock; None if it has said so."""
+        return None if self._late is None or self.conn.their_state is not h11.IDLE else self._late.when()
+
+    def _make_room(self) -> bool:
+        """Whether one more fits: if need be, in the place of who has been silent for longest."""
+        if len(self.connections) < self._limits.connections:
+            return True
+        silent = [
+            (since, id(other), other)
+            for other in self.connections
+            if isinstance(other, PatientHttp) and (since := other.waits_since) is not None
+        ]
+        if not silent:
+            return False
+        _, _, longest = min(silent)
+        longest.transport.abort()
+        self.connections.discard(longest)
+        return True
+
+    def _owes(self) -> bool:
+        """Whether the client has to send something on which nobody else keeps a time: a head, or what no route reads."""
+        state = self.conn.their_state
+        return state is h11.IDLE or (state is h11.SEND_BODY and self.conn.our_state is h11.DONE)
+
+    def _wait(self) -> None:
+        self._late = self.loop.call_later(self._limits.head_s, self._is_late)
 
     def _is_late(self) -> None:
         self._late = None
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+        if self._owes() and not self.transport.is_closing():
             self.transport.close()
+
+    def _cut(self) -> None:
+        """Drop the connection and what was written, the system's share of it too: nobody reads it."""
+        raw = self.transport.get_extra_info("socket")
+        with contextlib.suppress(OSError, AttributeError):
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NOTHING_LINGERS)
+        self.transport.abort()
+
+    def _stop_stalled(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
 
 class CappedWebSocket(WebSocketsSansIOProtocol):
-    """A connection whose frames are small until somebody is let in, and that can be closed while its client does not read."""
+    """A connection whose frames are small until somebody is let in, and that can be closed while its client does not read.
+
+    Who does not read what was written is not read either, so that pings can't fill the memory with pongs.
+    """
+
+    _unread = False
+    _is_in = False
+    _pings = 0
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.logger = self.conn.logger = _logger
+        self.conn.debug = False
         self.conn.max_message_size = HANDSHAKE_BYTES
 
     def handle_connect(self, event: Any) -> None:
@@ -60,8 +163,52 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
         scope = cast("dict[str, Any]", getattr(self, "scope", {}))
         scope.setdefault("extensions", {})[EXTENSION] = self
 
+    def handle_cont(self, event: Any) -> None:
+        """Take a further part of a message. Empty parts are parts, too: without a bound, they would be kept for ever."""
+        if len(self.frames) >= MOST_FRAGMENTS:
+            self._fail(1009, "too many fragments")
+            return
+        super().handle_cont(event)
+
+    def handle_ping(self) -> None:
+        """Answer a ping. A stranger has no use for many, and each costs time that is everybody's."""
+        self._pings += 1
+        if not self._is_in and self._pings > MOST_PINGS:
+            self._fail(1008, "too many pings before connect")
+            return
+        super().handle_ping()
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand a message on, unless it is a text that is none."""
+        if self.curr_msg_data_type == "text" and not _is_text(self.frames):
+            self._fail(1007, "the text is not UTF-8")
+            return
+        super().send_receive_event_to_app()
+
+    def pause_writing(self) -> None:
+        """Read no more until what was written is on its way."""
+        super().pause_writing()
+        self._unread = True
+        if not self.read_paused:
+            self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Read on."""
+        super().resume_writing()
+        self._unread = False
+        if not self.read_paused:
+            self.transport.resume_reading()
+
+    async def receive(self) -> Any:
+        """Return the next message; what comes after it stays in the network while the client does not read."""
+        message = await super().receive()
+        if self._unread and not self.read_paused:
+            self.transport.pause_reading()
+        return message
+
     def allow(self, size: int) -> None:
         """Take frames of up to `size` bytes from now on."""
+        self._is_in = True
         self.conn.max_message_size = size
 
     def close_at_once(self, code: int, reason: str) -> None:
@@ -77,3 +224,18 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
             self.read_paused = False
             self.transport.resume_reading()
         self.close_timer = self.loop.call_later(ABORT_S, self.transport.abort)
+
+    def _fail(self, code: int, reason: str) -> None:
+        self.frames = []
+        if self.close_sent or self.transport.is_closing():
+            return
+        self.conn.fail(code, reason)
+        self.handle_parser_exception()
+
+
+def _is_text(parts: list[bytes]) -> bool:
+    try:
+        b"".join(parts).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -17,7 +17,7 @@ from litestar.types import ASGIApp
 from intersession.gateway.application import application
 from intersession.gateway.limits import Limits
 from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
-from intersession.gateway.protocols import CappedWebSocket, PatientHttp
+from intersession.gateway.protocols import ServerConfig
 from intersession_actors.system import SessionSystem
 
 logger = logging.getLogger("intersession.gateway")
@@ -35,11 +35,9 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         super().__init__(
-            uvicorn.Config(
+            ServerConfig(
                 app,
-                http=PatientHttp,
-                ws=CappedWebSocket,
-                ws_max_size=limits.body_bytes,
+                limits,
                 ws_per_message_deflate=False,
                 lifespan="off",
                 access_log=False,

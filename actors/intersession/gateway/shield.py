@@ -11,6 +11,7 @@ from litestar.types import ASGIApp, Receive, Send
 from intersession.gateway.addresses import host_allowed, normalised, origin_allowed, printable
 from intersession.gateway.credentials import Credential
 from intersession.gateway.door import STOPPING, Door
+from intersession.gateway.strangers import Strangers
 from intersession.gateway.websocket import WebSocketShell
 
 logger = logging.getLogger("intersession.gateway")
@@ -51,6 +52,7 @@ class Shield:
 
     def __init__(self, door: Door, routes: ASGIApp, mounts: Mapping[str, ASGIApp]) -> None:
         self.door = self._door = door
+        self._strangers = Strangers(door.limits.strangers)
         self._routes = routes
         self._mounts = dict(mounts)
 
@@ -169,7 +171,7 @@ class Shield:
         if refusal is None and self._door.draining:
             refusal = Refusal(503, "unavailable", STOPPING)
         if refusal is None:
-            await WebSocketShell(self._door, scope, receive, send).run()
+            await WebSocketShell(self._door, self._strangers, scope, receive, send).run()
             return
         await receive()
         if "websocket.http.response" not in (scope.get("extensions") or {}):

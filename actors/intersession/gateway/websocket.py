@@ -7,7 +7,7 @@ nobody else waits for it.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from intersession.gateway.addresses import normalised, printable
 from intersession.gateway.connection import TRY_AGAIN, Close, Effect, Perform, Send, Welcome
 from intersession.gateway.door import Door
 from intersession.gateway.run_events import RunEvent
+from intersession.gateway.strangers import Strangers
 from intersession_actors.errors import ToolRefused
 
 logger = logging.getLogger("intersession.gateway")
@@ -29,9 +30,12 @@ EXTENSION: Final = "intersession.connection"
 class WebSocketShell:
     """Carries frames between one client and the logic of its connection."""
 
-    def __init__(self, door: Door, scope: Any, receive: Receive, send: AsgiSend) -> None:
+    def __init__(
+        self, door: Door, strangers: Strangers, scope: Any, receive: Receive, send: AsgiSend
+    ) -> None:
         client = scope.get("client")
         self._door = door
+        self._strangers = strangers
         self._receive = receive
         self._send = send
         extensions: dict[str, Any] = scope.get("extensions") or {}
@@ -44,6 +48,7 @@ class WebSocketShell:
         self._closing: Close | None = None
         self._told_of_end = False
         self._given_up = False
+        self._known: Callable[[], object] = lambda: None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -52,6 +57,7 @@ class WebSocketShell:
         await self._receive()
         await self._send({"type": "websocket.accept", "subprotocol": None, "headers": []})
         stop = self._door.hub.listen(self._hear)
+        self._known = self._strangers.come(lambda: self._apply(self._connection.gives_way()))
         main = [
             asyncio.create_task(self._read()),
             asyncio.create_task(self._write()),
@@ -62,6 +68,7 @@ class WebSocketShell:
             await asyncio.wait(main, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop()
+            self._known()
             self._connection.ended()
             await _end([*main, *self._tasks])
             if self._connection.refused_because is not None:
@@ -95,6 +102,7 @@ class WebSocketShell:
         except ToolRefused as refused:
             self._apply([Close(1012, refused.error[:120])])
             return
+        self._known()
         if self._protocol is not None:
             self._protocol.allow(self._door.limits.body_bytes)
         self._apply(self._connection.welcomed(effect.request_id, hello))
@@ -106,11 +114,13 @@ class WebSocketShell:
         credential = msgspec.structs.replace(credential, scopes=connection.scopes)
         try:
             payload = await self._door.perform(credential, asked.method, asked.params)
+            answer = await self._door.named(credential, asked.method, asked.params, payload)
             if asked.method != "agent":
-                self._apply(connection.answered(asked.request_id, payload))
+                self._apply(connection.answered(asked.request_id, answer))
                 return
-            self._apply(connection.accepted(asked.request_id, payload))
+            self._apply(connection.accepted(asked.request_id, answer))
             last, error = await self._door.final(payload["runId"])
+            last = await self._door.named(credential, asked.method, asked.params, last)
         except ToolRefused as refused:
             self._apply(connection.refused(asked.request_id, refused))
             return
@@ -124,7 +134,7 @@ class WebSocketShell:
     def _hear(self, events: Sequence[RunEvent]) -> None:
         for told in events:
             if self._connection.hears(told):
-                self._apply(self._connection.tell(told.name, told.payload, position=told.position))
+                self._apply(self._connection.tell_of(told))
         if self._door.draining and not self._told_of_end:
             self._told_of_end = True
             self._apply(self._connection.tell("shutdown", {"reason": "service restart"}))
