@@ -107,7 +107,7 @@ def test_with_a_greater_depth_a_child_starts_children_and_gets_their_results(boo
     assert told.provenance.kind == "inter_session"
     # The child of the child stands at the depth that is allowed; it is not even offered the tool.
     assert "all of it is done" in str(told.content)
-    assert refusals == ["not_supported"]
+    assert refusals == ["subagent_spawn"]
     opened = {event.key: event.spawn_depth for event in recorded(system, SessionOpened)}
     assert opened == {MAIN: 0, child.child: 1, part.child: 2}
 

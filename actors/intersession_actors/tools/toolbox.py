@@ -59,15 +59,19 @@ class Tools:
         config, key = self._core.config, requester.key
         if key is None:
             return tuple(TOOLS)
-        deepest = config.agents.defaults.subagents.max_spawn_depth
         return tools_for(
             config,
             key.agent_id,
             TOOLS,
             subagent=key.is_spawned,
             sandboxed=requester.sandboxed,
-            may_spawn=not key.is_spawned or requester.spawn_depth < deepest,
+            may_spawn=not self._is_too_deep(requester),
         )
+
+    def _is_too_deep(self, requester: Requester) -> bool:
+        """Whether this is a sub-agent that starts none of its own (SPAWN-3)."""
+        deepest = self._core.config.agents.defaults.subagents.max_spawn_depth
+        return requester.key is not None and requester.key.is_spawned and requester.spawn_depth >= deepest
 
     def schemas(self, dialect: Dialect | str = "openai") -> list[dict[str, Any]]:
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
@@ -160,6 +164,12 @@ class Tools:
     def _tool(self, name: str, requester: Requester) -> Tool:
         names = self._names(requester)
         if name not in names:
+            if name == "sessions_spawn" and self._is_too_deep(requester):
+                raise ToolRefused(
+                    "subagent_spawn",
+                    "tool: a sub-agent can't start another, report back what is left to do "
+                    "(agents.defaults.subagents.maxSpawnDepth)",
+                )
             had = ", ".join(names) or "none"
             raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
         return TOOLS[name]
