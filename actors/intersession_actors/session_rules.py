@@ -204,6 +204,8 @@ def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Even
             attempt=state.interrupted + 1,
             context_hash=context_hash,
             deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
+            model=queued.model or state.settings.get("model"),
+            thinking=queued.thinking or state.settings.get("thinkingLevel"),
         )
     ]
 

@@ -53,6 +53,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int
     deadline_ms: int
     cause: str
+    model: str | None = None
+    thinking: str | None = None
     last_tool_result: str | None = None
     said: str | None = None
     """The last text that the agent had put on record, for a run that does not come to its end (GATE-5)."""
@@ -189,6 +191,8 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901, PLR091
                 started_ms=recorded.time,
                 deadline_ms=event.deadline_ms,
                 cause=recorded.id,
+                model=event.model,
+                thinking=event.thinking,
                 last_tool_result=head.last_tool_result,
             )
             return replace(state, queue=tuple(rest), running=running)

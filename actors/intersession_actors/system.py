@@ -455,6 +455,8 @@ class SessionSystem:
     def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
         """Return the route an announce goes to; a host with a `webchat` channel hears what has none (ANN-2)."""
         if accepted.route is not None or not self._caller.has("webchat"):
+            model=running.model,
+            thinking=running.thinking,
             return accepted.route
         return Route(channel="webchat", to=accepted.target)
 

@@ -92,7 +92,8 @@ class Turn:
     `asked` is the message with its provenance; `message` is its raw text. `transcript` is what was said before it in
     this session, `context` what the system tells the agent beside it (PROV-1, LOOP-3, ANN-1). `attempt` counts from
     1; from the second on, `partial` is what the interrupted attempt before had recorded. `deadline` is in
-    milliseconds since 1970, None is no limit.
+    milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
+    asks for (SPAWN-1, GATE-2), None leaves them to the agent.
     """
 
     agent_id: str
@@ -105,6 +106,8 @@ class Turn:
     tools: ToolBox = field(default_factory=NoTools, repr=False)
     attempt: int = 1
     deadline: int | None = None
+    model: str | None = None
+    thinking: str | None = None
     partial: Sequence[Message] = ()
     recorder: Recorder = field(default_factory=NoRecorder, repr=False)
     _call_numbers: "count[int]" = field(default_factory=lambda: count(1), repr=False, compare=False)

@@ -40,12 +40,17 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 
 
 class RunStarted(Fact, frozen=True, kw_only=True):
-    """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none."""
+    """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
+
+    `model` and `thinking` are what the run or its session asks for; None is the agent's own.
+    """
 
     run_id: str
     attempt: int
     context_hash: str
     deadline_ms: int = 0
+    model: str | None = None
+    thinking: str | None = None
 
 
 class RunInterrupted(Fact, frozen=True, kw_only=True):

@@ -6,11 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 import pytest
@@ -24,63 +23,15 @@ from intersession.gateway.configured_agents import configured_agents
 from intersession.gateway.serve import given_config, with_token
 from intersession.gateway.server import listen
 from intersession_events.stores.writer_lock import holder_of
+from scripted_endpoint import Endpoint, scripted_endpoint
 
 CONFIGS = Path(__file__).parents[1] / "data" / "openclaw_configs"
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    """An OpenAI-compatible endpoint: gives the last message back, or holds it until it is let go."""
-
-    asked: ClassVar[list[dict[str, Any]]] = []
-    go_on = threading.Event()
-    reached = threading.Event()
-
-    def do_POST(self) -> None:
-        length = int(self.headers["content-length"])
-        request = json.loads(self.rfile.read(length))
-        type(self).asked.append({"path": self.path, "key": self.headers["authorization"], **request})
-        last = str(request["messages"][-1]["content"])
-        if "hold" in last:
-            type(self).reached.set()
-            type(self).go_on.wait(WAIT)
-        body = json.dumps(
-            {
-                "id": "c",
-                "object": "chat.completion",
-                "created": 1,
-                "model": request["model"],
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"role": "assistant", "content": f"model says: {last}"},
-                    }
-                ],
-                "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
-            }
-        ).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
-
-
 @pytest.fixture
 def endpoint() -> Iterator[ThreadingHTTPServer]:
-    Endpoint.asked, Endpoint.go_on, Endpoint.reached = [], threading.Event(), threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield server
-    Endpoint.go_on.set()
-    server.shutdown()
-    server.server_close()
-    thread.join(WAIT)
+    with scripted_endpoint() as server:
+        yield server
 
 
 class Served:

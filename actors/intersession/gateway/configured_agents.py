@@ -1,14 +1,19 @@
 """Agents as a configuration describes them: each on its model's provider, an OpenAI-compatible endpoint."""
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple, cast
 
 from intersession_actors.agents import openai_agent
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.turn import AgentFunction
+from intersession_actors.plain_json import is_list, is_object
+from intersession_actors.turn import AgentFunction, Reply, Turn
 
 SPEAKS: Final = frozenset({"openai-completions"})
 """The kinds of endpoint (`models.providers.<id>.api`) that can be called."""
+
+_EFFORT: Final = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
+"""What an endpoint is told of a thinking level; nothing for `off` and `adaptive`, which leave it to the model."""
 
 
 class ConfiguredAgents(NamedTuple):
@@ -18,11 +23,45 @@ class ConfiguredAgents(NamedTuple):
     notices: tuple[str, ...]
 
 
+class ConfiguredAgent:
+    """Answers with the model that a turn asks for, else with its own (SPAWN-1, GATE-2)."""
+
+    def __init__(self, config: Config, model: str) -> None:
+        self._config = config
+        self._model = model
+        self._by_choice: dict[tuple[str, str | None], AgentFunction] = {}
+        self._with(model, None)
+
+    async def __call__(self, turn: Turn) -> Reply:
+        """Answer one turn.
+
+        Raises:
+            ConfigError: the model that is asked for can't be called.
+            openai.OpenAIError: the endpoint did not answer, or refused.
+        """
+        agent = self._with(turn.model or self._model, turn.thinking)
+        return await cast("Callable[[Turn], Awaitable[Reply]]", agent)(turn)
+
+    def _with(self, model: str, thinking: str | None) -> AgentFunction:
+        provider_id, _, model_id = model.partition("/")
+        provider = self._config.models.providers.get(provider_id)
+        problem = _problem(provider_id, provider)
+        if provider is None or problem is not None:
+            path = f"models.providers.{provider_id}"
+            raise ConfigError([problem or ConfigProblem(path, f"is not configured; model {model!r} needs it")])
+        effort = _EFFORT.get(thinking or "") if _reasons(provider, model_id) else None
+        choice = (model, effort)
+        if choice not in self._by_choice:
+            options = _options(provider) | ({} if effort is None else {"reasoning_effort": effort})
+            self._by_choice[choice] = openai_agent(model=model_id, base_url=provider["baseUrl"], **options)
+        return self._by_choice[choice]
+
+
 def configured_agents(config: Config) -> ConfiguredAgents:
     """Make the agents that a configuration lists.
 
     Raises:
-        ConfigError: a model's provider is not configured, or has no `baseUrl`.
+        ConfigError: a model's provider has no `baseUrl`.
         MissingExtra: there is one to be made, and the extra `models` is not installed.
     """
     agents: dict[str, AgentFunction] = {}
@@ -35,27 +74,47 @@ def configured_agents(config: Config) -> ConfiguredAgents:
                 f"agent {agent_id!r} has no model (agents.defaults.model); its runs wait until it has one"
             )
             continue
-        provider_id, _, model_id = model.partition("/")
-        path = f"models.providers.{provider_id}"
+        provider_id = model.partition("/")[0]
         provider = config.models.providers.get(provider_id)
+        problem = None if provider is None else _problem(provider_id, provider)
         if provider is None:
+            path = f"models.providers.{provider_id}"
             notices.append(f"agent {agent_id!r}: {path} is not configured; its runs wait until it is")
-            continue
-        api = provider.get("api", "openai-completions")
-        if api not in SPEAKS:
-            notices.append(
-                f"agent {agent_id!r}: {path}.api {api!r} is not spoken here, use one of {', '.join(sorted(SPEAKS))}; "
-                "its runs wait"
-            )
-            continue
-        base_url = provider.get("baseUrl")
-        if not isinstance(base_url, str) or not base_url:
-            problems.append(ConfigProblem(f"{path}.baseUrl", "is missing; give the address of the endpoint"))
-            continue
-        agents[agent_id] = openai_agent(model=model_id, base_url=base_url, **_options(provider))
+        elif problem is None:
+            agents[agent_id] = ConfiguredAgent(config, model)
+        elif problem.path.endswith(".api"):
+            notices.append(f"agent {agent_id!r}: {problem.path} {problem.what}; its runs wait")
+        else:
+            problems.append(problem)
     if problems:
         raise ConfigError(problems)
     return ConfiguredAgents(agents, tuple(notices))
+
+
+def _problem(provider_id: str, provider: dict[str, Any] | None) -> ConfigProblem | None:
+    """Return why a provider can't be called, if it can't."""
+    if provider is None:
+        return None
+    path = f"models.providers.{provider_id}"
+    api = provider.get("api", "openai-completions")
+    if api not in SPEAKS:
+        return ConfigProblem(
+            f"{path}.api", f"{api!r} is not spoken here, use one of {', '.join(sorted(SPEAKS))}"
+        )
+    base_url = provider.get("baseUrl")
+    if not isinstance(base_url, str) or not base_url:
+        return ConfigProblem(f"{path}.baseUrl", "is missing; give the address of the endpoint")
+    return None
+
+
+def _reasons(provider: dict[str, Any], model_id: str) -> bool:
+    """Whether the configuration says of a model that it can be told how much to think (`reasoning: true`)."""
+    models: Any = provider.get("models")
+    entries: list[Any] = models if is_list(models) else []
+    return any(
+        is_object(entry) and entry.get("id") == model_id and entry.get("reasoning") is True
+        for entry in entries
+    )
 
 
 def _options(provider: dict[str, Any]) -> dict[str, Any]:
