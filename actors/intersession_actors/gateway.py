@@ -14,7 +14,6 @@ from intersession_actors.gateway_runs import GatewayRuns
 from intersession_actors.gateway_sessions import GatewaySessions
 from intersession_actors.gateway_targets import Targets
 from intersession_actors.tools.access_summary import AccessSummary
-from intersession_actors.tools.arguments import invalid
 from intersession_actors.tools.resolve import TargetRefused
 from intersession_projections.run_outcomes import RunOutcome
 
@@ -95,7 +94,9 @@ class Gateway:
         """
         found = self._methods.get(method)
         if found is None:
-            raise invalid("method", f"there is no {method[:128]!r}, use one of {', '.join(self._methods)}")
+            known = ", ".join(self._methods)
+            # The original's clients look for these two words.
+            raise ToolRefused("invalid_request", f"unknown method: {method[:128]!r}, use one of {known}")
         given: Mapping[str, Any] = {} if params is None else params
         with refusing_without_store(), self._receipt(method, given, caller) as asking:
             return found(asking, given)

@@ -1,5 +1,6 @@
 """The gateway's methods about the system itself, and `send`, which no session's agent sees."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -58,11 +59,15 @@ class GatewayAbout:
         return {"models": models}
 
     def health(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
-        """Say whether all is well; the fields of channels and sessions are the original's."""
-        del caller
+        """Say whether all is well; the fields of channels, heartbeats and sessions are the original's.
+
+        Sessions are counted, not shown: the list is `sessions.list`.
+        """
         read_arguments(HealthParams, params)
-        core = self._core
+        core, config = self._core, self._core.config
         degraded = core.supervisor.degraded
+        numbers = self._numbers(caller)
+        model = config.model_of(config.default_agent)
         return {
             "ok": not degraded,
             "ts": core.clock.now_ms(),
@@ -71,16 +76,34 @@ class GatewayAbout:
             "position": core.log.head(),
             "openRuns": len(core.runs.open_runs()),
             "degraded": len(degraded),
-            "defaultAgentId": core.config.default_agent,
+            "defaultAgentId": config.default_agent,
             "heartbeatSeconds": 0,
             "channels": {},
             "channelOrder": [],
             "channelLabels": {},
             "agents": [
-                {"agentId": agent_id, "isDefault": agent_id == core.config.default_agent}
-                for agent_id in core.config.agent_ids
+                {
+                    "agentId": agent_id,
+                    "isDefault": agent_id == config.default_agent,
+                    "heartbeat": {"enabled": False, "every": "disabled", "everyMs": None},
+                    "sessions": self._counted(numbers.get(agent_id, 0)),
+                }
+                for agent_id in config.agent_ids
             ],
+            "sessions": self._counted(sum(numbers.values()))
+            | {"defaults": {"model": model, "contextTokens": None}},
         }
+
+    def _counted(self, number: int) -> Result:
+        return {"path": f"log {self._core.log.log_id}", "count": number, "recent": []}
+
+    def _numbers(self, caller: GatewayCaller) -> dict[str, int]:
+        """Return how many sessions of each agent a caller reaches."""
+        order = self._core.sessions.order()
+        if caller.is_operator:
+            return order.numbers()
+        parse = self._core.reader.parse
+        return Counter(place.agent_id for place in order.places() if caller.reaches(parse(place.key)))
 
     def status(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
         """Say how the system is in full; who stands for some sessions only gets what `health` says."""

@@ -63,10 +63,10 @@ class GatewayRuns:
         """Queue a run; the accepted frame."""
         given = read_arguments(AgentParams, params)
         _check_text(given.message, given.attachments)
-        if given.session_key is not None and given.session_id is not None:
-            raise invalid("sessionId", "give sessionKey or sessionId, not both")
         named = given.session_key if given.session_key is not None else given.session_id
         key = self._targets.opened(caller, named, given.agent_id)
+        if given.session_key is not None and given.session_id is not None:
+            self._check_same(key, given.session_id)
         order = Order(
             method="agent",
             key=key,
@@ -143,6 +143,12 @@ class GatewayRuns:
             runs = [run for run in runs if run.run_id == wanted]
         stopped = [run.run_id for run in runs if self._runs.abort(run.run_id, by=caller.name)]
         return {"ok": True, "aborted": bool(stopped), "runIds": stopped}
+
+    def _check_same(self, key: SessionKey, session_id: str) -> None:
+        """Refuse a session id that is not the key's: the original's command line gives both where it knows both."""
+        row = self._core.sessions.get(str(key))
+        if row is None or row.session_id != session_id:
+            raise invalid("sessionId", "it is not the session that sessionKey names, give one of the two")
 
     def _route(self, given: AgentParams, key: SessionKey) -> Route | None:
         channel, to = given.reply_channel or given.channel, given.reply_to or given.to

@@ -7,7 +7,6 @@ import msgspec
 
 from intersession_actors.access_rules import not_visible
 from intersession_actors.commands import AddMessage, Archive, Patch, Reset
-from intersession_actors.config_settings import ModelChoice
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import GatewayCaller
@@ -55,7 +54,7 @@ class GatewaySessions:
         limit = min(given.limit or 200, 1000)
         page = self._core.reader.history.messages(str(found.key), session_id, limit=limit, include_tools=True)
         return {
-            "sessionKey": found.shown,
+            "sessionKey": str(found.key),
             "sessionId": session_id,
             "messages": list(page.messages),
             "thinkingLevel": row.thinking_level if row is not None else None,
@@ -84,7 +83,10 @@ class GatewaySessions:
     # --- the list
 
     def list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
-        """List sessions, as `sessions_list` does for the operator, with the original's own additions."""
+        """List sessions, as `sessions_list` does for the operator, with the original's own additions.
+
+        Keys are whole, as everywhere in the gateway: a client finds the session that an event names by them.
+        """
         given = read_arguments(SessionsListParams, params)
         parent = None
         if given.spawned_by is not None:
@@ -103,7 +105,7 @@ class GatewaySessions:
             answer = self._within(caller, parent, arguments, wanted)
         rows: list[Result] = answer["sessions"]
         for row in rows:
-            self._note(caller, row)
+            self._name(caller, row)
             if given.include_last_message:
                 row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
             title = row.get("displayName") or row.get("label")
@@ -113,7 +115,7 @@ class GatewaySessions:
         model = config.model_of(config.default_agent)
         return {
             "ts": self._core.clock.now_ms(),
-            "defaults": {"modelProvider": _provider(model), "model": model, "contextTokens": None},
+            "defaults": {**_model_parts(model), "contextTokens": None},
             **answer,
         }
 
@@ -142,9 +144,13 @@ class GatewaySessions:
         full = self._core.sessions.get(found.key)
         return parent is None or (full is not None and full.spawned_by == parent)
 
-    def _note(self, caller: GatewayCaller, row: Result) -> None:
+    def _name(self, caller: GatewayCaller, row: Result) -> None:
         found = self._core.sessions.by_session_id(row["sessionId"])
         if found is not None:
+            row["key"] = found.key
+            full = self._core.sessions.get(found.key) if "spawnedBy" in row else None
+            if full is not None:
+                row["spawnedBy"] = full.spawned_by
             caller.saw(found.key)
 
     def preview(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
@@ -243,7 +249,7 @@ class GatewaySessions:
             "ok": True,
             "key": str(key),
             "entry": _entry(row),
-            "resolved": {"modelProvider": _provider(model), "model": model},
+            "resolved": _model_parts(model),
         }
 
     def reset(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
@@ -293,14 +299,22 @@ class GatewaySessions:
 
 
 def _entry(row: SessionRow | None) -> Result | None:
-    entry: Result | None = msgspec.to_builtins(row)
-    if entry is None or row is None:
+    """Return a row as the original has its entries."""
+    if row is None:
         return None
-    return {"sessionId": row.session_id, "updatedAt": row.updated_at, **entry}
+    fields: Result = msgspec.to_builtins(row)
+    return {_camel(name): value for name, value in fields.items()}
 
 
-def _provider(model: str | ModelChoice | None) -> str | None:
-    return model.partition("/")[0] if isinstance(model, str) and "/" in model else None
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)
+
+
+def _model_parts(model: str | None) -> Result:
+    """Return a model as the original names it: who provides it, and its own name."""
+    provider, slash, name = (model or "").partition("/")
+    return {"modelProvider": provider if slash else None, "model": name if slash else model}
 
 
 def _text_of_last(messages: Any) -> str:

@@ -80,6 +80,20 @@ class KeyUse(NamedTuple):
     digest: str | None
 
 
+class Asked(NamedTuple):
+    """Who asked for a run by itself, and under which idempotency key."""
+
+    caller: str
+    key: str
+
+
+def asked_in(event: RunQueued) -> Asked | None:
+    """Return who asked for a run; None where nobody gave a key, or where it is part of an exchange or a spawn."""
+    if event.idempotency_key is None or event.exchange_id is not None or event.spawn_id is not None:
+        return None
+    return Asked(event.caller or "operator", event.idempotency_key)
+
+
 class ChainTotals(NamedTuple):
     """What a causal chain has cost so far (LOOP-5)."""
 
@@ -159,6 +173,15 @@ class Runs:
             "SELECT run_id, caller FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
         )
         return next((run_id for run_id, used_by in rows if caller is None or used_by == caller), None)
+
+    def asked(self, run_id: str) -> Asked | None:
+        """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""
+        rows = self._log.query("SELECT accepted FROM run_outcomes WHERE run_id = ?", (run_id,))
+        for (position,) in rows:
+            for recorded in self._log.all(after=position - 1, to=position):
+                if isinstance(recorded.event, RunQueued):
+                    return asked_in(recorded.event)
+        return None
 
     def open_runs(self) -> list[RunOutcome]:
         """Return all runs that have not ended, in the order they were accepted."""

@@ -92,6 +92,10 @@ class SessionOrder:
         closed = {agent: number for agent, number in self._numbers.items() if not seen.agent(agent)}
         return sum(closed.values()) - (self._number_of_keys(seen.keys, closed) if closed else 0)
 
+    def numbers(self) -> dict[str, int]:
+        """Return how many each agent has now, whoever sees them."""
+        return self._number_by_agent()
+
     def _taken(self, places: Sequence[Place], updated_since: int, behind: Rank | None) -> list[Place]:
         return sorted(
             place

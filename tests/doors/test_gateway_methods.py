@@ -173,7 +173,7 @@ def test_a_patch_says_what_came_of_it(system: SessionSystem) -> None:
     lineage = system.gateway.call("sessions.patch", {"key": MAIN, "spawnedBy": "agent:ops:main"})
     cleared = system.gateway.call("sessions.patch", {"key": MAIN, "label": None})
 
-    assert changed["resolved"] == {"modelProvider": "fake", "model": "fake/two"}
+    assert changed["resolved"] == {"modelProvider": "fake", "model": "two"}
     assert changed["entry"]["label"] == "desk"
     assert taken["error"].startswith("label: another session")
     assert model["code"] == "invalid_model"

@@ -1,11 +1,8 @@
 """`intersession serve` as a process: the original's configurations, an endpoint that is scripted, signals, restarts."""
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -16,7 +13,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from command_line import environment, ran
+from command_line import ran
 from gateway_live import CONNECT, WAIT, LiveGateway, WireClient
 from intersession import ConfigError, SessionSystem, load_config
 from intersession.gateway.configured_agents import configured_agents
@@ -24,50 +21,13 @@ from intersession.gateway.serve import given_config, with_token
 from intersession.gateway.server import listen
 from intersession_events.stores.writer_lock import holder_of
 from scripted_endpoint import Endpoint, scripted_endpoint
-
-CONFIGS = Path(__file__).parents[1] / "data" / "openclaw_configs"
+from served_gateway import CONFIGS, Served, config_for, token_of
 
 
 @pytest.fixture
 def endpoint() -> Iterator[ThreadingHTTPServer]:
     with scripted_endpoint() as server:
         yield server
-
-
-class Served:
-    """A gateway in another process. Each start takes seconds, so each test makes the most of one."""
-
-    def __init__(self, *arguments: object, **variables: str) -> None:
-        self.child = subprocess.Popen(
-            [sys.executable, "-m", "intersession", "serve", "--port", "0", *map(str, arguments)],
-            env=environment() | variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.child.stdout is not None
-        line = self.child.stdout.readline()
-        if not line.startswith("serving "):
-            raise AssertionError(f"it did not start: {line} {self.child.communicate(timeout=WAIT)}")
-        self.agents, _, self.address = line.removeprefix("serving ").strip().rpartition(" at ")
-
-    def invoke(self, token: str, tool: str, arguments: dict[str, Any], **fields: Any) -> httpx.Response:
-        return httpx.post(
-            f"{self.address}/tools/invoke",
-            json={"tool": tool, "args": arguments, **fields},
-            headers={"authorization": f"Bearer {token}"},
-            timeout=WAIT,
-            trust_env=False,
-            verify=False,  # noqa: S501 - there is no TLS here
-        )
-
-    def signal(self, number: int = signal.SIGTERM) -> None:
-        os.kill(self.child.pid, number)
-
-    def end(self) -> tuple[int, str]:
-        """Wait until it is gone; return its exit code and what it said."""
-        said = "".join(self.child.communicate(timeout=WAIT))
-        return self.child.returncode, said
 
 
 @pytest.fixture
@@ -84,21 +44,6 @@ def started(tmp_path: Path) -> Iterator[Any]:
         if served.child.poll() is None:
             served.child.kill()
             served.child.communicate(timeout=WAIT)
-
-
-def config_for(tmp_path: Path, endpoint: ThreadingHTTPServer, name: str = "base", **gateway: Any) -> Path:
-    """Return one of the original's configurations, with its endpoint where this test has one."""
-    given = json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8"))
-    for provider in given["models"]["providers"].values():
-        provider["baseUrl"] = f"http://127.0.0.1:{endpoint.server_address[1]}/v1"
-    given["gateway"] |= gateway
-    path = tmp_path / "openclaw.json"
-    path.write_text(json.dumps(given), encoding="utf-8")
-    return path
-
-
-def token_of(path: Path) -> str:
-    return str(json.loads(path.read_text(encoding="utf-8"))["gateway"]["auth"]["token"])
 
 
 @pytest.mark.clause("CFG-1")

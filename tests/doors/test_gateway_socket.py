@@ -507,7 +507,7 @@ def test_a_bad_frame_is_refused_and_the_connection_goes_on(shared: LiveGateway) 
         fine = client.request("health")
 
     assert surprised["error"]["code"] == nonsense["error"]["code"] == "INVALID_REQUEST"
-    assert unknown["error"]["message"].startswith("method: there is no 'cron.list'")
+    assert unknown["error"]["message"].startswith("unknown method: 'cron.list'")
     assert "first request" in twice["error"]["message"]
     assert field["error"]["message"] == "surprise: unknown field, leave it out (known: )"
     assert fine["ok"]

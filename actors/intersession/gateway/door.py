@@ -10,16 +10,20 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, presence
 from intersession.gateway.attempts import FailedAttempts
 from intersession.gateway.connection import Connection
 from intersession.gateway.credentials import Credential, Credentials
 from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
 from intersession.gateway.hub import Hub
 from intersession.gateway.limits import Limits
+from intersession.gateway.run_names import name_for, named
 from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession_actors.claims import claimed_session
 from intersession_actors.config_host import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
+from intersession_actors.gateway_params import NoParams
+from intersession_actors.plain_json import is_object
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events.errors import IntersessionError
@@ -100,8 +104,8 @@ class Door:
 
     # --- methods
 
-    async def perform(self, credential: Credential, method: str, params: Mapping[str, Any]) -> Frame:
-        """Call a method of the gateway.
+    async def perform(self, credential: Credential, method: str, params: Mapping[str, Any]) -> Any:
+        """Call a method of the gateway and return its payload; all but `system-presence` give an object.
 
         Raises:
             ToolRefused: it was refused.
@@ -109,6 +113,11 @@ class Door:
         if method == INVOKE:
             return await self._invoke_over_wire(credential, params)
         if self.draining and needed_scope(method) != "operator.read":
+        if method in {PRESENCE, CONFIG}:
+            read_arguments(NoParams, params)
+            if method == CONFIG:
+                return configuration(credential.caller, self.system.config)
+            return presence(own_version(), self.system.core.clock.now_ms())
             raise ToolRefused("unavailable", STOPPING)
         try:
             return await self.system.gateway.aperform(method, params, caller=credential.caller)
@@ -116,6 +125,20 @@ class Door:
             raise self.known(error, method) from None
 
     async def _invoke_over_wire(self, credential: Credential, params: Mapping[str, Any]) -> Frame:
+    async def named(
+        self, credential: Credential, method: str, params: Mapping[str, Any], payload: Any
+    ) -> Any:
+        """Return an answer with runs as the caller calls them."""
+        caller, asked = credential.caller.name, self.system.core.runs.asked
+        if not is_object(payload) or ("runId" not in payload and not payload.get("runIds")):
+            return payload
+        try:
+            return await asyncio.to_thread(
+                named, method, params, payload, lambda run_id: name_for(caller, run_id, asked(run_id))
+            )
+        except (IntersessionError, RuntimeError) as error:
+            raise self.known(error, method) from None
+
         """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
         given = read_arguments(InvokeParams, params)
         scope = needed_scope(given.name)
@@ -148,11 +171,11 @@ class Door:
             "protocol": PROTOCOL,
             "server": {"version": own_version(), "connId": secrets.token_hex(16)},
             "features": {
-                "methods": ["connect", INVOKE, *self.system.gateway.methods],
+                "methods": ["connect", INVOKE, PRESENCE, CONFIG, *self.system.gateway.methods],
                 "events": list(EVENTS),
             },
             "snapshot": {
-                "presence": [],
+                "presence": presence(own_version(), self.system.core.clock.now_ms()),
                 "health": health,
                 "stateVersion": {"presence": 0, "health": 0},
                 "uptimeMs": round((self._monotonic() - self._started) * 1000),

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from intersession.gateway.run_events import RunEvent, RunEvents
+from intersession_events.errors import IntersessionError
 from intersession_events.log import Log
 from intersession_events.recorded import Recorded
+from intersession_projections.run_outcomes import Asked, Runs
 
 Listener = Callable[[Sequence[RunEvent]], None]
 """Hears what a batch means for connections; called on the event loop, for every batch."""
@@ -16,7 +18,7 @@ class Hub:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._told = RunEvents()
+        self._told = RunEvents(self._asked)
         self._listeners: dict[int, Listener] = {}
         self._next = 0
         self._stop: Callable[[], None] | None = None
@@ -41,6 +43,12 @@ class Hub:
         """Let everybody look up, though nothing was committed."""
         for listener in list(self._listeners.values()):
             listener(())
+
+    def _asked(self, run_id: str) -> Asked | None:
+        try:
+            return Runs(self._log).asked(run_id)
+        except IntersessionError:
+            return None  # it goes by its id
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, batch: Sequence[Recorded]) -> None:
         # From the writer's thread, which must not wait.

@@ -4,7 +4,7 @@ Each run counts its own events from 1. Whatever is told here was durable before.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,21 +13,30 @@ from intersession_actors.tokens import visible_text
 from intersession_events.ids import session_stream
 from intersession_events.message import Message, TextBlock, ToolCallBlock, text_of
 from intersession_events.recorded import Recorded
-from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunStarted
+from intersession_events.run import (
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+)
 from intersession_events.session import MessageRecorded
+from intersession_projections.run_outcomes import Asked, asked_in
 
 MOST_RUNS: Final = 10_000
 _SESSION: Final = session_stream("")
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of a session. `tools`: only for those who asked to see tool calls."""
+    """An event of a session. `tools`: only for those who asked to see tool calls. `asked`: who asked for the run."""
 
     name: str
     session_key: str
     position: int
     payload: dict[str, Any]
     tools: bool = False
+    asked: Asked | None = None
 
 
 class _Progress(msgspec.Struct):
@@ -36,12 +45,14 @@ class _Progress(msgspec.Struct):
     seq: int = 0
     started_ms: int | None = None
     text: str = ""
+    asked: Asked | None = None
 
 
 class RunEvents:
-    """Tells the events of runs, in order."""
+    """Tells the events of runs, in order. `asked` looks up who asked for a run that was queued before."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Callable[[str], Asked | None] = lambda _: None) -> None:
+        self._asked = asked
         self._runs: OrderedDict[str, _Progress] = OrderedDict()
 
     def told(self, recorded: Recorded) -> Iterator[RunEvent]:
@@ -49,6 +60,8 @@ class RunEvents:
         if not recorded.stream.startswith(_SESSION):
             return
         match recorded.event:
+            case RunQueued() as event:
+                self._keep(event.run_id, _Progress(asked=asked_in(event)))
             case RunStarted() as event:
                 progress = self._progress(event.run_id)
                 progress.started_ms, progress.text = recorded.time, ""
@@ -125,9 +138,13 @@ class RunEvents:
     def _progress(self, run_id: str) -> _Progress:
         progress = self._runs.get(run_id)
         if progress is None:
-            progress = self._runs[run_id] = _Progress()
-            if len(self._runs) > MOST_RUNS:
-                self._runs.popitem(last=False)
+            progress = self._keep(run_id, _Progress(asked=self._asked(run_id)))
+        return progress
+
+    def _keep(self, run_id: str, progress: _Progress) -> _Progress:
+        self._runs[run_id] = progress
+        if len(self._runs) > MOST_RUNS:
+            self._runs.popitem(last=False)
         return progress
 
     def _since(self, run_id: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -149,13 +166,25 @@ class RunEvents:
             "sessionKey": key,
         }
         return RunEvent(
-            name="agent", session_key=key, position=recorded.position, payload=payload, tools=tools
+            name="agent",
+            session_key=key,
+            position=recorded.position,
+            payload=payload,
+            tools=tools,
+            asked=progress.asked,
         )
 
     def _chat(self, recorded: Recorded, run_id: str, fields: Mapping[str, Any]) -> RunEvent:
         key = recorded.stream.removeprefix(_SESSION)
-        payload = {"runId": run_id, "sessionKey": key, "seq": self._progress(run_id).seq, **fields}
-        return RunEvent(name="chat", session_key=key, position=recorded.position, payload=payload)
+        progress = self._progress(run_id)
+        payload = {"runId": run_id, "sessionKey": key, "seq": progress.seq, **fields}
+        return RunEvent(
+            name="chat",
+            session_key=key,
+            position=recorded.position,
+            payload=payload,
+            asked=progress.asked,
+        )
 
 
 def _injected(recorded: Recorded, message: Message) -> RunEvent:

@@ -9,7 +9,7 @@ EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope)
 
 _READ: Final = (
     "agent.identity.get agent.wait agents.list chat.history health models.list sessions.list sessions.preview "
-    "sessions.resolve status agents_list sessions_history sessions_list sessions_search session_status tools.invoke"
+    "sessions.resolve status system-presence config.get agents_list sessions_history sessions_list sessions_search session_status tools.invoke"
 )
 _WRITE: Final = "agent chat.abort chat.send send sessions_send sessions_spawn"
 _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {

@@ -1,0 +1,47 @@
+"""Methods about the gateway itself, which only connections have: who is there, and what it is configured to do.
+
+The original's command line asks for both before it says that a gateway is well (`openclaw gateway probe`).
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.config import Config
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import GatewayCaller
+
+PRESENCE: Final = "system-presence"
+CONFIG: Final = "config.get"
+
+
+def presence(version: str, now_ms: int) -> list[dict[str, Any]]:
+    """Return who is there: the gateway. Connections are not told of each other."""
+    return [
+        {
+            "text": f"Gateway: intersession {version}",
+            "mode": "gateway",
+            "reason": "self",
+            "version": version,
+            "ts": now_ms,
+        }
+    ]
+
+
+def configuration(caller: GatewayCaller, config: Config) -> dict[str, Any]:
+    """Return the configuration in force without its secrets, in the original's shape.
+
+    Raises:
+        ToolRefused: who stands for some sessions only hears nothing of all others (`forbidden`).
+    """
+    if not caller.is_operator:
+        raise ToolRefused("forbidden", "config.get is the operator's, this credential is for some sessions")
+    return {
+        "exists": True,
+        "valid": True,
+        "config": msgspec.json.decode(config.redacted()),
+        "issues": [],
+        "warnings": [],
+        "legacyIssues": [],
+        "hash": config.digest(),
+    }

@@ -1,0 +1,34 @@
+"""A run goes by its caller's own name for it, the `idempotencyKey`: clients of the original know no other (GATE-1)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from intersession_projections.run_outcomes import Asked
+
+_NAMED_BY: Final = {
+    "agent": "idempotencyKey",
+    "chat.send": "idempotencyKey",
+    "send": "idempotencyKey",
+    "agent.wait": "runId",
+}
+
+
+def named(
+    method: str,
+    params: Mapping[str, Any],
+    payload: Mapping[str, Any],
+    own_name: Callable[[str], str],
+) -> dict[str, Any]:
+    """Return an answer in the words of who asked. `own_name` gives the caller's name of a run's id."""
+    answer = dict(payload)
+    name = params.get(_NAMED_BY.get(method, ""))
+    if isinstance(name, str) and "runId" in answer:
+        answer["runId"] = name
+    if "runIds" in answer:
+        answer["runIds"] = [own_name(run_id) for run_id in answer["runIds"]]
+    return answer
+
+
+def name_for(caller: str, run_id: str, asked: Asked | None) -> str:
+    """Return what a caller calls a run: its own key if it asked for the run, else the run's id."""
+    return asked.key if asked is not None and asked.caller == caller else run_id
