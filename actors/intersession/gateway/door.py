@@ -112,19 +112,18 @@ class Door:
         """
         if method == INVOKE:
             return await self._invoke_over_wire(credential, params)
-        if self.draining and needed_scope(method) != "operator.read":
         if method in {PRESENCE, CONFIG}:
             read_arguments(NoParams, params)
             if method == CONFIG:
                 return configuration(credential.caller, self.system.config)
             return presence(own_version(), self.system.core.clock.now_ms())
+        if self.draining and needed_scope(method) != "operator.read":
             raise ToolRefused("unavailable", STOPPING)
         try:
             return await self.system.gateway.aperform(method, params, caller=credential.caller)
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
 
-    async def _invoke_over_wire(self, credential: Credential, params: Mapping[str, Any]) -> Frame:
     async def named(
         self, credential: Credential, method: str, params: Mapping[str, Any], payload: Any
     ) -> Any:
@@ -139,6 +138,7 @@ class Door:
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
 
+    async def _invoke_over_wire(self, credential: Credential, params: Mapping[str, Any]) -> Frame:
         """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
         given = read_arguments(InvokeParams, params)
         scope = needed_scope(given.name)
