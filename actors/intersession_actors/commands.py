@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from intersession_actors.codes import RefusalCode
+from intersession_actors.send_policy import Verdict
 from intersession_events.exchange import ExchangeAccepted, RunStatus
 from intersession_events.message import Message, Usage
 from intersession_events.recorded import Outcome, Recorded, StreamAppend
@@ -143,7 +144,7 @@ class Unbind(Command, frozen=True, kw_only=True):
 
 
 class CheckSend(Command, frozen=True, kw_only=True):
-    """Does the send policy let this session's words out now (ANN-4)? The answer gets None or the rule."""
+    """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`."""
 
     channel: str | None
     answer: Answer
@@ -316,10 +317,10 @@ class Resume(Command, frozen=True, kw_only=True):
 
 
 class SendChecked(Command, frozen=True, kw_only=True):
-    """The send policy's word on a delivery: None, or the rule that forbids it."""
+    """The send policy's word on a delivery."""
 
     stream: str
-    rule: str | None
+    verdict: Verdict
 
 
 class DeliveryReturned(Command, frozen=True, kw_only=True):

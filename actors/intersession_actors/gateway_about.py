@@ -121,14 +121,14 @@ class GatewayAbout:
             caller=caller.name, method="send", key=given.idempotency_key, calling=None, ordinal=0
         )
         row = core.sessions.get(str(key))
-        rule = core.world.judge_send(
+        verdict = core.world.judge_send(
             key=str(key),
             channel=given.channel,
             chat_type=row.chat_type if row is not None else key.chat_type,
             override=row.send_policy if row is not None else None,
         )
-        if rule is not None:
-            raise ToolRefused("policy_denied", f"sessionKey: {rule}")
+        if not verdict.allowed:
+            raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}")
         append = core.delivery_of(
             key=key,
             route=Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),

@@ -1,5 +1,7 @@
 """The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
 
+from typing import Final
+
 from intersession_actors import outbox_rules
 from intersession_actors.channel_caller import Delivered, NotDelivered
 from intersession_actors.channels import Outbound
@@ -14,6 +16,7 @@ from intersession_actors.commands import (
 )
 from intersession_actors.outbox_rules import Delivery
 from intersession_actors.process import Flow, Plan, ProcessManager
+from intersession_actors.send_policy import Verdict
 from intersession_events.crash_points import crash_point
 from intersession_events.delivery import (
     DeliveryDecided,
@@ -28,6 +31,8 @@ from intersession_events.recorded import Recorded
 
 ASK_AGAIN_MS = 60_000
 """How long to wait for a session that could not say whether its words may go out."""
+
+_ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command: allow")
 
 
 class Outbox(ProcessManager[Delivery]):
@@ -53,10 +58,12 @@ class Outbox(ProcessManager[Delivery]):
             return None
         events: list[DeliveryEvent] = []
         match command:
-            case SendChecked(rule=None) if not self.world.channels.has(state.decided.route.channel):
+            case SendChecked(verdict=Verdict(action="allow")) if not self.world.channels.has(
+                state.decided.route.channel
+            ):
                 pass  # parked until somebody delivers for the channel here, as a run without its agent is
             case SendChecked():
-                events = outbox_rules.decide_checked(state, command.rule)
+                events = outbox_rules.decide_checked(state, command.verdict)
             case DeliveryReturned(result=Delivered(receipt=receipt, cut_at=cut_at)):
                 events = outbox_rules.decide_done(state, command.attempt, receipt, cut_at)
             case DeliveryReturned(result=NotDelivered() as failed):
@@ -114,11 +121,11 @@ class Outbox(ProcessManager[Delivery]):
         The answer to an owner's command is the system's word, so `/send off` is answered too (INB-3).
         """
         if state.decided.purpose == "command_reply":
-            self.tell_self(SendChecked(stream=stream, rule=None))
+            self.tell_self(SendChecked(stream=stream, verdict=_ANSWER))
             return
 
-        def answered(rule: str | Refused | None) -> None:
-            if isinstance(rule, Refused):
+        def answered(verdict: Verdict | Refused) -> None:
+            if isinstance(verdict, Refused):
                 # Nobody to ask: the system stops, or the session is degraded. Nothing is decided by that.
                 self.world.timers.at(
                     self.world.clock.now_ms() + ASK_AGAIN_MS,
@@ -126,7 +133,7 @@ class Outbox(ProcessManager[Delivery]):
                     lambda: self.tell_self(Resume(stream=stream)),
                 )
                 return
-            self.tell_self(SendChecked(stream=stream, rule=rule))
+            self.tell_self(SendChecked(stream=stream, verdict=verdict))
 
         self.world.tell_session(
             state.decided.session_key, CheckSend(channel=state.decided.route.channel, answer=answered)

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_actors.commands import DeliveryEnded
+from intersession_actors.send_policy import Verdict
 from intersession_events.delivery import (
     DeliveryDecided,
     DeliveryDenied,
@@ -60,13 +61,14 @@ def evolve(state: Delivery | None, event: Event) -> Delivery:
             return state
 
 
-def decide_checked(state: Delivery, rule: str | None) -> list[DeliveryEvent]:
+def decide_checked(state: Delivery, verdict: Verdict) -> list[DeliveryEvent]:
     """Return what the send policy's word leads to (POL-3): a denial, or the next attempt."""
     if state.phase not in {"decided", "failed"}:
         return []
-    if rule is not None:
-        return [DeliveryDenied(delivery_id=state.decided.delivery_id, rule=rule)]
-    return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
+    delivery_id = state.decided.delivery_id
+    if not verdict.allowed:
+        return [DeliveryDenied(delivery_id=delivery_id, rule=verdict.rule)]
+    return [DeliveryStarted(delivery_id=delivery_id, attempt=state.attempt + 1, rule=verdict.rule)]
 
 
 def decide_done(

@@ -44,6 +44,7 @@ from intersession_actors.handler import Handler
 from intersession_actors.run_context import RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
 from intersession_actors.run_starter import RETURNED, RunStarter
+from intersession_actors.send_policy import Verdict
 from intersession_actors.session_state import Session
 from intersession_actors.world import World
 from intersession_events import ids
@@ -169,11 +170,11 @@ class SessionActor(Handler):
             case RecordMessages():
                 self._record(command, session_rules.decide_messages(self.state, command))
             case AddMessage():
-                rule = self._policy(None) if command.check_policy else None
+                verdict = self._policy(None) if command.check_policy else None
                 self._record(
                     command,
-                    Refused(code="policy_denied", error=f"sessionKey: {rule}")
-                    if rule is not None
+                    Refused(code="policy_denied", error=f"sessionKey: {verdict.rule}")
+                    if verdict is not None and not verdict.allowed
                     else session_rules.decide_add(self.state, command),
                 )
             case Patch():
@@ -206,9 +207,9 @@ class SessionActor(Handler):
             self._step_taken(command, ())
             return
         if command.check_policy:
-            rule = self._policy(None)
-            if rule is not None:
-                self._refuse(command, Refused(code="policy_denied", error=f"sessionKey: {rule}"))
+            verdict = self._policy(None)
+            if not verdict.allowed:
+                self._refuse(command, Refused(code="policy_denied", error=f"sessionKey: {verdict.rule}"))
                 return
         decided = session_rules.decide_enqueue(self.state, command)
         self._record(
@@ -219,8 +220,8 @@ class SessionActor(Handler):
             correlation=command.correlation,
         )
 
-    def _policy(self, channel: str | None) -> str | None:
-        """Return the send policy's rule against this session's words, or None (POL-3)."""
+    def _policy(self, channel: str | None) -> Verdict:
+        """Return the send policy's word on this session's words (POL-3)."""
         return self.world.judge_send(
             key=self.key,
             channel=channel or self.state.channel,

@@ -414,8 +414,10 @@ class SessionSystem:
         self._executor.use_loop(loop)
         self._caller.use_loop(loop)
 
-    def _judge_send(self, *, key: str, channel: str | None, chat_type: Any, override: Any) -> str | None:
-        verdict = send_policy.judge_send(
+    def _judge_send(
+        self, *, key: str, channel: str | None, chat_type: Any, override: Any
+    ) -> send_policy.Verdict:
+        return send_policy.judge_send(
             self.config.session.send_policy,
             send_policy.Speaker(
                 key=SessionKey.parse(key, main_key=self.config.session.main_key),
@@ -424,7 +426,6 @@ class SessionSystem:
                 override=override,
             ),
         )
-        return None if verdict.allowed else verdict.rule
 
     def _make_turn(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
         core, run = self.core, running.waiting.queued

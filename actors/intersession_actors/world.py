@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from intersession_actors.commands import Command
 from intersession_actors.context_cache import ContextCache
 from intersession_actors.run_context import RunContext
+from intersession_actors.send_policy import Verdict
 from intersession_actors.session_state import Running
 from intersession_actors.turn import Turn
 from intersession_events.exchange import ExchangeAccepted
@@ -91,8 +92,8 @@ class SendJudge(Protocol):
 
     def __call__(
         self, *, key: str, channel: str | None, chat_type: str | None, override: str | None
-    ) -> str | None:
-        """Return None where the words may go out, else the rule that forbids it."""
+    ) -> Verdict:
+        """Say whether the words may go out, and by which rule."""
         ...
 
 

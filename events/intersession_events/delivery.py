@@ -26,10 +26,11 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
 
 
 class DeliveryStarted(Fact, frozen=True, kw_only=True):
-    """The channel is about to be called."""
+    """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
 
     delivery_id: str
     attempt: int
+    rule: str | None = None
 
 
 class DeliveryDone(Fact, frozen=True, kw_only=True):

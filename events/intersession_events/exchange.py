@@ -72,7 +72,9 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     `loop` False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256
     of the request, so that one idempotency key can't carry two messages (SEND-11). `chain` are the sessions
     the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
-    when, and the other `chain_…` fields what it had cost up to here.
+    when, and the other `chain_…` fields what it had cost up to here. `send_rule` is the send policy's that allowed it,
+    `visibility` how far the requester could see (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
+    again where they count later, and recorded again there (CFG-3).
     """
 
     exchange_id: str
@@ -101,6 +103,8 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     chain_runs: int = 0
     chain_tokens: int = 0
     chain_cost_micros: int = 0
+    send_rule: str | None = None
+    visibility: str | None = None
     inferred: bool = False
     evidence: str | None = None
 

@@ -14,6 +14,7 @@ from intersession_actors.outbox_rules import (
     decide_resume,
     evolve,
 )
+from intersession_actors.send_policy import Verdict
 from intersession_events.delivery import (
     DeliveryDecided,
     DeliveryDenied,
@@ -34,8 +35,13 @@ DECIDED = DeliveryDecided(
     key="d1",
     purpose="announce",
 )
-STARTED = DeliveryStarted(delivery_id="d1", attempt=1)
+ALLOW = Verdict(action="allow", rule="session.sendPolicy.default: allow")
+STARTED = DeliveryStarted(delivery_id="d1", attempt=1, rule=ALLOW.rule)
 FAILED = DeliveryFailed(delivery_id="d1", attempt=1, error="down", retry_at_ms=1_000)
+
+
+def deny(rule: str) -> Verdict:
+    return Verdict(action="deny", rule=rule)
 
 
 def state_after(*events: DeliveryEvent) -> Delivery:
@@ -48,12 +54,12 @@ def state_after(*events: DeliveryEvent) -> Delivery:
 
 @pytest.mark.clause("ANN-3")
 def test_a_text_the_policy_lets_out_is_started() -> None:
-    assert decide_checked(state_after(DECIDED), None) == [STARTED]
+    assert decide_checked(state_after(DECIDED), ALLOW) == [STARTED]
 
 
 @pytest.mark.clause("ANN-4", "POL-3")
 def test_a_text_the_policy_forbids_is_denied_naming_the_rule() -> None:
-    (denied,) = decide_checked(state_after(DECIDED), "session.sendPolicy.default: deny")
+    (denied,) = decide_checked(state_after(DECIDED), deny("session.sendPolicy.default: deny"))
 
     assert denied == DeliveryDenied(delivery_id="d1", rule="session.sendPolicy.default: deny")
     assert state_after(DECIDED, denied).outcome == "denied"
@@ -63,8 +69,8 @@ def test_a_text_the_policy_forbids_is_denied_naming_the_rule() -> None:
 def test_the_policy_is_asked_again_for_every_attempt() -> None:
     again = state_after(DECIDED, STARTED, FAILED)
 
-    assert decide_checked(again, None) == [DeliveryStarted(delivery_id="d1", attempt=2)]
-    assert decide_checked(again, "deny") == [DeliveryDenied(delivery_id="d1", rule="deny")]
+    assert decide_checked(again, ALLOW) == [DeliveryStarted(delivery_id="d1", attempt=2, rule=ALLOW.rule)]
+    assert decide_checked(again, deny("deny")) == [DeliveryDenied(delivery_id="d1", rule="deny")]
 
 
 @pytest.mark.clause("ANN-3")
@@ -96,7 +102,7 @@ def test_failures_are_tried_again_later_and_later_and_not_for_ever() -> None:
     log: list[DeliveryEvent] = [DECIDED]
     waits: list[int] = []
     for _ in range(MAX_ATTEMPTS):
-        log += decide_checked(state_after(*log), None)
+        log += decide_checked(state_after(*log), ALLOW)
         state = state_after(*log)
         (failed,) = decide_not_done(state, state.attempt, error="down", retry=True, now_ms=5_000)
         assert isinstance(failed, DeliveryFailed)
@@ -106,7 +112,7 @@ def test_failures_are_tried_again_later_and_later_and_not_for_ever() -> None:
 
     assert state_after(*log).outcome == "failed"
     assert waits == [FIRST_RETRY_MS * 4**number for number in range(MAX_ATTEMPTS - 1)]
-    assert decide_checked(state_after(*log), None) == []
+    assert decide_checked(state_after(*log), ALLOW) == []
 
 
 @pytest.mark.clause("ANN-3", "A5", "A6")
@@ -138,9 +144,9 @@ def test_whatever_happens_a_channel_without_keys_is_called_again_only_after_it_s
         state = state_after(*log)
         match what:
             case "check":
-                log += decide_checked(state, None)
+                log += decide_checked(state, ALLOW)
             case "deny":
-                log += decide_checked(state, "deny")
+                log += decide_checked(state, deny("deny"))
             case "done":
                 log += decide_done(state, state.attempt, None)
             case "restart":

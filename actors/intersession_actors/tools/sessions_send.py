@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors import send_policy
+from intersession_actors.access_rules import effective_visibility
 from intersession_actors.commands import Accepted, OpenExchange
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.errors import LimitReached, ToolRefused
@@ -187,7 +188,7 @@ def _accept(
     timeout: float,
 ) -> Accepted:
     config, now = core.config, core.clock.now_ms()
-    _check_policy(core, target)
+    verdict = _policy(core, target)
     settings = config.session.exchange
     calling = caller.run or CallingRun(run_id=run_id, attempt=0)
     root = calling.root or run_id
@@ -235,6 +236,10 @@ def _accept(
         chain_runs=spent.runs,
         chain_tokens=spent.tokens,
         chain_cost_micros=spent.cost_micros,
+        send_rule=verdict.rule,
+        visibility=None
+        if caller.key is None
+        else effective_visibility(caller.requester, core.reader.access(caller.requester)),
     )
     command = OpenExchange(
         accepted=accepted,
@@ -272,8 +277,8 @@ def _limited(
     return ToolRefused("limit", error)
 
 
-def _check_policy(core: Core, target: Target) -> None:
-    """Refuse what the send policy forbids, naming the rule (SEND-12)."""
+def _policy(core: Core, target: Target) -> send_policy.Verdict:
+    """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
     row = target.found.row if target.found is not None else None
     verdict = send_policy.judge_send(
         core.config.session.send_policy,
@@ -286,6 +291,7 @@ def _check_policy(core: Core, target: Target) -> None:
     )
     if not verdict.allowed:
         raise ToolRefused("policy_denied", f"sessionKey: send policy forbids it ({verdict.rule})")
+    return verdict
 
 
 def _loop(core: Core, caller: Caller, target: Target) -> tuple[bool, LoopEnd | None]:
