@@ -1,0 +1,132 @@
+"""Systems that are the same to the last id and millisecond, so that what is done to one of them can be compared with the others."""
+
+import itertools
+from pathlib import Path
+from typing import Any, Self
+
+from fakes import ManualClock
+from full_house import uuid
+from gateway_live import GATEWAY
+from intersession import MemoryChannel, SessionSystem, Turn
+from intersession_events.keys import SessionKey
+from intersession_events.stores.sqlite import SqliteLog
+from intersession_projections.inline import inline_views
+from running import WAIT, Gate, merged
+
+ROOM = 6
+"""How many runs may wait in one session of a twin."""
+
+CONFIG: dict[str, Any] = merged(
+    GATEWAY,
+    {
+        "gateway": {"tools": {"allow": ["sessions_send", "sessions_spawn"]}},
+        "agents": {
+            "defaults": {"subagents": {"maxChildrenPerAgent": 2, "allowAgents": ["ghost", "boxed"]}},
+            "list": [
+                {"id": "main", "default": True},
+                {"id": "ops"},
+                {"id": "slow"},
+                {"id": "ghost"},
+                {"id": "boxed", "sandbox": {"mode": "all"}},
+                {"id": "vault"},
+            ],
+        },
+        "audit": {"access": "off"},
+        "models": {"providers": {"fake": {"models": [{"id": "one"}]}}},
+        "session": {
+            "sendPolicy": {"rules": [{"match": {"keyPrefix": "agent:ops:signal:"}, "action": "deny"}]}
+        },
+        "tools": {
+            "sessions": {"visibility": "all"},
+            "agentToAgent": {"enabled": True, "allow": ["main", "ops", "slow", "ghost", "boxed"]},
+            "subagents": {"tools": {"alsoAllow": ["group:sessions"]}},
+            "sessions_spawn": {
+                "attachments": {"enabled": True, "maxFiles": 2, "maxFileBytes": 8, "maxTotalBytes": 12}
+            },
+        },
+        "transcripts": {"mirror": False},
+        "runs": {"shutdownGraceSeconds": 0, "inboxMax": ROOM},
+    },
+)
+"""All see all but the vault. The agent `slow` answers when it is let, `ghost` and `boxed` never: nobody has them here."""
+
+HELD = frozenset({"slow", "ghost", "boxed"})
+
+
+class Twin:
+    """One of them: a log in a file, ids counted up, a clock that stands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.gate = Gate()
+        self.names: dict[str, str] = {}
+        """What a test calls sessions whose key or id is only known once they are there."""
+        clock, numbers = ManualClock(), itertools.count(1)
+        self._log = SqliteLog(
+            folder / "log.db",
+            inline=inline_views(),
+            clock=clock.now_ms,
+            entropy=bytes,
+            new_log_id=lambda: uuid(7_000_000),
+        )
+        self.system = SessionSystem(
+            self._log,
+            agents={"main": self._talks, "ops": self._talks, "slow": self._waits},
+            channels={"telegram": MemoryChannel()},
+            config=CONFIG,
+            clock=clock,
+            new_id=lambda: uuid(next(numbers)),
+        )
+
+    def settle(self) -> None:
+        """Wait until all that can happen has happened: what is left waits for an agent that does not answer."""
+        log = self._log
+        head = log.head()
+        while not (self._is_settled() and log.head() == head):
+            if log.head() == head and not log.wait_for(head + 1, timeout=WAIT):
+                raise TimeoutError([item.topic for item in log.all()][-20:])
+            head = log.head()
+
+    def _is_settled(self) -> bool:
+        core = self.system.core
+        runs = core.runs.open_runs()
+        waited_for = {run.run_id for run in runs if self._is_held(run.session_key)}
+        flows = [*core.flows.open_exchanges(), *core.flows.open_spawns(), *core.flows.open_deliveries()]
+        return len(waited_for) == len(runs) and all(self._waits_for(flow) in waited_for for flow in flows)
+
+    def _waits_for(self, stream: str) -> str | None:
+        kind, _, flow_id = stream.partition(":")
+        flows = self.system.core.flows
+        match kind:
+            case "exchange":
+                exchange = flows.exchange(flow_id)
+                return None if exchange is None else exchange.awaits
+            case "spawn":
+                spawn = flows.spawn(flow_id)
+                return None if spawn is None else spawn.run_id
+            case _:
+                return None
+
+    def _is_held(self, key: str) -> bool:
+        return SessionKey.parse(key).agent_id in HELD
+
+    def _talks(self, turn: Turn) -> str:
+        if turn.step == "announce":
+            return "It was said." if "aloud" in turn.message else "ANNOUNCE_SKIP"
+        if turn.step == "reply":
+            return "and you?" if "talk" in turn.message else "REPLY_SKIP"
+        if "fail" in turn.message:
+            raise RuntimeError("no idea")
+        return "NO_REPLY" if "silence" in turn.message else f"heard: {turn.message}"
+
+    def _waits(self, turn: Turn) -> str:
+        self.gate.stop(turn)
+        return f"at last: {turn.message}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.gate.open()
+        self.system.close(grace=0)
+        self._log.close()
