@@ -26,6 +26,7 @@ from intersession_actors.gateway_params import NoParams
 from intersession_actors.plain_json import is_object
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import IntersessionError
 from intersession_events.fact import ready
 from intersession_events.keys import SessionKey
@@ -204,7 +205,7 @@ class Door:
     async def invoke(
         self, credential: Credential, tool: str, arguments: Mapping[str, Any], session_key: str | None
     ) -> Frame | None:
-        """Call a tool as a session, or as the operator; None if who calls has no such tool.
+        """Call a tool as a session, or as the operator; None if there is no such tool.
 
         Raises:
             ToolRefused: the credential may not act as that session, or the system is stopping.
@@ -217,7 +218,7 @@ class Door:
             name=credential.caller.name if key is None else None,
             credential=credential.caller.credential,
         )
-        if tool not in tools.names:
+        if tool not in TOOLS:
             return None
         try:
             return await tools.acall(tool, arguments)
