@@ -53,6 +53,7 @@ SEAMS = {
     "intersession_actors.system": "the Pykka door is opened once",
     "intersession_actors.timers": "the one thread of all timers",
     "intersession_actors.waits": "doors wait here",
+    "intersession_actors.webhook": "ends an attempt that takes too long",
     "intersession_actors.workers": "the threads of the pool",
     "intersession_events.stores.ambient": "the clock, entropy and ids that are handed in",
     "intersession_events.stores.datastore": "connections per thread",

@@ -4,7 +4,14 @@ from intersession import SessionSystem, Turn, Reply
 """
 
 from intersession_actors.agents import echo, openai_agent, scripted
-from intersession_actors.channels import Channel, DeliveryRefused, MemoryChannel, Outbound, console_channel
+from intersession_actors.channels import (
+    Channel,
+    DeliveryInDoubt,
+    DeliveryRefused,
+    MemoryChannel,
+    Outbound,
+    console_channel,
+)
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
 from intersession_actors.extras import MissingExtra
@@ -53,6 +60,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "CorruptEvent",
+    "DeliveryInDoubt",
     "DeliveryRefused",
     "ForgedTopic",
     "ForkedStoreError",

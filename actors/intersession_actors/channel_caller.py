@@ -14,6 +14,7 @@ from intersession_actors.channels import (
     AnyChannel,
     Channel,
     Deliver,
+    DeliveryInDoubt,
     DeliveryRefused,
     Outbound,
     ThreadWanted,
@@ -155,7 +156,7 @@ class ChannelCaller:
             name,
             deliver,
             outbound,
-            lambda outcome: _report(done, _delivery(outcome, cut_at[0])),
+            lambda outcome: _report(done, _delivery(outcome, channel, cut_at[0])),
             lambda: _report(done, self._timed_out(name, retry=channel.idempotent)),
         )
 
@@ -172,7 +173,7 @@ class ChannelCaller:
             name,
             channel.threads,
             wanted,
-            lambda outcome: _report(done, _thread(outcome)),
+            lambda outcome: _report(done, _thread(outcome, channel)),
             lambda: _report(done, self._timed_out(name, retry=channel.idempotent)),
         )
 
@@ -256,14 +257,22 @@ def fitted(text: str, channel: Channel) -> tuple[str, int | None]:
     return escape(text[:low] + CUT)[: channel.max_chars], low
 
 
-def _delivery(outcome: Outcome, cut_at: int | None) -> DeliveryResult:
+def _delivery(outcome: Outcome, channel: Channel, cut_at: int | None) -> DeliveryResult:
     match outcome:
-        case Raised(DeliveryRefused() as error):
-            return NotDelivered(error=described(error), retry=False)
         case Raised(error):
-            return NotDelivered(error=described(error), retry=True)
+            return _not_delivered(error, channel)
         case Came(value):
             return Delivered(receipt=_receipt(value), cut_at=cut_at)
+
+
+def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
+    match error:
+        case DeliveryRefused():
+            return NotDelivered(error=described(error), retry=False)
+        case DeliveryInDoubt():
+            return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
+        case _:
+            return NotDelivered(error=described(error), retry=True)
 
 
 def _receipt(value: Any) -> str | None:
@@ -282,7 +291,7 @@ def _receipt(value: Any) -> str | None:
     return source
 
 
-def _thread(outcome: Outcome) -> ThreadOpened | NotDelivered:
+def _thread(outcome: Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
     match outcome:
         case Came(str() as thread) if thread.strip():
             return ThreadOpened(thread=thread)
@@ -291,7 +300,7 @@ def _thread(outcome: Outcome) -> ThreadOpened | NotDelivered:
                 error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
             )
         case Raised(error):
-            return NotDelivered(error=described(error), retry=not isinstance(error, DeliveryRefused))
+            return _not_delivered(error, channel)
 
 
 def _as_function(deliver: Deliver | HostActor) -> Deliver:

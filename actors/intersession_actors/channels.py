@@ -19,6 +19,10 @@ class DeliveryRefused(IntersessionError):
     """Raised by a channel: it will never take this text there, so do not try again."""
 
 
+class DeliveryInDoubt(IntersessionError):
+    """Raised by a channel: it may have taken this text, so only an idempotent channel is asked again."""
+
+
 class Outbound(Fact, frozen=True, kw_only=True):
     """A text on its way out. `key` is the same on every attempt: a channel that knows it has shown the text."""
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from intersession_actors.config_ignored import IGNORED
-from intersession_actors.config_settings import Settings, ThreadBindings
+from intersession_actors.config_settings import ChannelDelivery, Settings, ThreadBindings
 from intersession_actors.errors import ConfigProblem
 from intersession_actors.plain_json import is_list, is_object
 
@@ -54,10 +54,14 @@ class Checked:
         return kept
 
     def channels(self, channels: Any) -> None:
-        """Check the one part of each channel's settings that is read here; the rest is the channel's own."""
+        """Check the parts of each channel's settings that are read here; the rest is the channel's own."""
         for name, channel in channels.items() if is_object(channels) else ():
             if is_object(channel) and "threadBindings" in channel:
                 self.object(channel["threadBindings"], ThreadBindings, f"channels.{name}.threadBindings")
+            if is_object(channel) and "deliver" in channel:
+                ours = {field.encode_name for field in msgspec.structs.fields(ChannelDelivery)}
+                delivery = {key: value for key, value in channel.items() if key in ours}
+                self.object(delivery, ChannelDelivery, f"channels.{name}")
 
     def _value(self, value: Any, expected: Any, path: str) -> Any:
         if value is None:

@@ -13,7 +13,7 @@ from intersession_actors.plain_json import is_list_like, is_object
 HIDDEN: Final = "<hidden>"
 _SECRET: Final = re.compile(r"token|password|secret|key$|headers|credential$|env$", re.IGNORECASE)
 # Keys under which a channel's own settings are read here, and so are known to hold no secret.
-_OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled"})
+_OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts"})
 _NO_SECRET: Final = frozenset({"mainKey"})
 
 

@@ -51,6 +51,13 @@ class ThreadBindings(Settings, frozen=True, kw_only=True):
     spawn_subagent_sessions: bool | None = None
 
 
+class ChannelDelivery(Settings, frozen=True, kw_only=True):
+    """Where the texts of a channel go: a URL, and hosts that it may lead to though they are private."""
+
+    deliver: Text | None = None
+    allow_hosts: tuple[Text, ...] = ()
+
+
 def primary_of(model: str | ModelChoice | None) -> str | None:
     """Return the model to use first."""
     return model.primary if isinstance(model, ModelChoice) else model

@@ -22,6 +22,7 @@ from intersession_actors.chapters import open_chapter
 from intersession_actors.clock import Clock, SystemClock
 from intersession_actors.commands import RunReturned, Unbind
 from intersession_actors.config import Config, load_config
+from intersession_actors.configured_channels import configured_channels
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.doors import ChatDoor, DoorThreads, RunDoor
@@ -88,7 +89,13 @@ class SessionSystem:
     ) -> None:
         loaded = load_config(config)
         self.config: Config = loaded.config.with_agents(agents or ())
-        self.notices = loaded.notices
+        configured = configured_channels(self.config)
+        self._channels = {**configured, **(channels or {})}
+        unused = sorted({*configured} & {*(channels or {})})
+        self.notices = (
+            *loaded.notices,
+            *(f"channels.{name}.deliver: not used, the host delivers for {name!r} itself" for name in unused),
+        )
         self._config_error: str | None = None
         for notice in self.notices:
             logger.warning("configuration: %s", notice)
@@ -96,7 +103,6 @@ class SessionSystem:
         self._new_id = new_id
         self._runtime = runtime
         self._agents = dict(agents or {})
-        self._channels = dict(channels or {})
         self._store = store if store is not None else self.config.store
         self._started = False
         self._core: Core | None = None
@@ -374,6 +380,7 @@ class SessionSystem:
         """
         try:
             loaded = load_config(config)
+            configured_channels(loaded.config)  # what the next start would refuse is refused now
         except ConfigError as error:
             self._config_error = str(error)
             raise

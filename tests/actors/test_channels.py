@@ -21,6 +21,7 @@ from intersession_actors.channel_caller import (
 )
 from intersession_actors.channels import (
     Channel,
+    DeliveryInDoubt,
     DeliveryRefused,
     MemoryChannel,
     Outbound,
@@ -153,6 +154,19 @@ def test_a_channel_that_refuses_is_not_tried_again(caller: ChannelCaller) -> Non
         raise DeliveryRefused("42 has blocked us")
 
     assert result_of(caller, deliver) == NotDelivered(error="DeliveryRefused: 42 has blocked us", retry=False)
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_channel_in_doubt_is_tried_again_only_if_it_shows_a_key_once(
+    caller: ChannelCaller, idempotent: bool
+) -> None:
+    def deliver(_: Outbound) -> None:
+        raise DeliveryInDoubt("no answer")
+
+    assert result_of(caller, Channel(deliver=deliver, idempotent=idempotent)) == NotDelivered(
+        error="DeliveryInDoubt: no answer", retry=idempotent, in_doubt=True
+    )
 
 
 def test_a_channel_nobody_registered_may_be_tried_again(caller: ChannelCaller) -> None:

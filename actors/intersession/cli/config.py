@@ -9,6 +9,7 @@ from intersession.cli.answer import REFUSED, Answer
 from intersession.cli.options import Json
 from intersession.cli.terminal import Screen, safe
 from intersession_actors.config import load_config
+from intersession_actors.configured_channels import configured_channels
 from intersession_actors.errors import ConfigError
 
 config = App(name="config", help="Look at configurations.")
@@ -28,6 +29,7 @@ def check(
     del json
     try:
         loaded = load_config(file)
+        configured_channels(loaded.config)
     except ConfigError as error:
         problems = [{"path": problem.path, "what": problem.what} for problem in error.problems]
         value = {"ok": False, "file": str(file), "problems": problems, "notices": []}

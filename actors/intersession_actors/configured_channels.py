@@ -1,0 +1,59 @@
+"""The channels of a configuration: what `channels.<name>.deliver` says, made into ways out (CFG-1, X13)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from intersession_actors import webhook
+from intersession_actors.channel_url import BadChannelUrl, channel_url
+from intersession_actors.channels import Channel, DeliveryRefused
+from intersession_actors.config import Config
+from intersession_actors.errors import ConfigError, ConfigProblem
+from intersession_actors.extras import imported
+from intersession_actors.public_addresses import THIS_NETWORK, Network, plain_host
+
+_HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
+
+
+def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict[str, Channel]:
+    """Return the channels that the configuration itself delivers for. Nothing is asked of the network.
+
+    Raises:
+        ConfigError: a URL can't be used, with its path and without its secrets.
+        MissingExtra: a URL needs Apprise, which is not installed.
+    """
+    made: dict[str, Channel] = {}
+    problems: list[ConfigProblem] = []
+    for name, settings in config.channels.items():
+        if "deliver" not in settings or settings.get("enabled") is False:
+            continue
+        path = f"channels.{name}"
+        hosts: Any = settings.get("allowHosts", ())
+        bad = [host for host in hosts if _HOST.fullmatch(host) is None]
+        problems += [
+            ConfigProblem(
+                f"{path}.allowHosts", f"{host!r} is no host; give a name or an address, nothing else"
+            )
+            for host in bad
+        ]
+        try:
+            made[name] = _channel(settings, f"{path}.deliver", frozenset(map(plain_host, hosts)), network)
+        except (BadChannelUrl, DeliveryRefused) as error:
+            problems.append(ConfigProblem(f"{path}.deliver", str(error)))
+    if problems:
+        raise ConfigError(problems)
+    return made
+
+
+def _channel(settings: Mapping[str, Any], path: str, allowed: frozenset[str], network: Network) -> Channel:
+    url = channel_url(str(settings["deliver"]))
+    if url.scheme in webhook.SCHEMES:
+        return webhook.webhook(url, allowed=allowed, network=network)
+    adapter = imported(
+        "intersession_actors.apprise_channel",
+        what=f"{path} ({url.scheme}://…)",
+        library="Apprise",
+        extra="channels",
+    )
+    channel: Channel = adapter.apprise_channel(url, allowed=allowed, network=network)
+    return channel

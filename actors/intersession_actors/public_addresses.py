@@ -1,0 +1,136 @@
+"""Which addresses a channel's URL may lead to: public ones, unless the host is allowed by name (X13).
+
+A name is resolved once, and what was looked at is what is connected to: an answer that changes changes nothing.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from intersession_actors.channels import DeliveryRefused
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+IPV6: Final = 6
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+# Beside what every release of Python knows to be private: protocol assignments, relays and tunnels of IPv4 in IPv6 (nobody
+# serves webhooks there, and what is inside may be anything), documentation, and the host of a virtual machine.
+_NOT_PUBLIC: Final[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]] = tuple(
+    map(
+        ipaddress.ip_network,
+        ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "2001::/23", "2002::/16", "3fff::/20"),
+    )
+)
+_OLD_IPV4: Final = re.compile(r"[0-9][0-9a-fA-FxX.]*")
+
+
+def blocked(where: str) -> DeliveryRefused:
+    """Return the refusal of an address that is not public: it starts with `ssrf_blocked`."""
+    return DeliveryRefused(
+        f"ssrf_blocked: {where}, which is no public address; if it is meant, list the host in the channel's allowHosts"
+    )
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a name, as this machine resolves it.
+
+    Raises:
+        OSError: it has none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def connect(address: tuple[str, int], timeout: float) -> socket.socket:
+    """Open a connection to an address, which is no name.
+
+    Raises:
+        OSError: nobody answers there.
+    """
+    return socket.create_connection(address, timeout)
+
+
+@dataclass(frozen=True)
+class Network:
+    """The ways to other machines: how names are resolved, and how addresses are connected to."""
+
+    resolve: Callable[[str, int], Sequence[str]] = resolve
+    connect: Callable[[tuple[str, int], float], socket.socket] = connect
+
+
+THIS_NETWORK: Final = Network()
+
+
+def literal_address(host: str) -> IpAddress | None:
+    """Return the address that a host is without being resolved, in old forms too: `0x7f.1`, `2130706433`, `0177.0.0.1`."""
+    bare = host.removeprefix("[").removesuffix("]").rstrip(".")
+    try:
+        return ipaddress.ip_address(bare)
+    except ValueError:
+        pass
+    if _OLD_IPV4.fullmatch(bare) is None:
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(bare))
+    except OSError:
+        return None
+
+
+def is_public(address: str) -> bool:
+    """Whether this is the address of one machine on the public internet. What is no address is not."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped
+        if found in _NAT64:
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF)
+        found = found if inner is None else inner
+    if found.version == IPV6 and found not in _GLOBAL_UNICAST:
+        return False
+    return found.is_global and not found.is_multicast and not any(found in network for network in _NOT_PUBLIC)
+
+
+def plain_host(host: str) -> str:
+    """Return a host as it is compared: in lower case, without brackets and the dot at its end."""
+    return host.lower().removeprefix("[").removesuffix("]").rstrip(".")
+
+
+def check_as_written(host: str, allowed: Collection[str]) -> None:
+    """Refuse a host that can be seen to be private without asking anybody.
+
+    Raises:
+        DeliveryRefused: it is.
+    """
+    plain = plain_host(host)
+    if plain in allowed:
+        return
+    address = literal_address(plain)
+    if address is not None and not is_public(str(address)):
+        raise blocked(plain if str(address) == plain else f"{plain} is {address}")
+    if plain == "localhost" or plain.endswith(".localhost"):
+        raise blocked(f"{plain} is this machine")
+
+
+def addresses_of(host: str, port: int, allowed: Collection[str], network: Network) -> Sequence[str]:
+    """Return the addresses that a host may be reached at: its name is resolved here, once.
+
+    Raises:
+        DeliveryRefused: one of them is not public, and the host is not allowed by name.
+        OSError: it has none.
+    """
+    check_as_written(host, allowed)
+    literal = literal_address(host)
+    found = (str(literal),) if literal is not None else tuple(network.resolve(host, port))
+    if not found:
+        raise OSError(f"{host} has no address")
+    if plain_host(host) not in allowed:
+        for address in found:
+            if not is_public(address):
+                raise blocked(f"{host} is at {address}")
+    return found

@@ -1,0 +1,138 @@
+"""A channel that posts each text to a URL as JSON: one attempt, no redirect, an answer of limited length and time (X13)."""
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Collection, Generator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from intersession_actors.channel_url import BadChannelUrl, ChannelUrl
+from intersession_actors.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
+from intersession_actors.public_addresses import THIS_NETWORK, Network, addresses_of, check_as_written
+
+SCHEMES: Final = frozenset({"http", "https"})
+CONNECT_SECONDS: Final = 10.0
+MOST_SECONDS: Final = 30.0
+"""How long one attempt may take from the connection to the end of the answer."""
+MOST_ANSWER_BYTES: Final = 4096
+"""A longer answer is no receipt; no more of it is read."""
+
+_OK: Final = range(200, 300)
+_REDIRECT: Final = range(300, 400)
+_NEVER: Final = frozenset(range(400, 500)) - {408, 409, 425, 429}
+
+
+def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network = THIS_NETWORK) -> Channel:
+    """Make a channel of a URL. It posts `{channel, to, thread, account, text, key}`, with `key` as `Idempotency-Key` too.
+
+    Raises:
+        BadChannelUrl: it has no host, or a user name.
+        DeliveryRefused: its host can be seen to be private, and is not `allowed`.
+    """
+    check_as_written(_host(_split(url.samples()[0])), allowed)
+
+    def deliver(outbound: Outbound) -> dict[str, Any]:
+        return _post(_split(url.for_text(outbound)), outbound, allowed, network)
+
+    return Channel(deliver=deliver)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise BadChannelUrl("has a host or port that is none") from error
+    if parts.username is not None or parts.password is not None:
+        raise BadChannelUrl("has a user name or password; put a token into the path or the query")
+    if not parts.hostname or port == 0:
+        raise BadChannelUrl("has no host or port to connect to")
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    return parts.hostname or ""
+
+
+def _post(
+    parts: SplitResult, outbound: Outbound, allowed: Collection[str], network: Network
+) -> dict[str, Any]:
+    secure, host = parts.scheme.lower() == "https", _host(parts)
+    port = parts.port or (443 if secure else 80)
+    addresses = addresses_of(host, port, allowed, network)
+    connected = _connected(addresses, port, network)
+    with connected, _at_most(MOST_SECONDS, connected):
+        if not secure:
+            return _exchange(connected, parts, outbound)
+        with ssl.create_default_context().wrap_socket(connected, server_hostname=host) as sealed:
+            return _exchange(sealed, parts, outbound)
+
+
+@contextmanager
+def _at_most(seconds: float, connected: socket.socket) -> Generator[None]:
+    """End a connection that is still open after this time, however slowly the other side goes on talking."""
+    with connected.dup() as handle:  # TLS takes the socket itself over
+        watchdog = threading.Timer(seconds, _cut, (handle,))
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            yield
+        finally:
+            watchdog.cancel()
+
+
+def _connected(addresses: Collection[str], port: int, network: Network) -> socket.socket:
+    problem = OSError("no address to connect to")
+    for address in addresses:
+        try:
+            return network.connect((address, port), CONNECT_SECONDS)
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+def _exchange(connected: socket.socket, parts: SplitResult, outbound: Outbound) -> dict[str, Any]:
+    line = http.client.HTTPConnection(_host(parts))
+    line.sock = connected
+    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    headers = {
+        "Host": parts.netloc,
+        "Content-Type": "application/json",
+        "User-Agent": "intersession",
+        "Idempotency-Key": outbound.key,
+        "Connection": "close",
+    }
+    try:
+        line.request("POST", target, body=msgspec.json.encode(outbound), headers=headers)
+        answer = line.getresponse()
+    except (OSError, http.client.HTTPException) as error:
+        # It may have been read and shown all the same.
+        raise DeliveryInDoubt(f"no answer ({type(error).__name__}: {error})") from error
+    if answer.status in _OK:
+        return {"status": answer.status, **_receipt(answer)}
+    said = f"HTTP {answer.status} {answer.reason}".strip()
+    if answer.status in _REDIRECT:
+        raise DeliveryRefused(f"{said}: redirects are not followed; give the URL it leads to")
+    if answer.status in _NEVER:
+        raise DeliveryRefused(said)
+    raise ConnectionError(said)  # this time; later it may be taken
+
+
+def _receipt(answer: http.client.HTTPResponse) -> dict[str, Any]:
+    """Return what the answer says, where it is short and JSON. The text is delivered either way."""
+    try:
+        content = answer.read(MOST_ANSWER_BYTES + 1)
+        return {"answer": json.loads(content)} if 0 < len(content) <= MOST_ANSWER_BYTES else {}
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+        return {}
+
+
+def _cut(connected: socket.socket) -> None:
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)

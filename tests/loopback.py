@@ -1,0 +1,70 @@
+"""A web server on this machine that keeps what it is asked and answers as a test says."""
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple, Self
+
+WAIT = 20.0
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """What is answered."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Loopback:
+    """Answers POST and GET; `answer` may return None to close the connection without a word."""
+
+    def __init__(self, answer: Callable[[Asked], Answer | None] = lambda _: Answer()) -> None:
+        self.asked: list[Asked] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                asked = Asked(self.path, dict(self.headers.items()), self.rfile.read(length))
+                outer.asked.append(asked)
+                given = answer(asked)
+                if given is None:
+                    self.close_connection = True
+                    return
+                self.send_response(given.status)
+                for name, value in (*given.headers, ("Content-Length", str(len(given.body)))):
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(given.body)
+
+            do_GET = do_POST  # noqa: N815 - the library's names
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+                """Say nothing."""
+                del format, args
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    @property
+    def port(self) -> int:
+        """Where it listens, on 127.0.0.1."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(WAIT)
