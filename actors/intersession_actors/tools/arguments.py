@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -17,6 +17,8 @@ _UNKNOWN: Final = re.compile(
     r"Object contains unknown field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?"
 )
 _WRONG: Final = re.compile(r"(?P<what>.*) - at `\$\.?(?P<at>[^`]*)`", re.DOTALL)
+_TYPES: Final = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
+_TYPE: Final = re.compile(r"\b(?:int|float|str|bool)\b")
 
 
 def read_arguments(kind: type[A], arguments: Mapping[str, Any]) -> A:
@@ -59,11 +61,39 @@ def _named(error: str, kind: type[Any]) -> ToolRefused:
         return invalid(
             _path(unknown["at"], unknown["field"]), f"unknown field, leave it out (known: {known})"
         )
-    if wrong := _WRONG.fullmatch(error):
-        return invalid(
-            wrong["at"] or "arguments", wrong["what"][:1].lower() + wrong["what"][1:].replace("`", "")
-        )
-    return invalid("arguments", error[:1].lower() + error[1:].replace("`", ""))
+    wrong = _WRONG.fullmatch(error)
+    at, what = (wrong["at"], wrong["what"]) if wrong else ("", error)
+    return invalid(at or "arguments", f"{_in_words(what)}, {_what_to_do(what, kind, at)}")
+
+
+def _in_words(what: str) -> str:
+    """Return what is wrong, with JSON's names of types in the place of Python's."""
+    said = what[:1].lower() + what[1:].replace("`", "")
+    return _TYPE.sub(lambda match: _TYPES[match[0]], said) if said.startswith("expected") else said
+
+
+def _what_to_do(what: str, kind: Any, at: str) -> str:
+    if "enum value" not in what:
+        return "give it as that type" if what.startswith("Expected") else "give another"
+    for name in re.findall(r"[^.\[\]]+", at):
+        if not name.isdigit() and name != "...":
+            kind = _field(kind, name)
+    return f"give one of {', '.join(_choices(kind))}"
+
+
+def _field(kind: Any, name: str) -> Any:
+    """Return the type of a field of a struct, or of whatever holds structs."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        attributes = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+        return get_type_hints(kind, include_extras=True).get(attributes.get(name, name))
+    return next((found for inner in get_args(kind) if (found := _field(inner, name)) is not None), None)
+
+
+def _choices(kind: Any) -> list[str]:
+    """Return the words that a type allows, if it is one of a few words."""
+    if get_origin(kind) is Literal:
+        return [str(choice) for choice in get_args(kind)]
+    return [choice for inner in get_args(kind) for choice in _choices(inner)]
 
 
 def _not_unicode(arguments: Mapping[str, Any]) -> str:
