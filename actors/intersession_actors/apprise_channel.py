@@ -10,10 +10,9 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote
-
-import apprise as _untyped
 
 from intersession_actors.channel_url import BadChannelUrl, ChannelUrl
 from intersession_actors.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
@@ -25,8 +24,6 @@ from intersession_actors.public_addresses import (
     check_as_written,
     literal_address,
 )
-
-_apprise: Any = _untyped
 
 MOST_SECONDS: Final = 30.0
 """The longest that a service may wait for a connection or an answer, whatever its URL says."""
@@ -90,9 +87,9 @@ def _notify(url: str, text: str, allowed: Collection[str], network: Network) -> 
             service = _made(url)
         except BadChannelUrl as error:
             raise DeliveryRefused(f"with this chat, the channel's URL {error}") from error
-        asked = _apprise.Apprise(asset=service.asset)
+        asked = _apprise().Apprise(asset=service.asset)
         asked.add(service)
-        result = asked.notify(body=text, body_format=_apprise.NotifyFormat.TEXT)
+        result = asked.notify(body=text, body_format=_apprise().NotifyFormat.TEXT)
     if result:
         return {"service": str(service.service_name)}
     if guard.refused:
@@ -117,8 +114,13 @@ def _addresses(host: str, network: Network) -> Collection[str]:
 # --- making services
 
 
+def _apprise() -> Any:
+    """Return the library. It is an extra, and has types for some of itself."""
+    return import_module("apprise")
+
+
 def _check_scheme(scheme: str) -> None:
-    services = _apprise.NotificationManager()
+    services = _apprise().NotificationManager()
     with warnings.catch_warnings():
         # The services are imported here, some with what a later Python will not have: nothing a host can mend.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -151,7 +153,7 @@ def _first_taken(url: ChannelUrl) -> Any:
 
 
 def _made(url: str) -> Any:
-    asset = _apprise.AppriseAsset(
+    asset = _apprise().AppriseAsset(
         async_mode=False,  # on this thread, where the guard is
         service_timeout=0,
         http_redirects=False,
@@ -162,7 +164,7 @@ def _made(url: str) -> Any:
         image_url_logo="",
     )
     try:
-        service = _apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=False)
+        service = _apprise().Apprise.instantiate(url, asset=asset, suppress_exceptions=False)
     except Exception as error:  # noqa: BLE001 - whatever a service raises of a URL it does not take
         raise BadChannelUrl(f"is none that Apprise takes ({hidden(str(error))[:MOST_REASON]})") from None
     if service is None:
@@ -171,7 +173,7 @@ def _made(url: str) -> Any:
     service.retry = 0
     service.optional = False
     service.redirects = False
-    service.overflow_mode = _apprise.OverflowMode.TRUNCATE
+    service.overflow_mode = _apprise().OverflowMode.TRUNCATE
     service.socket_connect_timeout = min(service.socket_connect_timeout or MOST_SECONDS, MOST_SECONDS)
     service.socket_read_timeout = min(service.socket_read_timeout or MOST_SECONDS, MOST_SECONDS)
     return service

@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from intersession_actors import webhook
+from intersession_actors.apprise_channel import apprise_channel
 from intersession_actors.channel_url import BadChannelUrl, channel_url
 from intersession_actors.channels import Channel, DeliveryRefused
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.extras import imported
 from intersession_actors.public_addresses import THIS_NETWORK, Network, plain_host
+from intersession_actors.webhook import SCHEMES, webhook
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
 
@@ -47,13 +48,7 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
 
 def _channel(settings: Mapping[str, Any], path: str, allowed: frozenset[str], network: Network) -> Channel:
     url = channel_url(str(settings["deliver"]))
-    if url.scheme in webhook.SCHEMES:
-        return webhook.webhook(url, allowed=allowed, network=network)
-    adapter = imported(
-        "intersession_actors.apprise_channel",
-        what=f"{path} ({url.scheme}://…)",
-        library="Apprise",
-        extra="channels",
-    )
-    channel: Channel = adapter.apprise_channel(url, allowed=allowed, network=network)
-    return channel
+    if url.scheme in SCHEMES:
+        return webhook(url, allowed=allowed, network=network)
+    imported("apprise", what=f"{path} ({url.scheme}://…)", library="Apprise", extra="channels")
+    return apprise_channel(url, allowed=allowed, network=network)

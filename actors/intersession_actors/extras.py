@@ -15,7 +15,7 @@ class MissingExtra(IntersessionError, ImportError):
 
 
 def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:
-    """Import a module of ours that needs an extra.
+    """Import what belongs to an extra: its library, or a module of ours that needs it.
 
     Raises:
         MissingExtra: the library is not installed.
