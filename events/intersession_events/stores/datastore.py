@@ -33,23 +33,22 @@ def database_uri(path: str, *, mode: Literal["rwc", "ro"]) -> str:
     return path if path == MEMORY else f"file:{quote(path)}?mode={mode}"
 
 
-def pin(connection: sqlite3.Connection, *, memory: bool) -> None:
+def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | None) -> None:
     """Set what an acknowledgement rests on, and make sure that it was set.
 
     With `synchronous` at NORMAL an acknowledged event is lost in half of all power cuts, and the library leaves
-    it to how SQLite was built.
+    it to how SQLite was built. A reader leaves the journal as it is (None): nothing rests on it, and a copy that was made
+    with `VACUUM INTO` has no write-ahead log until somebody writes to it.
 
     Raises:
         OperationalError: SQLite kept another value.
     """
     connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA synchronous=FULL")
-    journal = "memory" if memory else "wal"
-    for pragma, wanted in (
-        ("busy_timeout", BUSY_TIMEOUT_MS),
-        ("synchronous", FULL),
-        ("journal_mode", journal),
-    ):
+    settings: list[tuple[str, int | str]] = [("busy_timeout", BUSY_TIMEOUT_MS), ("synchronous", FULL)]
+    if journal is not None:
+        settings.append(("journal_mode", journal))
+    for pragma, wanted in settings:
         value = connection.execute(f"PRAGMA {pragma}").fetchone()[0]
         if value != wanted:
             raise OperationalError(f"PRAGMA {pragma} is {value!r} and can't be made {wanted!r}")
@@ -110,7 +109,7 @@ class PinnedPool(SQLiteConnectionPool):
         try:
             if not self.is_sqlite_memory_mode:
                 raw.execute("PRAGMA journal_mode=WAL")
-            pin(raw, memory=self.is_sqlite_memory_mode)
+            pin(raw, journal="memory" if self.is_sqlite_memory_mode else "wal")
             if not self.is_sqlite_memory_mode:
                 raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
                 raw.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")

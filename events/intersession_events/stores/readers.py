@@ -86,7 +86,7 @@ def connect(uri: str) -> sqlite3.Connection:
     """Open a connection for reading, its settings pinned as those of every other."""
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
     try:
-        pin(connection, memory=False)
+        pin(connection, journal=None)
     except BaseException:
         connection.close()
         raise
