@@ -4,7 +4,7 @@ from intersession_actors.access_rules import Operation
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import GatewayCaller
-from intersession_actors.tools.resolve import Resolved, resolve_target
+from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_target
 from intersession_events.keys import KeyReference, SessionKey, refer
 from intersession_events.session import SessionOpened
 from intersession_projections.run_outcomes import RunOutcome
@@ -24,7 +24,7 @@ class Targets:
         Raises:
             ToolRefused: it is not, or is beyond reach (`not_visible`); or this is no key.
         """
-        found = resolve_target(self._core.reader, self._core.requester(None), text, operation, field=field)
+        found = self._resolved(caller, text, operation, field)
         caller.check(found.key, text)
         caller.saw(str(found.key))
         return found
@@ -51,7 +51,7 @@ class Targets:
             key = core.main_key(agent)
             caller.check(key, str(key))
             return key
-        key = self._key_of(text, field)
+        key = self._key_of(caller, text, field)
         caller.check(key, text)
         if agent_id is not None and agent_id != key.agent_id and core.config.session.scope != "global":
             raise ToolRefused(
@@ -82,10 +82,19 @@ class Targets:
             )
         return found
 
-    def _key_of(self, text: str, field: str) -> SessionKey:
+    def _resolved(self, caller: GatewayCaller, text: str, operation: Operation, field: str) -> Resolved:
         core = self._core
         try:
-            return resolve_target(core.reader, core.requester(None), text, "send", field=field).key
+            return resolve_target(core.reader, core.requester(None), text, operation, field=field)
+        except TargetRefused as refused:
+            if refused.named is not None:
+                caller.check(refused.named, text)
+            raise
+
+    def _key_of(self, caller: GatewayCaller, text: str, field: str) -> SessionKey:
+        core = self._core
+        try:
+            return self._resolved(caller, text, "send", field).key
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise

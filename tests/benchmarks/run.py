@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import actors, appends, audit, event_loop, listing, pingpong, send
+from benchmarks import actors, appends, audit, event_loop, listing, oracle, pingpong, recovery, send
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
@@ -25,6 +25,8 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "loop": event_loop.measure,
     "actors": actors.measure,
     "audit": audit.measure,
+    "oracle": oracle.measure,
+    "recovery": recovery.measure,
 }
 
 TINY: Mapping[str, Mapping[str, int]] = {
@@ -35,6 +37,8 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "loop": {"sends": 4, "at_once": 2},
     "actors": {"actors": 20},
     "audit": {"sessions": 2, "messages": 4},
+    "oracle": {"pairs": 5},
+    "recovery": {"sessions": 6, "messages": 2, "flows": 3},
 }
 """Sizes at which they only show that they work."""
 

@@ -37,11 +37,15 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetRefused(ToolRefused):
-    """One session was asked for and refused. `given` is what was typed, for the receipt (VIS-4)."""
+    """One session was asked for and refused. `given` is what was typed, for the receipt (VIS-4).
 
-    def __init__(self, code: RefusalCode, error: str, given: str) -> None:
+    `named` is the session that the error names, where it names one: whoever hands the error on has to know who may hear it.
+    """
+
+    def __init__(self, code: RefusalCode, error: str, given: str, named: SessionKey | None = None) -> None:
         super().__init__(code, error)
         self.given = given
+        self.named = named
 
 
 class _Call(NamedTuple):
@@ -138,10 +142,12 @@ def resolve_label(
 def _by_key(call: _Call, key: SessionKey) -> Resolved:
     reader = call.reader
     stood = reader.sessions.get(str(key), call.as_of)
+    if stood is None:
+        _take_as_long(call, 1)
     row = stood if stood is not None and stood.archived is None else None
     opens = call.operation == "send" and key.is_main and key.agent_id in reader.config.agent_ids
     exists = row is not None or opens
-    _check(call, Target(given=call.given, key=key, exists=exists, in_tree=_in_tree(call, key, stood)))
+    _check(call, Target(given=call.given, key=key, exists=exists, in_tree=_in_tree(call, key)))
     if row is None:
         return Resolved(key=key, shown=reader.show(key, call.requester), session_id=None, row=None)
     return _resolved(call, row)
@@ -152,19 +158,21 @@ def _by_id(call: _Call, session_id: str) -> Resolved:
     found = reader.sessions.by_session_id(session_id, call.as_of)
     row = reader.sessions.get(found.key, call.as_of) if found is not None else None
     if found is None or row is None:
+        _take_as_long(call, 2)
+        _in_tree(call, call.requester.key)
         raise _missing(call)
     key = reader.parse(found.key)
     readable = call.operation == "history" or row.archived is None
     _check(
         call,
-        Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key, row), by_key=False),
+        Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key), by_key=False),
     )
     if found.current:
         return _resolved(call, row)
     shown = reader.show(key, call.requester)
     if call.operation != "history":
         what = f"{call.field}: {call.given} is an earlier generation of {shown}, name the session by that"
-        raise TargetRefused("old_generation", what, call.given)
+        raise TargetRefused("old_generation", what, call.given, key)
     return Resolved(key=key, shown=shown, session_id=session_id, row=row, generation_only=True)
 
 
@@ -173,11 +181,19 @@ def _resolved(call: _Call, row: SessionRow) -> Resolved:
     return Resolved(key=key, shown=call.reader.show(key, call.requester), session_id=row.session_id, row=row)
 
 
-def _in_tree(call: _Call, key: SessionKey, row: SessionRow | None) -> bool:
+def _in_tree(call: _Call, key: SessionKey | None) -> bool:
     own = call.requester.key
-    if own is None or (call.as_of is None and (row is None or row.spawned_by is None)):
-        return False
-    return str(own) in call.reader.sessions.ancestors(str(key))
+    # Asked of every key, also of one that is not there: how long an answer takes must not tell.
+    return own is not None and key is not None and str(own) in call.reader.sessions.ancestors(str(key))
+
+
+def _take_as_long(call: _Call, rows: int) -> None:
+    """Read as many rows as a session that is there would have cost, so that its absence can't be told by the clock."""
+    if call.requester.key is not None:
+        own = str(call.requester.key)
+        call.reader.parse(own)
+        for _ in range(rows):
+            call.reader.sessions.get(own, call.as_of)
 
 
 def _check(call: _Call, target: Target) -> None:

@@ -1,0 +1,129 @@
+"""(h) Refusals of sessions that are there and may not be seen, beside those of sessions that are not there (X2)."""
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.figures import Figure, quantile
+from benchmarks.logs import draft as drafted
+from benchmarks.logs import to, write
+from intersession_actors.clock import SystemClock
+from intersession_actors.config import load_config
+from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.resolve import resolve_label
+from intersession_actors.tools.sessions_history import sessions_history
+from intersession_events.session import SessionOpened
+from intersession_events.stores.sqlite import SqliteLog
+from intersession_projections.inline import inline_views
+
+NAME: Final = "oracle"
+MAIN: Final = "agent:main:main"
+STRANGER: Final = "agent:main:stranger"
+SESSIONS: Final = 400
+BETWEEN: Final = 20
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+def key_of(number: int) -> str:
+    return f"agent:main:subagent:{uuid(number)}"
+
+
+def _opened(key: str, number: int, spawned_by: str | None) -> SessionOpened:
+    return SessionOpened(
+        key=key,
+        session_id=uuid(1_000_000 + number),
+        agent_id="main",
+        opened_by="operator",
+        spawned_by=spawned_by,
+        label=f"label {number:08d}",
+    )
+
+
+def measure(directory: Path, *, pairs: int = 5_000) -> list[Figure]:
+    """Ask for both in turn; the medians, in microseconds, and how far they are apart."""
+    with SqliteLog(directory / "log.db", inline=inline_views()) as log:
+        _fill(log)
+        config = load_config({"tools": {"sessions": {"visibility": "tree"}}}).config
+        reader = Reader(log, config=lambda: config, clock=SystemClock())
+        figures: list[Figure] = []
+        for name, ask in _ways(reader).items():
+            figures += _compared(name, ask, pairs)
+        return figures
+
+
+def _fill(log: SqliteLog) -> None:
+    """Open the session that asks, and sessions of three kinds: alone, spawned by a stranger, spawned by another of these."""
+    write(log, iter([to(MAIN, drafted(_opened(MAIN, -1, None), "open-main"))]))
+    spawned_by: Mapping[int, Callable[[int], str | None]] = {
+        0: lambda _: None,
+        1: lambda _: STRANGER,
+        2: lambda number: key_of(number - 1),
+        3: lambda _: STRANGER,
+    }
+    write(
+        log,
+        (
+            to(
+                key,
+                drafted(
+                    _opened(key, number, parent),
+                    f"open-{number}",
+                ),
+            )
+            for number in range(SESSIONS)
+            for key, parent in ((key_of(number), spawned_by[number % 4](number)),)
+        ),
+    )
+
+
+def _ways(reader: Reader) -> dict[str, Callable[[int, bool], None]]:
+    requester = reader.requester(MAIN)
+
+    def history(given: str) -> None:
+        sessions_history(reader, requester, {"sessionKey": given})
+
+    def by_key(number: int, there: bool) -> None:
+        history(key_of(number if there else number + SESSIONS))
+
+    def by_id(number: int, there: bool) -> None:
+        history(uuid((1_000_000 if there else 2_000_000) + number))
+
+    def by_label(number: int, there: bool) -> None:
+        resolve_label(reader, requester, f"label {number if there else number + SESSIONS:08d}", None, "send")
+
+    return {"by key": by_key, "by session id": by_id, "by label": by_label}
+
+
+def _compared(name: str, ask: Callable[[int, bool], Any], pairs: int) -> list[Figure]:
+    samples: dict[bool, list[float]] = {True: [], False: []}
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(pairs + BETWEEN):
+            # Now one first, now the other: what is warm after the first is no clue.
+            for there in (True, False) if number % 2 else (False, True):
+                began = time.perf_counter()
+                with suppress(ToolRefused):
+                    ask(number % SESSIONS, there)
+                if number >= BETWEEN:
+                    samples[there].append((time.perf_counter() - began) * 1e6)
+    finally:
+        gc.enable()
+    middles = {there: quantile(taken, 0.5) for there, taken in samples.items()}
+    return [
+        Figure(benchmark=NAME, name=f"{name}, not there", value=middles[False], unit="us"),
+        Figure(
+            benchmark=NAME,
+            name=f"{name}, not to be seen",
+            value=middles[True],
+            unit="us",
+            ratios={f"{name}, not there": middles[True] / middles[False]},
+        ),
+    ]
