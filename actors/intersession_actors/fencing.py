@@ -60,7 +60,7 @@ def unfence(source: str, start: int = 0) -> Fenced:
     try:
         header: dict[str, Any] = msgspec.json.decode(said, type=dict[str, Any])
         length: int = msgspec.convert(header.pop("characters", None), int)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise NotFenced(f"the fence at character {start} has no header: {error}") from error
     text = source[line_end + 1 : line_end + 1 + length]
     closing = f"\n[[end {identity}]]"

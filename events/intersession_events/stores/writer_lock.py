@@ -93,7 +93,7 @@ def holder_of(database: str) -> Holder | None:
     try:
         with open(lock_path(database), "rb") as file:  # noqa: PTH123 - paths are strings here, as SQLite has them
             return msgspec.json.decode(file.read(), type=Holder)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
