@@ -11,55 +11,22 @@ from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import TargetRefused, resolve_label, resolve_target
 from intersession_actors.tools.sessions_history import sessions_history
 from intersession_actors.tools.sessions_list import sessions_list
+from oracle import (
+    CONFIGURATIONS,
+    FAMILY,
+    FORMS,
+    RELATIONS,
+    SESSION_IDS,
+    VISIBILITIES,
+    configuration,
+    label,
+    oracle,
+    tell,
+    uuid,
+)
 from story import Story
 
-VISIBILITIES = ("self", "tree", "agent", "all")
 OPERATIONS = ("list", "history", "send", "spawn", "status")
-FORMS = ("canonical", "display", "session_id", "label")
-RELATIONS = ("self", "child", "grandchild", "parent", "sibling", "same", "listed", "unlisted")
-
-
-def oracle(*, visibility: str, sandboxed: bool, clamp: str, across: bool, relation: str, form: str) -> str:
-    """Say what the clauses say (VIS-2, VIS-5, HIST-6): allowed, forbidden, or not visible."""
-    if sandboxed and clamp == "spawned" and visibility != "self":
-        visibility = "tree"
-    if relation == "self":
-        return "allowed"
-    other_agent = relation in {"listed", "unlisted"}
-    if other_agent:
-        if visibility == "all" and across and relation == "listed":
-            return "allowed"
-        # A closed agent is named as such only where the caller named it; an id or a label would tell what exists.
-        return "forbidden" if form in {"canonical", "display"} else "not_visible"
-    if visibility == "self":
-        return "not_visible"
-    if relation in {"child", "grandchild"}:
-        return "allowed"
-    return "allowed" if visibility in {"agent", "all"} else "not_visible"
-
-
-def uuid(number: int) -> str:
-    return f"{number:08x}-0000-4000-8000-000000000000"
-
-
-def subagent(number: int) -> str:
-    return f"agent:main:subagent:{uuid(number)}"
-
-
-FAMILY = {
-    sandboxed: {
-        "parent": f"agent:main:parent{int(sandboxed)}",
-        "self": subagent(1 + 10 * sandboxed),
-        "sibling": subagent(2 + 10 * sandboxed),
-        "child": subagent(3 + 10 * sandboxed),
-        "grandchild": subagent(4 + 10 * sandboxed),
-        "same": "agent:main:telegram:group:-100",
-        "listed": "agent:research:main",
-        "unlisted": "agent:ops:main",
-    }
-    for sandboxed in (False, True)
-}
-SPAWNED_BY = {"self": "parent", "sibling": "parent", "child": "self", "grandchild": "child"}
 
 
 class House:
@@ -68,36 +35,11 @@ class House:
     def __init__(self) -> None:
         self.story = Story()
         self.config = load_config(None).config
-        self.session_ids: dict[str, str] = {}
-        for sandboxed, family in FAMILY.items():
-            for relation, key in family.items():
-                if key in self.session_ids:
-                    continue
-                self.session_ids[key] = uuid(100 + len(self.session_ids))
-                spawner = SPAWNED_BY.get(relation)
-                self.story.open(
-                    key,
-                    session_id=self.session_ids[key],
-                    label=f"label of {key}",
-                    spawned_by=family[spawner] if spawner is not None else None,
-                    sandboxed=sandboxed and relation in {"parent", *SPAWNED_BY},
-                )
-                self.story.say(key, "hello", session_id=self.session_ids[key])
+        tell(self.story)
         self.reader = Reader(self.story.log, config=lambda: self.config, clock=self.story.clock)
 
     def configure(self, visibility: str, clamp: str, *, across: bool) -> None:
-        self.config = load_config(
-            {
-                "tools": {
-                    "sessions": {"visibility": visibility},
-                    "agentToAgent": {"enabled": across, "allow": ["main", "research"]},
-                },
-                "agents": {
-                    "defaults": {"sandbox": {"sessionToolsVisibility": clamp}},
-                    "list": [{"id": "main"}, {"id": "research"}, {"id": "ops"}],
-                },
-            }
-        ).config
+        self.config = load_config(configuration(visibility, clamp, across=across)).config
 
     def identifier(self, form: str, requester: str, key: str) -> str:
         match form:
@@ -106,9 +48,9 @@ class House:
             case "display":
                 return self.reader.show(self.reader.parse(key), self.reader.requester(requester))
             case "session_id":
-                return self.session_ids[key]
+                return SESSION_IDS[key]
             case _:
-                return f"label of {key}"
+                return label(key)
 
     def answer(self, operation: str, form: str, requester: str, key: str) -> str:
         """Ask the system, and say what it answered in the oracle's words."""
@@ -128,7 +70,7 @@ class House:
 
     def listed(self, requester: str) -> set[str]:
         answer, _summary = sessions_list(self.reader, self.reader.requester(requester), {"limit": 200})
-        ids = {session_id: key for key, session_id in self.session_ids.items()}
+        ids = {session_id: key for key, session_id in SESSION_IDS.items()}
         return {ids[row["sessionId"]] for row in answer["sessions"]}
 
 
@@ -137,9 +79,6 @@ def house() -> Iterator[House]:
     made = House()
     yield made
     made.story.close()
-
-
-CONFIGURATIONS = list(itertools.product(VISIBILITIES, (False, True), ("spawned", "all"), (False, True)))
 
 
 @pytest.mark.clause("VIS-1", "VIS-2", "VIS-3", "VIS-5", "HIST-6", "X1")
@@ -184,7 +123,7 @@ def test_the_operator_sees_all(house: House) -> None:
 
     answer, _summary = sessions_list(house.reader, house.reader.requester(None), {"limit": 200})
 
-    assert len(answer["sessions"]) == len(house.session_ids)
+    assert len(answer["sessions"]) == len(SESSION_IDS)
 
 
 @pytest.mark.clause("HIST-6", "X2")
@@ -193,7 +132,7 @@ def test_absent_and_invisible_are_refused_in_the_same_words(house: House, operat
     house.configure("tree", "spawned", across=False)
     requester = house.reader.requester(FAMILY[False]["self"])
     errors: set[str] = set()
-    for given in (house.session_ids[FAMILY[False]["parent"]], uuid(999)):
+    for given in (SESSION_IDS[FAMILY[False]["parent"]], uuid(999)):
         with pytest.raises(TargetRefused) as refused:
             resolve_target(house.reader, requester, given, operation)  # type: ignore[arg-type]
         errors.add(str(refused.value.as_result()).replace(given, "ID"))
