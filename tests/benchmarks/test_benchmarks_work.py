@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.logs import open_sessions, session_key
 from benchmarks.run import BENCHMARKS, TINY, main, measure
+from intersession_events.integrity import verify
+from intersession_events.stores.sqlite import SqliteLog
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -14,6 +17,24 @@ def test_a_benchmark_gives_figures(name: str, tmp_path: Path) -> None:
 
     assert figures
     assert all(figure.value >= 0 for figure in figures)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("O8")
+def test_whatever_was_open_in_a_long_log_is_carried_on(tmp_path: Path) -> None:
+    # Each of the fifty that were open has ended, or the benchmark fails; how long that took is its figure.
+    assert measure("recovery", tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("V2")
+def test_a_log_of_a_hundred_thousand_events_is_verified_whole(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        open_sessions(log, [session_key(number) for number in range(1000)], messages=99)
+        report = verify(log)
+
+    # How long that takes is a figure of the benchmark `audit`.
+    assert (report.ok, report.events, report.streams) == (True, 100_000, 1000)
 
 
 def test_what_is_printed_as_json_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
