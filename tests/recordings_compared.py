@@ -1,14 +1,7 @@
-"""What differs between a recorded scenario and the same one here, after a small normalisation that has a name for each step.
+"""What differs between a recorded scenario and the same one here, after a small normalisation that has a name for each step."""
 
-`python tests/recordings_compared.py --write` plays all scenarios and writes the differences down; those that are not
-attributed yet get the difference `?`, which the test refuses.
-"""
-
-import argparse
 import json
 import re
-import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -16,26 +9,7 @@ from typing import Any, Final
 
 from intersession_events.message import Message, ToolCallBlock, text_of
 from intersession_events.spawn import SpawnAccepted
-from recordings import ANNOUNCED, DATA, Performance, Row, scenarios
-
-TABLE = DATA / "differences.jsonl"
-CRASHES = DATA / "crashes.json"
-DIFFERENCES = Path(__file__).parents[1] / "docs" / "differences.md"
-HEADING = "## Recorded scenarios"
-SECTION = """{heading}
-
-{played} scenarios were recorded on the original, with a model that said what it was told, and are played here on every push
-(`tests/conformance/test_recordings.py`). Compared are what the tools answered, what was said in which session and from where, what went out to
-channels, and what changed in the list of sessions; ids, times, the words of refusals and fields that are ours alone are not. {same} scenarios give the
-same. {differing} differ, each in some of these ways and in no other; what exactly, is in `tests/data/recordings/differences.jsonl`.
-
-| clause | what differs | scenarios |
-| --- | --- | --- |
-{counts}
-
-{crashes} more are crashes, in which the original loses what was under way. Here it goes on: `tests/data/recordings/crashes.json` names the tests that
-show it.
-"""
+from recordings import ANNOUNCED, Performance, Row
 
 STAMP = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ?")
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -307,83 +281,6 @@ def found(row: Row, folder: Path) -> tuple[list[Difference], list[str]]:
     return list(differences(theirs(row), ours(row, performance))), codes
 
 
-def table() -> dict[str, Row]:
-    """Return what is known, by scenario: `differences` by the name of the one they belong to, and `codes`."""
-    lines = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
-    return {line["scenario"]: line for line in lines}
-
-
-def names_of_differences() -> dict[str, list[str]]:
-    """Return the names of the differences of each scenario that has some."""
-    return {name: list(line["differences"]) for name, line in table().items() if line["differences"]}
-
-
 def in_order(found: Iterable[Difference]) -> list[Difference]:
     """Return differences in the order in which two lists of them are compared."""
     return sorted(found, key=lambda difference: json.dumps(difference, sort_keys=True))
-
-
-def played() -> dict[str, Row]:
-    """Return the scenarios that are played; what a crash does is shown by tests of its own (`crashes.json`)."""
-    return {name: row for name, row in scenarios().items() if "config" in row}
-
-
-def section() -> str:
-    """Return what docs/differences.md says of all this."""
-    known = names_of_differences()
-    counted = Counter(name for names in known.values() for name in names)
-    rows = sorted((_place(name), name) for name in counted)
-    counts = "\n".join(
-        f"| {name.partition(' ')[0]} | {name.partition(' ')[2]} | {counted[name]} |" for _, name in rows
-    )
-    return SECTION.format(
-        heading=HEADING,
-        played=len(played()),
-        same=len(played()) - len(known),
-        differing=len(known),
-        counts=counts,
-        crashes=len(crashes()),
-    )
-
-
-def _place(name: str) -> int:
-    """Return where the clause of a difference first stands on the page."""
-    return DIFFERENCES.read_text(encoding="utf-8").partition(HEADING)[0].find(name.partition(" ")[0])
-
-
-def crashes() -> dict[str, Row]:
-    """Return what happened in each recorded crash, what happens here, and the tests that show it."""
-    found: dict[str, Row] = json.loads(CRASHES.read_text(encoding="utf-8"))
-    return found
-
-
-def page(text: str) -> str:
-    """Return docs/differences.md with its section as it has to be."""
-    before, _, rest = text.partition(HEADING)
-    _, heading, after = rest.partition("\n## ")
-    return before + section() + heading + after
-
-
-def written_again() -> None:
-    """Play everything, and write down what differs; what was not known before gets the name `?`."""
-    known = {name: line["differences"] for name, line in table().items()}
-    lines: list[str] = []
-    for name, row in played().items():
-        names = {json.dumps(item): named for named, items in known.get(name, {}).items() for item in items}
-        with tempfile.TemporaryDirectory() as folder:
-            items, codes = found(row, Path(folder))
-        grouped: dict[str, list[Difference]] = {}
-        for item in items:
-            grouped.setdefault(names.get(json.dumps(item), "?"), []).append(item)
-        if grouped or codes:
-            line: Row = {"scenario": name, "differences": dict(sorted(grouped.items())), "codes": codes}
-            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    TABLE.write_text("".join(lines), encoding="utf-8")
-    DIFFERENCES.write_text(page(DIFFERENCES.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true")
-    if parser.parse_args().write:
-        written_again()

@@ -6,19 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from clauses import all_clauses
 from intersession import load_config
 from recordings import configs, scenarios
-from recordings_compared import (
-    DIFFERENCES,
-    HEADING,
-    crashes,
-    found,
-    in_order,
-    names_of_differences,
-    played,
-    section,
-    table,
-)
+from recordings_compared import found, in_order
+from recordings_table import DIFFERENCES, HEADING, crashes, names_of_differences, played, section, table
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,7 +56,7 @@ def test_each_difference_belongs_to_a_clause_that_the_page_of_differences_has() 
 
 def test_the_page_of_differences_counts_the_scenarios() -> None:
     assert section() in DIFFERENCES.read_text(encoding="utf-8"), (
-        "run python tests/recordings_compared.py --write"
+        "run python tests/recordings_table.py --write"
     )
 
 
@@ -82,7 +74,10 @@ def test_each_recorded_crash_names_tests_that_there_are() -> None:
     recorded = {name for name in scenarios() if name.startswith("crash.")}
     named = [test for crash in crashes().values() for test in crash["tests"]]
 
+    known = {clause for section in all_clauses().values() for clause in section}
+
     assert crashes().keys() == recorded
+    assert {clause for crash in crashes().values() for clause in crash["clauses"]} <= known
     assert [test for test in named if not _is_there(test)] == []
 
 
