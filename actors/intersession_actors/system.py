@@ -366,7 +366,9 @@ class SessionSystem:
         wake_agent(self.core, ACP)
 
     def register_channel(self, name: str, channel: Channel | Any) -> None:
-        """Say who delivers for a channel; what is parked for it goes out."""
+        """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop."""
+        with suppress(RuntimeError):
+            self._caller.use_loop(asyncio.get_running_loop())
         self._caller.register(name, channel)
         recover_flows(self.core, "delivery")
 
