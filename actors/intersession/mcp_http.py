@@ -189,7 +189,9 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
     """
     user = cast("AuthenticatedUser", request.user)
     known: McpCaller = (user.access_token.claims or {})["caller"]
-    claim = _claim(request) or _only_session(known.caller)
+    claim = _claim(request)
+    if claim is None:
+        claim = _only_session(known.caller)
     if claim is not None:
         key = claimed_session(
             system.core, known.caller, claim, field=SESSION_HEADER, what="mcp", arguments={}
