@@ -6,11 +6,13 @@ A door that can't carry a call raises `Unsayable`. To add a door: a class with `
 import asyncio
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote_from_bytes
 
 import httpx
 import msgspec
@@ -19,7 +21,7 @@ from command_line import ran
 from gateway_live import TOKEN, LiveGateway, WireClient
 from intersession import As, SessionSystem
 from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
-from intersession.mcp_http import SESSION_HEADER
+from intersession.mcp_http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp_relay import relay_stdio
 from intersession.mcp_stdio import Wire, serve_stdio
 from intersession_actors.codes import REFUSAL_CODES, RefusalCode, status_of
@@ -32,6 +34,10 @@ Arguments = Mapping[str, Any]
 
 class Unsayable(Exception):
     """This door can't carry this call; the message says why."""
+
+
+class NoRequest(Unsayable):
+    """What came was no request at all to this door, and it said so."""
 
 
 class Door(Protocol):
@@ -57,12 +63,12 @@ def refusal(code: str, error: str) -> bytes:
     return msgspec.json.encode({"status": status_of(known), "code": code, "error": error})
 
 
-def as_json(args: Arguments) -> bytes:
-    """Return arguments as the text of a request."""
+def as_json(value: Any) -> bytes:
+    """Return a value as the text of a request; what UTF-8 has no bytes for is escaped, as JSON allows."""
     try:
-        return json.dumps(args, ensure_ascii=False).encode()
+        return json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise Unsayable("no UTF-8 has a lone surrogate") from None
+        return json.dumps(value).encode()
 
 
 # --- in the same process
@@ -229,14 +235,14 @@ class OverHttp:
         self._client = client
 
     def ask(self, requester: str | None, tool: str, args: Arguments) -> bytes:
-        body = b'{"tool":%b,"args":%b' % (as_json_text(tool), as_json(args))
-        body += b"}" if requester is None else b',"sessionKey":%b}' % as_json_text(requester)
+        body = b'{"tool":%b,"args":%b' % (as_json(tool), as_json(args))
+        body += b"}" if requester is None else b',"sessionKey":%b}' % as_json(requester)
         response = self._client.post("/tools/invoke", content=body, headers=_JSON)
         invoked = msgspec.json.decode(response.content, type=_Invoked)
         if invoked.result is None:
             error = invoked.error or {}
             if "code" not in error:
-                raise Unsayable(f"{response.status_code}: {error['message']}")
+                raise NoRequest(f"{response.status_code}: {error['message']}")
             return refusal(error["code"], error["message"])
         details, (content,) = compact(invoked.result.details), invoked.result.content
         assert compact(content["text"]) == details == bytes(invoked.result.details)
@@ -260,11 +266,13 @@ class OverWebSocket:
         self._numbers = iter(range(1, 1 << 31))
 
     def ask(self, requester: str | None, tool: str, args: Arguments) -> bytes:
-        params = b'{"name":%b,"args":%b' % (as_json_text(tool), as_json(args))
-        params += b"}" if requester is None else b',"sessionKey":%b}' % as_json_text(requester)
+        params = b'{"name":%b,"args":%b' % (as_json(tool), as_json(args))
+        params += b"}" if requester is None else b',"sessionKey":%b}' % as_json(requester)
         frame = self._request("tools.invoke", params)
         if frame.ok:
             return bytes(frame.payload)
+        if "details" not in frame.error:
+            raise NoRequest(frame.error["message"])
         return refusal(frame.error["details"]["code"], frame.error["message"])
 
     def _request(self, method: str, params: bytes) -> _Frame:
@@ -277,7 +285,7 @@ class OverWebSocket:
         self._client.opened.send(text.decode())
         while True:
             frame = msgspec.json.decode(self._client.opened.recv(timeout=WAIT), type=_Frame)
-            if frame.id == number:
+            if frame.id in {number, "invalid"}:
                 return frame
 
 
@@ -298,13 +306,13 @@ class _Message(msgspec.Struct):
 
 def _call(number: int, tool: str, args: Arguments) -> bytes:
     head = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":'.encode()
-    return head + as_json_text(tool) + b',"arguments":' + as_json(args) + b"}}"
+    return head + as_json(tool) + b',"arguments":' + as_json(args) + b"}}"
 
 
 def _called(text: bytes | str) -> bytes:
     message = msgspec.json.decode(text, type=_Message)
     if not message.result:
-        raise Unsayable(f"protocol error: {(message.error or {})['message']}")
+        raise NoRequest(f"protocol error: {(message.error or {})['message']}")
     called = msgspec.json.decode(message.result, type=_Called)
     (content,) = called.content
     answer = content["text"].encode()
@@ -325,9 +333,13 @@ class McpOverHttp:
 
     def ask(self, requester: str | None, tool: str, args: Arguments) -> bytes:
         headers = _JSON | {"accept": "application/json, text/event-stream"}
-        if requester is not None:
+        url = MCP_PATH
+        if requester is not None and re.fullmatch(r"[!-~]+", requester):
             headers |= {SESSION_HEADER: requester}
-        response = self._client.post(MCP_PATH, content=_call(1, tool, args), headers=headers)
+        elif requester is not None:
+            # What can't be in a header can be in the URL.
+            url += f"?{SESSION_PARAMETER}={quote_from_bytes(requester.encode(errors='surrogatepass'))}"
+        response = self._client.post(url, content=_call(1, tool, args), headers=headers)
         if response.headers["content-type"].startswith("application/json"):
             return _called(response.content)
         lines = [line for line in response.content.split(b"\r\n") if line.startswith(b"data: ")]
@@ -387,14 +399,6 @@ class _PipeClient:
     def _line(self, text: bytes) -> bytes:
         self._to.write(text + b"\n")
         return self._from.readline()
-
-
-def as_json_text(text: str) -> bytes:
-    """Return a text as JSON."""
-    try:
-        return json.dumps(text, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Unsayable("no UTF-8 has a lone surrogate") from None
 
 
 _JSON = {"content-type": "application/json"}

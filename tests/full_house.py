@@ -29,7 +29,7 @@ def uuid(number: int) -> str:
     return f"{number:08x}-0000-4000-8000-000000000000"
 
 
-CHILD, GRANDCHILD, STRANGER = (f"agent:main:subagent:{uuid(n)}" for n in (1, 2, 3))
+CHILD, GRANDCHILD, STRANGER, SIBLING = (f"agent:main:subagent:{uuid(n)}" for n in (1, 2, 3, 4))
 GONE = "agent:main:gone"
 
 SECRET = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -73,9 +73,12 @@ SESSIONS: dict[str, dict[str, Any]] = {
     CHILD: {"spawned_by": MAIN, "spawn_depth": 1, "opened_by": "spawn"},
     GRANDCHILD: {"spawned_by": CHILD, "spawn_depth": 2, "opened_by": "spawn"},
     STRANGER: {"spawned_by": BOARD, "spawn_depth": 1, "opened_by": "spawn", "sandboxed": True},
+    SIBLING: {"spawned_by": BOARD, "spawn_depth": 1, "opened_by": "spawn", "sandboxed": True},
     GONE: {},
 }
 SESSION_IDS = {key: uuid(number) for number, key in enumerate(SESSIONS, 100)}
+SEVENTH_QUESTION = f"m{len(SESSIONS) + 14}"
+"""The id of a message to main: an event and a message have a number each, and two of them make a pair."""
 NEW_PAGE = uuid(901)
 """The generation of the board that began with its reset."""
 
