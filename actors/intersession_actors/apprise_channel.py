@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 from intersession_actors.channel_url import BadChannelUrl, ChannelUrl
 from intersession_actors.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
@@ -32,7 +32,8 @@ SHORTEST_SECRET: Final = 3
 PORT: Final = re.compile(r"[0-9]{1,5}")
 HIDDEN: Final = "<hidden>"
 
-_logger = logging.getLogger("apprise")
+# Who logs something of a service's URL, the second one each request's path.
+_loggers: Final = tuple(map(logging.getLogger, ("apprise", "urllib3.connectionpool")))
 _secrets: ContextVar[tuple[str, ...]] = ContextVar("secrets of a channel's URL", default=())
 # Libraries of services that connect nowhere. By others, a service would get round the guard: on threads, or in C.
 _UNCONNECTED: Final = frozenset({"cryptography", "nacl", "pgpy"})
@@ -195,10 +196,11 @@ def hidden(text: str) -> str:
 
 @contextmanager
 def _hiding(*urls: str, but: str | None = None) -> Generator[None]:
-    """Keep the parts of these URLs out of what Apprise logs in the block, and out of what is said of it."""
+    """Keep the parts of these URLs out of what is logged in the block, and out of what is said of it."""
     parts = {part for url in urls for part in _parts(url)} - {but}
-    if not any(isinstance(kept, _Hiding) for kept in _logger.filters):
-        _logger.addFilter(_Hiding())
+    for logger in _loggers:
+        if not any(isinstance(kept, _Hiding) for kept in logger.filters):
+            logger.addFilter(_Hiding())
     token = _secrets.set(tuple(sorted(parts, key=len, reverse=True)))
     try:
         yield
@@ -209,7 +211,8 @@ def _hiding(*urls: str, but: str | None = None) -> Generator[None]:
 def _parts(url: str) -> Generator[str]:
     rest = url.partition("://")[2]
     for part in re.split(r"[/:@?&=#,;]+", rest):
-        for form in (part, unquote(part)):
+        plain = unquote(part)
+        for form in (part, plain, quote(plain), quote(plain, safe=""), quote_plus(plain)):
             if len(form) >= SHORTEST_SECRET and not PORT.fullmatch(form) and "{" not in form:
                 yield form
 

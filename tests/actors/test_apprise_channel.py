@@ -116,6 +116,16 @@ def test_a_redirect_is_not_followed() -> None:
     assert other.asked == []
 
 
+@pytest.mark.clause("X13")
+def test_a_proxy_of_the_environment_is_an_address_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Loopback() as proxy:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+        with pytest.raises(DeliveryRefused, match="ssrf_blocked"):
+            delivered(channel("json://hooks.example/"))
+
+    assert proxy.asked == []
+
+
 # --- what is said of it
 
 
@@ -142,7 +152,7 @@ def test_a_bad_url_is_refused_with_its_path_and_without_its_secret(
     assert "very-secret" not in said + caplog.text + "".join(capfd.readouterr())
 
 
-def test_what_apprise_logs_of_a_delivery_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_logged_of_a_delivery_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with Loopback(lambda _: Answer(401)) as server:
         made = channel(
@@ -151,9 +161,8 @@ def test_what_apprise_logs_of_a_delivery_shows_no_secret(caplog: pytest.LogCaptu
         with pytest.raises(ConnectionError):
             delivered(made)
 
-    ours = [record.getMessage() for record in caplog.records if record.name.startswith("apprise")]
-    assert ours
-    assert not [text for text in ours if "very" in text or SECRET in text]
+    assert {"apprise", "urllib3.connectionpool"} <= {record.name for record in caplog.records}
+    assert not [text for text in caplog.messages if "very" in text or SECRET in text]
 
 
 def test_a_chat_that_a_service_does_not_take_is_refused_for_good() -> None:
