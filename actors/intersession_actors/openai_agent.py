@@ -1,10 +1,13 @@
 """An agent on any endpoint that speaks OpenAI's chat completions. Needs the extra `models`."""
 
 import asyncio
+import ssl
+from functools import cache
 from typing import Any, cast
 
 import msgspec
-from openai import AsyncOpenAI
+from httpx import create_ssl_context
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from openai.types.chat import ChatCompletion
 from openai.types.completion_usage import CompletionUsage
 
@@ -44,6 +47,7 @@ class OpenAiAgent:
         self._system = system
         self._most_rounds = most_rounds
         self._options = options
+        _certificates()
 
     async def __call__(self, turn: Turn) -> Reply:
         """Answer one turn.
@@ -61,7 +65,7 @@ class OpenAiAgent:
             request["tools"] = tools
         usage = Usage()
         # A client belongs to the loop it was used on, and the loop is the host's: one for each turn.
-        async with AsyncOpenAI(**self._client_options) as client:
+        async with self._client() as client:
             for _ in range(self._most_rounds + 1):
                 completion = await self._asked(client, messages, request)
                 usage = _added(usage, completion.usage)
@@ -86,6 +90,12 @@ class OpenAiAgent:
             f"{self._model} asked for tools {self._most_rounds + 1} times in one turn and did not answer"
         )
 
+    def _client(self) -> AsyncOpenAI:
+        options: dict[str, Any] = self._client_options
+        if "http_client" not in options:
+            options = options | {"http_client": DefaultAsyncHttpxClient(verify=_certificates())}
+        return AsyncOpenAI(**options)
+
     async def _asked(
         self, client: AsyncOpenAI, messages: list[dict[str, Any]], request: dict[str, Any]
     ) -> ChatCompletion:
@@ -94,6 +104,12 @@ class OpenAiAgent:
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise TypeError(f"{self._model} gave no completion; a stream is not supported")
         return answer
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return whom a client trusts. Reading that takes a tenth of a second, in which the host's loop would stand still."""
+    return create_ssl_context()
 
 
 async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
