@@ -3,7 +3,10 @@
 import json
 import signal
 import socket
+import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -136,6 +139,43 @@ def test_a_run_that_is_cut_off_goes_on_after_the_restart(
     assert len(Endpoint.asked) == 2
 
 
+@pytest.mark.nightly
+@pytest.mark.clause("L7", "GATE-3")
+def test_a_hundred_open_runs_are_left_in_time_and_gone_on_with(
+    tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any
+) -> None:
+    path = config_for(tmp_path, endpoint)
+    given = json.loads(path.read_text(encoding="utf-8")) | {"runs": {"shutdownGraceSeconds": 2}}
+    path.write_text(json.dumps(given), encoding="utf-8")
+    token = token_of(path)
+    served = started("--config", path)
+    with wire(served.address, token) as client:
+        runs = [
+            client.request("agent", begun("hold on", f"k{number}", f"agent:main:direct:{number}"))["payload"]
+            for number in range(100)
+        ]
+        assert Endpoint.reached.wait(WAIT)
+        began = time.monotonic()
+        served.signal()
+        assert client.event("shutdown")
+        refused = client.request("agent", begun("too late", "k100", "agent:main:direct:100"))
+        code, said = served.end()
+        took = time.monotonic() - began
+    Endpoint.go_on.set()
+    again = started("--config", path)
+    with wire(again.address, token) as client:
+        ends = Counter(
+            client.request("agent.wait", {"runId": run["runId"], "timeoutMs": 20_000})["payload"]["status"]
+            for run in runs
+        )
+
+    assert {run["status"] for run in runs} == {"accepted"}
+    assert (refused["ok"], refused["error"]["details"]["code"]) == (False, "unavailable")
+    assert (code, "Traceback" in said) == (0, False)
+    assert took < WAIT, "the grace is two seconds; this bound is for a machine that is busy"
+    assert ends == {"ok": 100}
+
+
 @pytest.mark.clause("L7")
 def test_a_second_signal_ends_it_at_once(tmp_path: Path, endpoint: ThreadingHTTPServer, started: Any) -> None:
     path = config_for(tmp_path, endpoint)
@@ -228,6 +268,19 @@ def test_a_provider_without_an_address_is_refused() -> None:
 
     with pytest.raises(ConfigError, match=r"models\.providers\.fake\.baseUrl"):
         configured_agents(load_config(config).config)
+
+
+@contextmanager
+def wire(address: str, token: str) -> Iterator[WireClient]:
+    with connect(address.replace("http", "ws", 1), proxy=None) as opened:
+        client = WireClient(opened)
+        client.challenge()
+        assert client.request("connect", {**CONNECT, "auth": {"token": token}})["ok"]
+        yield client
+
+
+def begun(message: str, key: str, session: str) -> dict[str, Any]:
+    return {"message": message, "idempotencyKey": key, "sessionKey": session}
 
 
 def ask(address: str, token: str, method: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,18 @@ from intersession_actors.system import SessionSystem
 MCP_PATH: Final = "/mcp"
 
 
+def mcp_over_http() -> Any | None:
+    """Return the module of MCP over HTTP; None without the extra. To import it takes seconds, once."""
+    try:
+        return imported("intersession.mcp_http", what="MCP over HTTP", library="mcp", extra="mcp")
+    except MissingExtra:
+        return None
+
+
 def mcp_mount(system: SessionSystem) -> Any | None:
     """Return the application to mount at `MCP_PATH`; None without the extra. It serves inside its `running()`."""
-    try:
-        mcp = imported("intersession.mcp_http", what="MCP over HTTP", library="mcp", extra="mcp")
-    except MissingExtra:
+    mcp = mcp_over_http()
+    if mcp is None:
         return None
     credentials = Credentials(lambda: system.config.gateway.auth)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from intersession.gateway.configured_agents import configured_agents
 from intersession.gateway.limits import Limits
+from intersession.gateway.mcp_mount import mcp_over_http
 from intersession.gateway.server import run
 from intersession_actors.config import Config
 from intersession_actors.config_read import read_config_file
@@ -21,6 +22,9 @@ from intersession_actors.system import SessionSystem
 __all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "serve", "with_token"]
 
 logger = logging.getLogger("intersession.gateway")
+
+# Before there is a system: once it has started, the runs that go on leave an import little time.
+mcp_over_http()
 
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 
