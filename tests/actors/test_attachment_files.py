@@ -323,14 +323,26 @@ def test_sweeping_makes_nothing(tmp_path: Path) -> None:
     assert snapshot(tmp_path) == {}
 
 
+COMPONENTS = [".openclaw", ".openclaw/attachments", ".openclaw/attachments/.staging"]
+
+
 @pytest.mark.clause("X9", "ATT-3", "ATT-5")
-@pytest.mark.parametrize(
-    "component", [".openclaw", ".openclaw/attachments", ".openclaw/attachments/.staging"]
-)
+@pytest.mark.parametrize("component", COMPONENTS)
 def test_no_race_with_a_link_writes_or_removes_anything_outside(
     workspace: Path, outside: Path, component: str
 ) -> None:
-    """Somebody swaps a directory for a link to elsewhere and back, while files come and go."""
+    race(workspace, outside, component, RACES)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("X9", "ATT-3", "ATT-5")
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_nor_do_a_thousand_races(workspace: Path, outside: Path, component: str) -> None:
+    race(workspace, outside, component, 1000)
+
+
+def race(workspace: Path, outside: Path, component: str, times: int) -> None:
+    """Swap a directory for a link to elsewhere and back, while files come and go."""
     before = snapshot(outside)
     target = workspace / component
     aside = workspace.parent / "aside"
@@ -347,7 +359,7 @@ def test_no_race_with_a_link_writes_or_removes_anything_outside(
     swapper = threading.Thread(target=swap)
     swapper.start()
     try:
-        for _ in range(RACES):
+        for _ in range(times):
             with contextlib.suppress(ToolRefused, OSError):
                 stage(workspace)
                 claim(workspace)
