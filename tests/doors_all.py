@@ -268,7 +268,14 @@ class OverWebSocket:
     def ask(self, requester: str | None, tool: str, args: Arguments) -> bytes:
         params = b'{"name":%b,"args":%b' % (as_json(tool), as_json(args))
         params += b"}" if requester is None else b',"sessionKey":%b}' % as_json(requester)
-        frame = self._request("tools.invoke", params)
+        return self._answer("tools.invoke", params)
+
+    def call(self, method: str, params: Arguments) -> bytes:
+        """Call a method of the gateway; the first answer, where there are two."""
+        return self._answer(method, as_json(params))
+
+    def _answer(self, method: str, params: bytes) -> bytes:
+        frame = self._request(method, params)
         if frame.ok:
             return bytes(frame.payload)
         if "details" not in frame.error:

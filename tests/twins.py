@@ -61,22 +61,30 @@ class Twin:
         self.gate = Gate()
         self.names: dict[str, str] = {}
         """What a test calls sessions whose key or id is only known once they are there."""
-        clock, numbers = ManualClock(), itertools.count(1)
+        self._clock, self._numbers = ManualClock(), itertools.count(1)
         self._log = SqliteLog(
             folder / "log.db",
             inline=inline_views(),
-            clock=clock.now_ms,
+            clock=self._clock.now_ms,
             entropy=bytes,
             new_log_id=lambda: uuid(7_000_000),
         )
-        self.system = SessionSystem(
+        self.system = self._started()
+
+    def _started(self) -> SessionSystem:
+        return SessionSystem(
             self._log,
             agents={"main": self._talks, "ops": self._talks, "slow": self._waits},
             channels={"telegram": MemoryChannel()},
             config=CONFIG,
-            clock=clock,
-            new_id=lambda: uuid(next(numbers)),
+            clock=self._clock,
+            new_id=lambda: uuid(next(self._numbers)),
         )
+
+    def restart(self) -> None:
+        """Stop the system and start another one on the same log."""
+        self.system.close(grace=0)
+        self.system = self._started()
 
     def settle(self) -> None:
         """Wait until all that can happen has happened: what is left waits for an agent that does not answer."""
