@@ -9,7 +9,7 @@ from intersession_actors.access_rules import not_visible
 from intersession_actors.commands import AddMessage, Archive, Patch, Reset
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.gateway_caller import GatewayCaller, Judged
 from intersession_actors.gateway_params import (
     ChatHistoryParams,
     ChatInjectParams,
@@ -262,16 +262,15 @@ class GatewaySessions:
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
 
     def delete(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
-        """Archive a session; a main session can't be."""
+        """Archive a session; a main session can't be, also where nobody has opened it yet."""
         given = read_arguments(DeleteParams, params)
+        self._check_deletable(caller, given.key)
         try:
             found = self._targets.seen(caller, given.key, "status", field="key")
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
             return {"ok": True, "key": given.key, "deleted": False, "archived": []}
-        if found.key.is_main:
-            raise ToolRefused("main_session", f"key: {found.shown} is a main session, reset it instead")
         self._core.ask_session(str(found.key), Archive(reason="deleted"))
         session_id = found.session_id
         return {
@@ -280,6 +279,14 @@ class GatewaySessions:
             "deleted": True,
             "archived": [] if session_id is None else [session_id],
         }
+
+    def _check_deletable(self, caller: GatewayCaller, text: str) -> None:
+        try:
+            key = self._targets.opened(caller.noting(Judged()), text, field="key")
+        except ToolRefused:
+            return  # what comes next says why
+        if key.is_main:
+            raise ToolRefused("main_session", f"key: {key} is a main session, reset it instead")
 
     def _model(self, text: str) -> str:
         model = find_model(self._core.config, text)

@@ -191,10 +191,11 @@ def test_deleting_says_whether_there_was_anything(system: SessionSystem) -> None
     first = system.gateway.call("sessions.delete", {"key": "agent:main:notes"})
     second = system.gateway.call("sessions.delete", {"key": "agent:main:notes"})
     main = system.gateway.call("sessions.delete", {"key": MAIN})
+    unopened = system.gateway.call("sessions.delete", {"key": "agent:ops:main"})
 
     assert first == {"ok": True, "key": "agent:main:notes", "deleted": True, "archived": [session_id]}
     assert (second["ok"], second["deleted"]) == (True, False)
-    assert main["code"] == "main_session"
+    assert main["code"] == unopened["code"] == "main_session"
 
 
 @pytest.mark.clause("GATE-1")
