@@ -59,7 +59,8 @@ def check_agents(agents: Agents, findings: Findings) -> None:
     depth = agents.defaults.subagents.max_spawn_depth
     if depth > 1:
         findings.notices.append(
-            f"agents.defaults.subagents.maxSpawnDepth: {depth} lets sub-agents start sub-agents; 1 is usual"
+            f"agents.defaults.subagents.maxSpawnDepth: {depth} lets sub-agents start sub-agents where "
+            "tools.subagents.tools gives them sessions_spawn; 1 is usual"
         )
 
 
