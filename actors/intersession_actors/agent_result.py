@@ -9,9 +9,12 @@ from intersession_actors.turn import Reply, Turn
 from intersession_events.fact import Fact
 from intersession_events.message import Message, Usage
 from intersession_events.run import FailureCode
+from intersession_projections.redaction import redact_text
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
 MOST_ERROR_CHARACTERS: Final = 2_000
+_MOST_READ: Final = 10 * MOST_ERROR_CHARACTERS
+"""So much of an error is looked through for secrets before it is cut, lest a half of one is left."""
 
 
 class Answered(Fact, frozen=True, kw_only=True):
@@ -50,12 +53,13 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
 
 
 def described(error: BaseException) -> str:
-    """Return an exception as one short text. Its own `__str__` may raise."""
+    """Return an exception as one short text without secrets: it is told to who asked. Its own `__str__` may raise."""
     try:
         text = str(error)
     except BaseException:  # noqa: BLE001 - a host's exception class may do anything
         text = "(its text can't be shown)"
     text = text.encode(errors="backslashreplace").decode()
+    text, _ = redact_text(text[:_MOST_READ])
     shown = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return shown if len(shown) <= MOST_ERROR_CHARACTERS else f"{shown[:MOST_ERROR_CHARACTERS]}…"
 
