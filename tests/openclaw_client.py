@@ -100,11 +100,11 @@ class OpenClaw:
         """Return a command line of the client."""
         return [str(self._node), str(self._script), *map(str, words)]
 
-    def run(self, *words: object) -> Ran:
+    def run(self, *words: object, **variables: str) -> Ran:
         """Run a command of the client to its end."""
         done = subprocess.run(
             self.command(*words),
-            env=self.environment(),
+            env=self.environment(**variables),
             cwd=self.home,
             stdin=subprocess.DEVNULL,
             capture_output=True,

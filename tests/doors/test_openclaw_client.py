@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import threading
@@ -251,10 +252,17 @@ def test_its_agent_command_asks_our_agent(client: OpenClaw) -> None:
 
 @pytest.mark.clause("GATE-1")
 def test_it_finds_the_gateway_well(client: OpenClaw) -> None:
-    probe = client.run("gateway", "status", "--json", "--url", client.url, "--token", client.token)
+    named = ("--json", "--url", client.url, "--token", client.token)
+    status = client.run("gateway", "status", *named)
+    # Elsewhere: a gateway in its configuration it also tries to reach by ssh.
+    probe = client.run("gateway", "probe", *named, OPENCLAW_STATE_DIR=str(client.home / "elsewhere"))
 
-    assert probe.exit_code == 0, probe
-    assert probe.json["rpc"] == {"ok": True, "url": client.url}
+    assert status.exit_code == 0, status
+    assert status.json["rpc"] == {"ok": True, "url": client.url}
+    target = next(each for each in probe.json["targets"] if each["url"] == client.url)
+    assert target["connect"]["ok"], probe
+    assert target["config"]["gateway"]["authTokenConfigured"]
+    assert target["summary"]["ok"]
 
 
 @pytest.mark.clause("GATE-1")
@@ -272,6 +280,36 @@ def test_its_editor_bridge_holds_a_conversation(client: OpenClaw) -> None:
     assert ended == {"stopReason": "end_turn"}
     assert [text for text in bridge.chunks if "from an editor" in text]
     assert OPS in [row["sessionId"] for row in listed["sessions"]]
+
+
+@pytest.mark.clause("GATE-1")
+def test_its_terminal_client_shows_the_answer(client: OpenClaw) -> None:
+    """`openclaw tui`: it hears of a run by its own name for it, and finds its session by the whole key."""
+    ours, theirs = pty.openpty()
+    words = ("tui", "--session", "agent:research:terminal", "--message", "from a terminal")
+    child = subprocess.Popen(
+        client.command(*words),
+        env=client.environment(TERM="xterm"),
+        cwd=client.home,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    limit = threading.Timer(90, os.killpg, (child.pid, signal.SIGKILL))
+    limit.start()
+    shown = ""
+    try:
+        while "model says: from a terminal" not in shown:
+            shown += os.read(ours, 65_536).decode(errors="replace")
+    except OSError as gone:  # its end of the terminal is closed
+        raise AssertionError(f"it ended before it showed the answer: {shown[-2000:]!r}") from gone
+    finally:
+        limit.cancel()
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait(WAIT)
+        os.close(ours)
 
 
 class Bridge:
