@@ -4,7 +4,8 @@
     python tests/clauses.py --write    writes docs/clauses.md
 
 The marks are read from the sources, not from a run: `@pytest.mark.clause("LIST-4")` on a test or a class, in a
-module's `pytestmark`, or among the `marks=` of a parameter.
+module's `pytestmark`, or among the `marks=` of a parameter. Marks that are made of a table, case by case, are not read:
+`pytest --clause` knows them, and this page has them by the tests beside.
 """
 
 import ast
@@ -40,13 +41,16 @@ def protocol_clauses(text: str) -> dict[str, list[str]]:
 
 
 def reliability_clauses(text: str) -> list[str]:
-    """Return the ids of the clauses in the tables of docs/reliability.md, in their order; facts are not clauses."""
+    """Return the ids of the clauses in the tables of docs/reliability.md, in their order.
+
+    Facts are not clauses, and properties of later versions not yet.
+    """
     found: list[str] = []
-    facts = False
+    aside = False
     for line in text.splitlines():
         if line.startswith("## "):
-            facts = "Facts" in line
-        elif not facts and (row := _ROW.match(line)):
+            aside = "Facts" in line or "later versions" in line
+        elif not aside and (row := _ROW.match(line)):
             found.append(row["id"])
     return found
 
@@ -104,7 +108,8 @@ def _marks(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             inner = f"{name}::{child.name}"
         if isinstance(child, ast.Call) and ast.unparse(child.func) == "pytest.mark.clause":
-            yield from ((inner, ast.literal_eval(argument)) for argument in child.args)
+            literal = (argument for argument in child.args if isinstance(argument, ast.Constant))
+            yield from ((inner, str(argument.value)) for argument in literal)
         yield from _marks(child, inner)
 
 

@@ -22,7 +22,7 @@ def test_clauses_are_read_from_the_protocol() -> None:
     text = "1. no clause\n## One (ONE)\n1. first\n   2. not one\n2. second\n\n## Else\n1. no\n## Two (TWO)\n10. tenth\n"
     assert clauses.protocol_clauses(text) == {"One": ["ONE-1", "ONE-2"], "Two": ["TWO-10"]}
     assert clauses.reliability_clauses(
-        "## Facts\n| F1 | z |\n## Goals\n|---|\n| D1 | x |\n| PG2 | y |\n"
+        "## Facts\n| F1 | z |\n## Goals\n|---|\n| D1 | x |\n| PG2 | y |\n## Goals of later versions\n| E1 | x |\n"
     ) == ["D1", "PG2"]
 
 
