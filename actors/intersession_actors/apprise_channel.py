@@ -209,8 +209,11 @@ def _hiding(*urls: str, but: str | None = None) -> Generator[None]:
 
 
 def _parts(url: str) -> Generator[str]:
-    rest = url.partition("://")[2]
-    for part in re.split(r"[/:@?&=#,;]+", rest):
+    path, _, query = url.partition("://")[2].partition("?")
+    values = (
+        pair.partition("=")[2] or pair for pair in query.split("&")
+    )  # what a value is called is no secret
+    for part in re.split(r"[/:@?&=#,;]+", "/".join((path, *values))):
         plain = unquote(part)
         for form in (part, plain, quote(plain), quote(plain, safe=""), quote_plus(plain)):
             if len(form) >= SHORTEST_SECRET and not PORT.fullmatch(form) and "{" not in form:

@@ -124,7 +124,6 @@ def addresses_of(host: str, port: int, allowed: Collection[str], network: Networ
         DeliveryRefused: one of them is not public, and the host is not allowed by name.
         OSError: it has none.
     """
-    check_as_written(host, allowed)
     literal = literal_address(host)
     found = (str(literal),) if literal is not None else tuple(network.resolve(host, port))
     if not found:

@@ -137,6 +137,10 @@ def test_a_proxy_of_the_environment_is_an_address_like_any_other(monkeypatch: py
         ("tgram://very-secret-token-of-a-bot/{to}", "none that Apprise takes"),
         ("json://:very-secret-token-of-a-bot@", "none that Apprise takes"),
         ("mailto://very-secret-token-of-a-bot", "none that Apprise takes"),
+        (
+            "json://hooks.example/?method=very-secret-token-of-a-bot",
+            "The method specified (<hidden>)",
+        ),
         ("mqtt://user:very-secret-token-of-a-bot@mqtt.example/topic", "write a channel for it"),
         ("ntfys://very-secret-token-of-a-bot@ntfy.example/a/b/{to}", "names 3 places"),
         ("file:///very-secret-token-of-a-bot", "which nobody knows"),

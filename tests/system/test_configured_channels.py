@@ -1,16 +1,18 @@
 """Channels that the configuration itself delivers for: what goes out, what the log says of it, who wins, what is refused."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from command_line import environment, ran
-from intersession import ConfigError, MemoryChannel, MissingExtra, SessionSystem, echo
+from intersession import ConfigError, MemoryChannel, MissingExtra, Outbound, SessionSystem, echo
 from intersession_events.delivery import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from loopback import Answer, Loopback
 from running import WAIT, Booth
@@ -182,6 +184,21 @@ def test_a_secret_comes_from_the_environment(booth: Booth, monkeypatch: pytest.M
         outcome(system)
 
     assert [asked.path for asked in server.asked] == [f"/{SECRET}/42"]
+
+
+async def test_a_channel_that_is_registered_in_a_coroutine_runs_on_its_loop(booth: Booth) -> None:
+    loops: asyncio.Queue[asyncio.AbstractEventLoop] = asyncio.Queue()
+
+    async def deliver(_: Outbound) -> None:
+        loops.put_nowait(asyncio.get_running_loop())
+
+    system = booth.start({"main": echo()})
+    said = partial(system.inbound, channel="ops", chat_id="42", sender="ann", text="hello", wait=WAIT)
+    await asyncio.to_thread(said)
+    system.register_channel("ops", deliver)
+
+    assert await asyncio.wait_for(loops.get(), WAIT) is asyncio.get_running_loop()
+    await asyncio.to_thread(system.close)
 
 
 def test_without_the_extra_the_error_says_what_to_install() -> None:
