@@ -1,4 +1,4 @@
-"""`intersession send`: a message to a session, answered by agents that this command hosts for its time."""
+"""`intersession send`: a message to a session, answered by agents that this command hosts, or by the gateway beside."""
 
 from typing import Annotated, Any, Final
 
@@ -9,13 +9,15 @@ from intersession.cli.beat_text import BeatPrinter
 from intersession.cli.failures import UsageError
 from intersession.cli.gateway_beside import gateway_beside
 from intersession.cli.hosting import hosted
+from intersession.cli.log_host import GatewayBeside, HostedHere
 from intersession.cli.names import Names
 from intersession.cli.options import READING, ActingAs, Reading
-from intersession.cli.reading import acting_as
+from intersession.cli.reading import acting_as, reading_log
 from intersession.cli.sending import Sending
 from intersession.cli.terminal import Screen, safe
-from intersession_actors.errors import ToolRefused
+from intersession_actors.config import load_config
 from intersession_events.stores.ambient import random_log_id
+from intersession_projections.inline import inline_views
 
 _HURRIED_S: Final = 0.5
 
@@ -64,28 +66,31 @@ def send(
     }
     given = {name: value for name, value in arguments.items() if value is not None}
     if agents is None and (beside := gateway_beside(reading)) is not None:
-        with beside:
-            asked = beside.call_tool("sessions_send", given, session_key=acting)
-        if "runId" not in asked:
-            raise ToolRefused(asked["code"], asked["error"])
-        return _answer(asked, asked)
+        # Whatever ends the block, the gateway goes on.
+        config = load_config(reading.config).config
+        with beside, reading_log(reading, config=config, views=inline_views()) as log:
+            host = GatewayBeside(log, beside, acting, another=lambda: gateway_beside(reading))
+            return _sent(Sending(host, given), no_follow=no_follow, json=reading.json)
     if agents is None and timeout > 0:
         raise UsageError(
             "--agents: nobody would answer; name who does, or give --timeout 0 to leave it to the next host"
         )
-    screen = None if reading.json else Screen()
     with hosted(reading, agents=agents, config=reading.config) as system:
         key = acting_as(system.core.reader, acting).key
-        sending = Sending(system, None if key is None else str(key), given)
+        sending = Sending(HostedHere(system, None if key is None else str(key)), given)
         try:
-            if not no_follow:
-                sending.follow(None if screen is None else BeatPrinter(screen, Names()))
-            result = sending.result()
+            return _sent(sending, no_follow=no_follow, json=reading.json)
         except (KeyboardInterrupt, BrokenPipeError):
             system.close(_HURRIED_S)  # what is cut off is taken up by the next host
             raise
-        value = result | sending.outcome()
-    return _answer(value, result)
+
+
+def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:
+    """Follow what was sent, and return the answer with what is known by then."""
+    if not no_follow:
+        sending.follow(None if json else BeatPrinter(Screen(), Names()))
+    result = sending.result()
+    return _answer(result | sending.outcome(), result)
 
 
 def _answer(value: dict[str, Any], result: dict[str, Any]) -> Answer:

@@ -10,8 +10,8 @@ from intersession.cli.beat import Beat
 from intersession.cli.beat_text import BeatPrinter
 from intersession.cli.flow_story import FlowStory
 from intersession.cli.flows_shown import flow_value, in_words
+from intersession.cli.log_host import LogHost
 from intersession_actors.errors import ToolRefused
-from intersession_actors.system import SessionSystem
 from intersession_events.delivery import DeliveryDecided, DeliveryFailed
 from intersession_events.exchange import (
     AnnounceRequested,
@@ -24,6 +24,7 @@ from intersession_events.keys import SessionKey
 from intersession_events.recorded import Recorded
 from intersession_events.run import RunQueued
 from intersession_events.session import MessageRecorded
+from intersession_projections.flow_rows import ExchangeSummary
 
 _POLL_S: Final = 0.5
 
@@ -31,16 +32,16 @@ _POLL_S: Final = 0.5
 class Sending:
     """Calls the tool in a thread of its own, so that what happens can be watched meanwhile."""
 
-    def __init__(self, system: SessionSystem, key: str | None, arguments: dict[str, Any]) -> None:
-        self._system = system
-        self._after = system.log.head()
+    def __init__(self, host: LogHost, arguments: dict[str, Any]) -> None:
+        self._host = host
+        self._after = host.head()
         self._idempotency_key: str = arguments["idempotencyKey"]
         self._answer: dict[str, Any] = {}
         self._beats: list[Beat] = []
         self._exchange_id: str | None = None
         self._pending: str | None = None
         self._parked: dict[str, Any] | None = None
-        self._thread = threading.Thread(target=self._call, args=(key, arguments), daemon=True)
+        self._thread = threading.Thread(target=self._call, args=(arguments,), daemon=True)
         self._thread.start()
 
     def follow(self, printer: BeatPrinter | None) -> None:
@@ -68,8 +69,8 @@ class Sending:
 
     def outcome(self) -> dict[str, Any]:
         """Return what is known of the exchange by now."""
-        flows = self._system.core.flows
-        exchange_id = self._exchange_id or flows.exchange_of_run(self._answer["runId"])
+        flows = self._host.flows
+        exchange_id = self._exchange_id or flows.exchange_of_run(self.result()["runId"])
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
             return {}
@@ -80,16 +81,16 @@ class Sending:
             value["pending"] = self._pending or in_words(exchange)
         return value
 
-    def _call(self, key: str | None, arguments: dict[str, Any]) -> None:
-        self._answer = self._system.tools(key).call("sessions_send", arguments)
+    def _call(self, arguments: dict[str, Any]) -> None:
+        self._answer = self._host.call("sessions_send", arguments)
 
     def _events(self) -> Iterator[Recorded]:
         """Yield the events of the exchange as they come, until it is over."""
         mine: set[str] = set()
         before: list[Recorded] = []
-        system, after = self._system, self._after
+        after = self._after
         while self._pending is None:
-            for recorded in system.follow(after, timeout=_POLL_S):
+            for recorded in self._host.follow(after, timeout=_POLL_S):
                 after = recorded.position
                 if self._exchange_id is None:
                     before.append(recorded)
@@ -137,23 +138,34 @@ class Sending:
                 pass
 
     def _look_who_is_missing(self) -> None:
-        """Stop waiting for an agent that nobody has here: its runs are parked (KEY-9)."""
-        flows, exchange_id = self._system.core.flows, self._exchange_id
+        """Stop waiting for an agent that nobody has there: its runs are parked (KEY-9). So is all without a host."""
+        flows, exchange_id = self._host.flows, self._exchange_id
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
-        run = (
-            None
-            if exchange is None or exchange.awaits is None
-            else self._system.core.runs.get(exchange.awaits)
-        )
+        if exchange is None:
+            return
+        agents = self._host.agents()
+        if agents is None:
+            self._pending = "it waits for a host of the log"
+            self._stop_waiting(exchange)
+            return
+        run = None if exchange.awaits is None else self._host.runs.get(exchange.awaits)
         if run is None or run.status != "queued":
             return
-        agent_id = SessionKey.parse(run.session_key, main_key=self._system.config.session.main_key).agent_id
-        if agent_id in self._system.status()["agents"]:
+        agent_id = SessionKey.parse(run.session_key).agent_id
+        if agent_id in agents:
             return
         self._pending = f"it waits for a host that has the agent {agent_id!r}"
-        if exchange is not None and exchange.awaits == exchange.run_id:
-            # Nobody here will ever answer, so waiting for the reply is over; what was accepted stays accepted.
-            self._parked = {"runId": exchange.run_id, "status": "accepted", "sessionKey": exchange.target}
+        if exchange.awaits == exchange.run_id:
+            self._stop_waiting(exchange)
+
+    def _stop_waiting(self, exchange: ExchangeSummary) -> None:
+        """Take what was accepted for the answer: nobody will give one now, and it stays accepted."""
+        if "runId" not in self._answer:
+            self._parked = {
+                "runId": exchange.run_id,
+                "status": "accepted",
+                "sessionKey": exchange.target,
+            }
 
 
 def _belongs(recorded: Recorded, mine: set[str]) -> bool:

@@ -1,0 +1,113 @@
+"""The host of a log, as a command sees it that has one: the system hosted here, or a gateway beside."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Protocol
+
+from intersession_actors.errors import ToolRefused
+from intersession_actors.follow import Follower
+from intersession_actors.system import SessionSystem
+from intersession_events.log import Log
+from intersession_events.recorded import Recorded
+from intersession_projections.open_flows import Flows
+from intersession_projections.run_outcomes import Runs
+
+
+class LogHost(Protocol):
+    """Who does the work of a log. `flows` and `runs` say where everything stands."""
+
+    flows: Flows
+    runs: Runs
+
+    def head(self) -> int:
+        """Return the position of the last committed event."""
+        ...
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and return its answer, a refusal too. May be called from a thread of its own."""
+        ...
+
+    def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
+        """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
+        ...
+
+    def agents(self) -> Collection[str] | None:
+        """Return the ids of the agents that answer; None once there is no host any more."""
+        ...
+
+
+class HostedHere:
+    """The system that this command hosts, with its tools as a session has them; without a key as the operator's."""
+
+    def __init__(self, system: SessionSystem, session_key: str | None) -> None:
+        self._system = system
+        self._tools = system.tools(session_key)
+        self.flows: Flows = system.core.flows
+        self.runs: Runs = system.core.runs
+
+    def head(self) -> int:
+        """Return the position of the last committed event."""
+        return self._system.log.head()
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and return its answer, a refusal too."""
+        return self._tools.call(tool, arguments)
+
+    def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
+        """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
+        return self._system.follow(after, timeout=timeout)
+
+    def agents(self) -> Collection[str] | None:
+        """Return the ids of the agents that answer."""
+        agents: list[str] = self._system.status()["agents"]
+        return agents
+
+
+class GatewayBeside:
+    """The gateway of the process that hosts a log, which is open here to be read, with its views.
+
+    `client` makes the one call. `another` gives a client for a question meanwhile, or None where there is no gateway any
+    more. None is kept open without being read: what the gateway tells everybody would fill it.
+    """
+
+    def __init__(
+        self, log: Log, client: Any, session_key: str | None, another: Callable[[], Any | None]
+    ) -> None:
+        self._log = log
+        self._client = client
+        self._session_key = session_key
+        self._another = another
+        self.flows = Flows(log)
+        self.runs = Runs(log)
+
+    def head(self) -> int:
+        """Return the position of the last committed event."""
+        return self._log.head()
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool through the gateway and return its answer, a refusal too: the tool's, or the gateway's own."""
+        try:
+            with self._client:
+                answer: dict[str, Any] = self._client.call_tool(
+                    tool, arguments, session_key=self._session_key
+                )
+        except ToolRefused as refused:
+            return dict(refused.as_result())
+        return answer
+
+    def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
+        """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
+        return Follower(self._log).events(after, timeout=timeout)
+
+    def agents(self) -> Collection[str] | None:
+        """Return the ids of the agents that answer; None once the gateway is gone."""
+        try:
+            asking = self._another()
+            if asking is None:
+                return None
+            with asking:
+                agents: list[str] = asking.call("status")["agents"]
+        except ToolRefused as refused:
+            if refused.code == "unavailable":
+                return None
+            raise
+        return agents
