@@ -17,7 +17,7 @@ from command_line import Ran
 
 VERSION: Final = "2026.3.2"
 INSTALL_S: Final = 1_200
-ANSWER_S: Final = 90
+ANSWER_S: Final = 240
 
 PACKAGE: Final[dict[str, Any]] = {
     "name": "openclaw-client",
