@@ -106,7 +106,7 @@ class LiveGateway:
     async def _serve(self) -> None:
         listening = listen("127.0.0.1", 0)
         server = Server(self._app, self._limits)
-        loop = asyncio.get_running_loop()
+        loop = self.loop = asyncio.get_running_loop()
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         await server.answers.wait()
         self.address = address_of(listening)

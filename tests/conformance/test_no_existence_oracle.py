@@ -1,7 +1,7 @@
 """Who may not see a session learns nothing of it at any door: not by the words, not by the time (X2)."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_no_method_tells_a_credential_what_there_is_beyond_its_sessions(
     house: tuple[SessionSystem, Path],
 ) -> None:
     system, _ = house
-    asked: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    asked: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
         (method, {field: there, **more}, {field: absent, **more})
         for there, absent in (
             (MAIN, "agent:main:mien"),
