@@ -166,13 +166,17 @@ class OnCommandLine:
         assert "Traceback" not in done.err, done.err
         if done.exit_code == 2:
             raise Unsayable(f"wrong usage: {done.json['error']}")
-        return msgspec.json.encode(done.json)
+        # What `send` tells beside the tool's answer.
+        answer = {name: value for name, value in done.json.items() if name not in _BESIDE}
+        return msgspec.json.encode(answer)
 
     def tokens(self, requester: str | None, tool: str, args: Arguments) -> list[str]:
         """Return the call as it is typed."""
         if tool not in self._COMMANDS:
             raise Unsayable("there is no such command")
         options, named = self._OPTIONS[tool], [*self._common]
+        if tool == "sessions_send":
+            named.append("--no-follow")
         if requester is not None:
             named.append(f"--as={requester}")
         behind: list[str] = []
@@ -190,6 +194,9 @@ class OnCommandLine:
         if any("\0" in token or not _is_unicode(token) for token in tokens):
             raise Unsayable("no argument of a process has a NUL or a lone surrogate")
         return tokens
+
+
+_BESIDE = {"exchange", "beats", "pending"}
 
 
 def _typed(option: str, value: Any) -> list[str]:
@@ -330,6 +337,9 @@ def _called(text: bytes | str) -> bytes:
     return bytes(answer)
 
 
+LONGEST_CLAIM = 8192
+
+
 class McpOverHttp:
     """`tools/call` over streamable HTTP, at the gateway's `/mcp`."""
 
@@ -341,6 +351,8 @@ class McpOverHttp:
     def ask(self, requester: str | None, tool: str, args: Arguments) -> bytes:
         headers = _JSON | {"accept": "application/json, text/event-stream"}
         url = MCP_PATH
+        if requester is not None and len(requester) > LONGEST_CLAIM:
+            raise Unsayable("no head of a request is that long")
         if requester is not None and re.fullmatch(r"[!-~]+", requester):
             headers |= {SESSION_HEADER: requester}
         elif requester is not None:

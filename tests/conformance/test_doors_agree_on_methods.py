@@ -80,7 +80,7 @@ STEPS = [
 def played(call: Callable[[str, Mapping[str, Any]], bytes], twin: Twin) -> list[bytes]:
     """Take all steps, one when the one before it has had its consequences."""
     answers: list[bytes] = []
-    person = {"sender": "ann", "deliver": False, "text": "hello"}
+    person: dict[str, Any] = {"sender": "ann", "deliver": False, "text": "hello"}
     twin.system.inbound(channel="telegram", chat_id="42", **person)
     twin.system.inbound(channel="telegram", chat_id="r1", chat_type="group", **person)
     for step in STEPS:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from doors_all import NAMES, Door, NoRequest, Unsayable, open_doors
+from doors_all import LONGEST_CLAIM, NAMES, Door, NoRequest, Unsayable, open_doors
 from full_house import BOARD, CHILD, CONFIG, MAIN, NEW_PAGE, OPS, SIBLING, STRANGER, full_house, uuid
 from hostile import given, row_id, rows
 from intersession import SessionSystem, Turn
@@ -124,7 +124,7 @@ def test_a_hostile_key_is_the_same_session_or_none_for_who_claims_to_be_it(
         try:
             answers[name] = closed[name].ask(given(row), "sessions_list", {})
         except Unsayable:
-            assert name == "command line"
+            assert name == "command line" or len(given(row)) > LONGEST_CLAIM
             continue
 
     meant = row["expect"].removeprefix("canonical:")
