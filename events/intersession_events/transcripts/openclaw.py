@@ -10,6 +10,8 @@ What an auditor may rely on:
 * *Nothing is doubled.* An event's id is derived from what it is (agent, transcript, entry), not from where the
   directory lies or when it was imported. Importing again appends nothing; a state that has grown appends what is new.
   An exchange or spawn that an earlier import closed stays as it was then inferred, and the report names it.
+* *Nothing is taken from whoever is at work.* A session that is written to meanwhile is looked at anew, and judged as above.
+  A flow that was begun by then under a key that its session no longer gets is finished as it was begun.
 * *Nothing is made up.* Messages are as they were, provenance too. Exchanges and spawns are inferred, marked so, and
   name the lines they are inferred from. Imported runs are no runs of ours: no `RunQueued` is written, and every flow is
   closed, so that nothing of it is ever taken up again.
@@ -20,20 +22,23 @@ A whole state is held in memory, about three times its size, while it is planned
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from intersession_events import ids
-from intersession_events.errors import ImportFailed
+from intersession_events.errors import AppendConflict, ImportFailed
 from intersession_events.log import Log
 from intersession_events.recorded import Draft, StreamAppend
 from intersession_events.session import LineImported, MessageRecorded
 from intersession_events.system import ImportReported
 from intersession_events.transcripts.openclaw_append import (
+    Appended,
+    Fresh,
     KnownStreams,
     Progress,
     append_fresh,
+    begun,
     fresh,
 )
 from intersession_events.transcripts.openclaw_files import read_state
@@ -52,50 +57,108 @@ __all__ = [
 ]
 
 
+OnTaken = Literal["beside", "refuse"]
+
+_TRIES: Final = 8
+
+
 def import_openclaw(
     directory: Path,
     log: Log,
     *,
     clock: Callable[[], int],
     progress: Progress | None = None,
-    on_taken: Literal["beside", "refuse"] = "beside",
+    on_taken: OnTaken = "beside",
+    appended: Appended | None = None,
 ) -> ImportReport:
     """Import a state directory, as far as the log does not have it yet.
 
     `clock` gives the time of the import in milliseconds, for the report alone. `progress` is told (events appended,
-    events to append) after each batch. What was appended before an error stays; importing again goes on from there.
+    events to append) after each batch, `appended` the streams of the batch. What was appended before an error stays;
+    importing again goes on from there.
 
     Raises:
         ImportFailed: the directory is no OpenClaw state, or, with `on_taken="refuse"`, has keys the log has.
-        AppendConflict: somebody else wrote to an imported session meanwhile.
+        AppendConflict: somebody else wrote to imported sessions again and again meanwhile.
         StoreUnavailable: the store could not take it.
     """
-    found = survey(read_state(directory))
-    known = KnownStreams(log)
-    taken = _foreign(found, known)
-    planned = plan_survey(found, log_id=log.log_id, taken=taken)
-    parted = _parted(found, planned, known)
-    if parted:
-        taken |= parted
+    importing = _Import(
+        survey(read_state(directory)),
+        log,
+        clock=clock,
+        on_taken=on_taken,
+        progress=progress,
+        told=appended,
+    )
+    for _ in range(_TRIES - 1):
+        try:
+            return importing.once()
+        except AppendConflict:
+            continue  # somebody else was faster: what their session is now decides
+    return importing.once()
+
+
+class _Import:
+    """One import, in one attempt or several. Each looks at the log anew, and adds what is missing."""
+
+    def __init__(
+        self,
+        found: Survey,
+        log: Log,
+        *,
+        clock: Callable[[], int],
+        on_taken: OnTaken,
+        progress: Progress | None,
+        told: Appended | None,
+    ) -> None:
+        self._found = found
+        self._log = log
+        self._clock = clock
+        self._on_taken = on_taken
+        self._progress = progress
+        self._told = told
+        self._appended = 0
+
+    def once(self) -> ImportReport:
+        found, log = self._found, self._log
+        known = KnownStreams(log)
+        taken = _foreign(found, known)
         planned = plan_survey(found, log_id=log.log_id, taken=taken)
-    if taken and on_taken == "refuse":
-        raise ImportFailed(f"the log has other sessions of these keys already: {', '.join(sorted(taken))}")
-    new = fresh(planned, known)
-    appended = append_fresh(log, new, progress)
-    notes = tuple(
-        Note(subject=stream, what="goes on in the state; left as an earlier import had closed it")
-        for stream in new.left
-    )
-    reported = log.stream(_report_stream(planned.import_id), limit=1)
-    report = msgspec.structs.replace(
-        planned.report,
-        appended=appended,
-        already_imported=appended == 0 and bool(reported),
-        notes=(*planned.report.notes, *notes),
-    )
-    if not reported:
-        _record(report, log, clock())
-    return report
+        notes: list[Note] = []
+        parted = _parted(found, planned, known)
+        if (taken or parted) and self._on_taken == "refuse":
+            keys = ", ".join(sorted(taken | parted))
+            raise ImportFailed(f"the log has other sessions of these keys already: {keys}")
+        if parted:
+            before, planned = planned, plan_survey(found, log_id=log.log_id, taken=taken | parted)
+            left_open = begun(before, planned, known)
+            self._append(left_open)
+            what = "was begun by an import that was cut off; finished as it was begun"
+            notes += [Note(subject=stream, what=what) for stream in left_open.versions]
+        new = fresh(planned, known)
+        self._append(new)
+        what = "goes on in the state; left as an earlier import had closed it"
+        notes += [Note(subject=stream, what=what) for stream in new.left]
+        reported = log.stream(_report_stream(planned.import_id), limit=1)
+        report = msgspec.structs.replace(
+            planned.report,
+            appended=self._appended,
+            already_imported=self._appended == 0 and bool(reported),
+            notes=(*planned.report.notes, *notes),
+        )
+        if not reported:
+            _record(report, log, self._clock())
+        return report
+
+    def _append(self, new: Fresh) -> None:
+        before = self._appended
+
+        def progress(done: int, of: int) -> None:
+            self._appended = before + done
+            if self._progress is not None:
+                self._progress(before + done, before + of)
+
+        append_fresh(self._log, new, progress, self._told)
 
 
 def _foreign(found: Survey, known: KnownStreams) -> set[str]:

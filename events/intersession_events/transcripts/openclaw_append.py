@@ -1,6 +1,6 @@
 """The other half of the import: what of a plan is new to a log, appended in the order of time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -8,14 +8,26 @@ from intersession_events.exchange import ExchangeClosed
 from intersession_events.log import Log
 from intersession_events.recorded import Draft, Recorded, StreamAppend
 from intersession_events.run import RunQueued
-from intersession_events.session import MessageRecorded, SessionImported, SessionOpened, SessionReset
+from intersession_events.session import (
+    MessageRecorded,
+    SessionArchived,
+    SessionImported,
+    SessionOpened,
+    SessionReset,
+)
 from intersession_events.spawn import ChildArchived, SpawnClosed
-from intersession_events.transcripts.openclaw_drafts import Planned
+from intersession_events.transcripts.openclaw_drafts import Planned, planned_id
 from intersession_events.transcripts.openclaw_plan import ImportPlan
+from intersession_events.transcripts.openclaw_session_facts import archived_step, reset_step
 
 BATCH: Final = 256
+_FLOWS: Final = ("exchange:", "spawn:")
 
 Progress = Callable[[int, int], None]
+"""Hears how many events were appended, of how many."""
+
+Appended = Callable[[Collection[str]], None]
+"""Hears the streams of a batch that was appended, from the thread that imports."""
 
 
 class Fresh(NamedTuple):
@@ -32,7 +44,7 @@ class Fresh(NamedTuple):
 class Known(NamedTuple):
     """What a log has of a stream: the ids of its events, its version, the session ids it has had.
 
-    `goes_on` is True for a session that is more than an import made of it: it was opened or spoken to here.
+    `goes_on` is True for a session that is more than an import made of it: it was opened, spoken to, reset or deleted here.
     `closed` is True for an exchange or a spawn that is over.
     """
 
@@ -53,7 +65,7 @@ class KnownStreams:
     def of(self, stream: str) -> Known:
         """Return what the log has of a stream."""
         if stream not in self._known:
-            self._known[stream] = _known(self._log.stream(stream))
+            self._known[stream] = _known(self._log.stream(stream), self._log.log_id)
         return self._known[stream]
 
 
@@ -84,7 +96,24 @@ def fresh(plan: ImportPlan, known: KnownStreams) -> Fresh:
     return Fresh(planned, versions, tuple(left))
 
 
-def append_fresh(log: Log, found: Fresh, progress: Progress | None = None) -> int:
+def begun(plan: ImportPlan, instead: ImportPlan, known: KnownStreams) -> Fresh:
+    """Return what is missing of the flows that a plan had begun in the log, and the plan that is kept to knows nothing of."""
+    kept = {item.stream for item in instead.planned}
+    rest: list[Planned] = []
+    versions: dict[str, int] = {}
+    for item in plan.planned:
+        here = known.of(item.stream)
+        if item.stream in kept or not here.version or here.closed or not item.stream.startswith(_FLOWS):
+            continue
+        if item.draft.id not in here.events:
+            rest.append(item)
+            versions[item.stream] = here.version
+    return Fresh(rest, versions, ())
+
+
+def append_fresh(
+    log: Log, found: Fresh, progress: Progress | None = None, told: Appended | None = None
+) -> int:
     """Append in batches, each of them one transaction; return how many events that were.
 
     Raises:
@@ -96,6 +125,8 @@ def append_fresh(log: Log, found: Fresh, progress: Progress | None = None) -> in
     for start in range(0, total, BATCH):
         batch = found.planned[start : start + BATCH]
         log.append_now(list(_appends(batch, versions)))
+        if told is not None:
+            told(dict.fromkeys(item.stream for item in batch))
         if progress is not None:
             progress(start + len(batch), total)
     return total
@@ -127,7 +158,7 @@ def _of_session(
                 yield item
 
 
-def _known(recorded: Sequence[Recorded]) -> Known:
+def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
     generations: set[str] = set()
     goes_on = closed = False
     for item in recorded:
@@ -137,6 +168,13 @@ def _known(recorded: Sequence[Recorded]) -> Known:
                 goes_on = goes_on or by != "import"
             case SessionReset(session_id=session_id):
                 generations.add(session_id)
+                goes_on = goes_on or item.id != planned_id(
+                    log_id, item.stream, item.event, reset_step(session_id)
+                )
+            case SessionArchived(session_id=session_id):
+                goes_on = goes_on or item.id != planned_id(
+                    log_id, item.stream, item.event, archived_step(session_id)
+                )
             case RunQueued() | MessageRecorded(source=None):
                 goes_on = True
             case ExchangeClosed() | SpawnClosed():

@@ -95,12 +95,17 @@ class StreamPlan:
         self._last = place
         draft = Draft(
             event=event,
-            id=event_id or ids.derive(self._log_id, "import", self._stream, topic_of(event), step),
+            id=event_id or planned_id(self._log_id, self._stream, event, step),
             time=place.time,
             causation=causation,
             correlation=correlation,
         )
         self.planned.append(Planned(place, self._stream, draft))
+
+
+def planned_id(log_id: str, stream: str, event: Event, step: str | int) -> str:
+    """Return the id of an event of an import that is no line: of its stream, its kind and which of its kind it is."""
+    return ids.derive(log_id, "import", stream, topic_of(event), step)
 
 
 def beside(line: Line, *, time: int | None = None) -> Place:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from intersession_events import ids
-from intersession_events.registry import Event, topic_of
+from intersession_events.registry import Event
 from intersession_events.session import (
     ArchiveReason,
     ChatType,
@@ -54,6 +54,16 @@ def line_event_id(log_id: str, key: str, generation: Generation, line: Line) -> 
     return ids.derive(log_id, "import", "line", key, generation.agent, generation.stem, line.identity)
 
 
+def reset_step(session_id: str) -> str:
+    """Return which `SessionOpened` or `SessionReset` it is that begins a generation."""
+    return f"opened {session_id}"
+
+
+def archived_step(session_id: str) -> str:
+    """Return which `SessionArchived` it is that ends a generation."""
+    return f"session_archived.1 {session_id}"
+
+
 def session_facts(
     session: Session, key: str, *, log_id: str, links: Links, lineage: Lineage
 ) -> list[Planned]:
@@ -89,7 +99,7 @@ def planned_lines(session: Session, key: str, log_id: str) -> Iterator[tuple[Lin
 def _items(session: Session, key: str, lineage: Lineage) -> Iterator[_Item]:
     first = session.generations[0]
     start = min(generation.start for generation in session.generations)
-    yield _Item(Place(start, "", 0), _opened(session, key, first, lineage), f"opened {first.session_id}")
+    yield _Item(Place(start, "", 0), _opened(session, key, first, lineage), reset_step(first.session_id))
     for index, generation in enumerate(session.generations):
         following = session.generations[index + 1] if index + 1 < len(session.generations) else None
         yield from _lines(generation)
@@ -104,7 +114,7 @@ def _next(
     session: Session, key: str, generation: Generation, following: Generation, lineage: Lineage
 ) -> Iterator[_Item]:
     began = Place(following.start, following.place, 0)
-    step = f"opened {following.session_id}"
+    step = reset_step(following.session_id)
     if generation.closing == "deleted":
         yield _archived(generation, lineage, min(_closed(generation), began._replace(path="")))
         yield _Item(began, _opened(session, key, following, lineage), step)
@@ -222,7 +232,7 @@ def _archived(generation: Generation, lineage: Lineage, place: Place) -> _Item:
     if generation.closing == "deleted":
         reason = "cleanup" if lineage.cleaned_up else "deleted"
     event = SessionArchived(session_id=generation.session_id, reason=reason)
-    return _Item(place, event, f"{topic_of(event)} {generation.session_id}")
+    return _Item(place, event, archived_step(generation.session_id))
 
 
 def _closed(generation: Generation) -> Place:
