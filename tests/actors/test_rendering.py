@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hostile
@@ -135,6 +135,18 @@ transcripts = st.lists(messages.map(lambda one: [one]) | exchanges, max_size=5).
 @given(transcript=transcripts)
 @pytest.mark.clause("PROV-3", "X4")
 def test_what_was_rendered_reads_back(rendered: Render, parsed: Parse, transcript: list[Message]) -> None:
+    assert parsed(rendered(transcript)) == [seen(one) for one in transcript]
+
+
+@each_form
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@settings(max_examples=100_000, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(transcript=transcripts)
+@pytest.mark.clause("PROV-3", "X4")
+def test_a_hundred_thousand_transcripts_read_back(
+    rendered: Render, parsed: Parse, transcript: list[Message]
+) -> None:
     assert parsed(rendered(transcript)) == [seen(one) for one in transcript]
 
 
