@@ -66,12 +66,20 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         yield Host(system, opened)
 
 
+NEAR = tuple(name for name in NAMES if name != "MCP passed on")
+"""All doors but the one that passes on to another of them, which takes its time and has the keys to show that it does."""
+
+
 def everywhere(
-    doors: Mapping[str, Door], requester: str | None, tool: str, args: Mapping[str, Any]
+    doors: Mapping[str, Door],
+    requester: str | None,
+    tool: str,
+    args: Mapping[str, Any],
+    names: tuple[str, ...] = NEAR,
 ) -> dict[str, bytes]:
     """Return the answers of all doors; what was no request to a door is an answer of its own."""
     answers: dict[str, bytes] = {}
-    for name in NAMES:
+    for name in names:
         try:
             answers[name] = doors[name].ask(requester, tool, args)
         except NoRequest:
@@ -101,9 +109,10 @@ def test_a_hostile_key_names_the_same_session_or_none_at_every_door(
 ) -> None:
     more = {"message": "hi", "timeoutSeconds": 0} if tool == "sessions_send" else {}
     # A key that another agent owns is forbidden, whatever is behind it; the operator is told that nothing is.
-    requester = None if row["id"] == "K37" or tool == "sessions_history" else MAIN
+    requester = None if row["id"] == "K37" else MAIN
+    names = NAMES if tool == "sessions_history" else NEAR
 
-    answers = everywhere(closed, requester, tool, {"sessionKey": given(row), **more})
+    answers = everywhere(closed, requester, tool, {"sessionKey": given(row), **more}, names)
 
     assert len(set(answers.values())) == 1
     assert len(answers) >= 5
@@ -207,7 +216,7 @@ def test_a_hostile_message_is_stored_as_it_came_and_is_another_sessions(
     stored = [m for m in history_of_ops(host)[before:] if m["role"] == "user" and m["content"] == text]
 
     assert {json.loads(answer)["reply"] for answer in answers.values()} == {"heard"}
-    assert len(stored) == len(answers) >= len(NAMES) - 1
+    assert len(stored) == len(answers) >= len(NEAR) - 1
     assert {m["provenance"]["kind"] for m in stored} == {"inter_session"}
     assert {m["provenance"]["sourceSessionKey"] for m in stored} == {MAIN}
 
@@ -228,7 +237,7 @@ def test_half_a_character_is_refused_at_every_door(host: Host, field: str) -> No
     answers = everywhere(host.doors, MAIN, "sessions_send", {"message": "hi", **target, field: "\ud800"})
 
     assert codes(answers) == {"invalid_request"}
-    assert len(answers) == len(NAMES) - 1  # no argument of a process has one
+    assert len(answers) == len(NEAR) - 1  # no argument of a process has one
 
 
 # --- numbers
@@ -285,7 +294,7 @@ FILES = [
 def test_a_hostile_file_is_refused_or_taken_literally_at_every_door(host: Host, row: dict[str, Any]) -> None:
     answers = everywhere(host.doors, MAIN, "sessions_spawn", {"task": "count", "attachments": files(row)})
 
-    assert len(answers) == len(NAMES) - 1  # the command line spawns nothing
+    assert len(answers) == len(NEAR) - 1  # the command line spawns nothing
     if row["expect"].startswith("accepted"):
         names = [json.loads(answer)["attachments"]["files"][0]["name"] for answer in answers.values()]
         assert set(names) == {given(row)}
