@@ -161,6 +161,7 @@ def test_active_minutes_counts_back_from_now_or_from_as_of(story: Story) -> None
     assert keys(listed(story, activeMinutes=1)) == []
     assert keys(listed(story, activeMinutes=55.9)) == [GROUP]
     assert keys(listed(story, activeMinutes=61)) == [GROUP, "main"]
+    assert keys(listed(story, activeMinutes=3.6e16)) == [GROUP, "main"]
     assert keys(listed(story, activeMinutes=0.2, asOf="2026-11-21T12:00:30Z")) == ["main"]
     assert keys(listed(story, activeMinutes=5, asOf=position)) == [GROUP]
 

@@ -128,7 +128,7 @@ def _query(reader: Reader, given: ListArguments) -> _Query:
         agent_id=agent_id,
         position=place.position,
         reference_ms=place.time_ms,
-        since_ms=0 if minutes is None else place.time_ms - minutes * _MINUTE_MS,
+        since_ms=0 if minutes is None else max(0, place.time_ms - minutes * _MINUTE_MS),
         filters=filters,
         after=after,
     )
