@@ -3,13 +3,16 @@
 import base64
 import binascii
 import hashlib
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.arguments import invalid
 from intersession_events.fact import ready
+
+
+_LAST_MS: Final = 2**53
 
 
 @ready
@@ -38,7 +41,8 @@ def read_cursor(text: str, filters: str, head: int) -> Cursor:
         cursor = msgspec.json.decode(base64.b64decode(text, altchars=b"-_", validate=True), type=Cursor)
     except (binascii.Error, ValueError, RecursionError):
         raise _unreadable() from None
-    if not 0 <= cursor.position <= head:
+    times = (cursor.reference_ms, cursor.updated_at)
+    if not 0 <= cursor.position <= head or not all(0 <= time < _LAST_MS for time in times):
         raise _unreadable()
     if cursor.filters != filters:
         raise invalid("cursor", "it was made for other filters, give the same ones or leave the cursor out")
