@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,6 +31,8 @@ from full_house import (
     full_house,
 )
 from intersession import SessionSystem
+from intersession_events.access import AccessRecorded
+from running import WAIT, merged
 
 Said = dict[str, Any]
 
@@ -214,3 +217,29 @@ def test_every_door_gives_the_same_answer(doors: Mapping[str, Door], case: Case)
 
     assert case.right(said), said
     assert differing == {}, said
+
+
+@pytest.mark.clause("VIS-4")
+def test_every_door_leaves_the_same_receipts(tmp_path: Path) -> None:
+    audited = merged(CONFIG, {"audit": {"access": "all"}})
+    asked = (("sessions_list", {"limit": 5}), ("sessions_history", {"sessionKey": BOARD}))
+    story = full_house(tmp_path / "log.db")
+    receipts: dict[str, list[tuple[str, AccessRecorded]]] = {}
+    with (
+        SessionSystem(story.log, config=audited, clock=story.clock) as system,
+        open_doors(system, audited, tmp_path) as doors,
+    ):
+        for name in (name for name in NAMES if name != "command line"):  # it reads a log and leaves it alone
+            head = system.log.head()
+            for tool, args in asked:
+                doors[name].ask(MAIN, tool, args)
+            assert story.log.wait_for(head + len(asked), timeout=WAIT)
+            receipts[name] = [
+                (item.stream, item.event)
+                for item in system.log.all(after=head)
+                if isinstance(item.event, AccessRecorded)
+            ]
+    story.close()
+
+    assert [len(left) for left in receipts.values()] == [len(asked)] * len(receipts)
+    assert all(left == receipts["python"] for left in receipts.values()), receipts
