@@ -11,7 +11,6 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.arguments import invalid
 from intersession_events.fact import ready
 
-
 _LAST_MS: Final = 2**53
 
 
