@@ -41,6 +41,7 @@ SEAMS = {
     "intersession_actors.context_cache": "is read by the loaders and told by the writer",
     "intersession_actors.follow": "somebody else's thread ends an iteration",
     "intersession_actors.handler": "Pykka's actors have an event that says they stopped",
+    "intersession_actors.imports": "one import at a time, whoever asks",
     "intersession_actors.inbox": "a lock that is held for a line",
     "intersession_actors.outside": "threads of the host's code",
     "intersession_actors.own_loop": "the event loop of a host that has none",

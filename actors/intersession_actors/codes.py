@@ -34,6 +34,7 @@ RefusalCode = Literal[
     "file_bytes_exceeded",
     "total_bytes_exceeded",
     "unsafe_path",
+    "import_failed",
     "busy",
     "unavailable",
     "internal",

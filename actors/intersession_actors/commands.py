@@ -157,6 +157,10 @@ class Wake(Command, frozen=True, kw_only=True):
 # --- back to an actor, from outside
 
 
+class ReadAgain(Command, frozen=True, kw_only=True):
+    """Somebody else wrote to the session's stream (an import): read it again before anything is decided."""
+
+
 class StreamLoaded(Command, frozen=True, kw_only=True):
     """A stream was read. `recorded` is the exception if it could not be."""
 

@@ -10,9 +10,11 @@ from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.gateway_about import GatewayAbout
 from intersession_actors.gateway_caller import OPERATOR, GatewayCaller, Judged
+from intersession_actors.gateway_import import GatewayImport
 from intersession_actors.gateway_runs import GatewayRuns
 from intersession_actors.gateway_sessions import GatewaySessions
 from intersession_actors.gateway_targets import Targets
+from intersession_actors.imports import Imports
 from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.resolve import TargetRefused
 from intersession_projections.run_outcomes import RunOutcome
@@ -33,6 +35,7 @@ class Gateway:
         runs: RunDoor,
         doors: Executor,
         describe: Callable[[], Result] = dict,
+        imports: Imports | None = None,
     ) -> None:
         targets = Targets(core)
         self._receipts = core.receipts
@@ -50,6 +53,7 @@ class Gateway:
             "chat.inject": sessions.chat_inject,
             "chat.send": self._runs.chat_send,
             "health": about.health,
+            "import.openclaw": GatewayImport(imports or Imports(core)).openclaw,
             "models.list": about.models_list,
             "send": about.send,
             "sessions.delete": sessions.delete,

@@ -208,3 +208,11 @@ class IdentityParams(Params, frozen=True, kw_only=True):
 
     agent_id: str | None = None
     session_key: str | None = None
+
+
+@ready
+class ImportParams(Params, frozen=True, kw_only=True):
+    """`import.openclaw`: the whole path of a state directory, and what becomes of sessions whose keys the log has."""
+
+    directory: KeyText
+    on_taken: Literal["beside", "refuse"] = "beside"

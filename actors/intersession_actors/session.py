@@ -29,6 +29,7 @@ from intersession_actors.commands import (
     Enqueue,
     IdleFor,
     Patch,
+    ReadAgain,
     RecordMessages,
     Refused,
     Reset,
@@ -193,6 +194,8 @@ class SessionActor(Handler):
                 command.answer(self._policy(command.channel))
             case Wake():
                 self._record(command, self._made_good())
+            case ReadAgain():
+                self._load()
             case Unbind():
                 now = self.world.clock.now_ms()
                 self._record(command, session_rules.decide_unbind(self.state, command, now))

@@ -132,6 +132,13 @@ class Supervisor:
                 continue
             return
 
+    def tell_awake(self, key: str, command: Command) -> None:
+        """Tell a session's actor if there is one; who sleeps reads the log when it wakes."""
+        with self._lock:
+            awake = key in self._sessions
+        if awake:
+            self.tell_session(key, command)
+
     def passivated(self, key: str) -> None:
         """Note that a session's actor went to sleep."""
         with self._lock:

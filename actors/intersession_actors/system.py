@@ -30,6 +30,7 @@ from intersession_actors.draining import drain
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
+from intersession_actors.imports import Imports
 from intersession_actors.mirroring import mirror_directory
 from intersession_actors.outbox import Outbox
 from intersession_actors.pool import PooledRuntime
@@ -54,6 +55,7 @@ from intersession_events.log import Log
 from intersession_events.session import Route
 from intersession_events.stores import open_log
 from intersession_events.stores.ambient import random_log_id
+from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline import inline_views
 from intersession_projections.transcript_mirror import TranscriptMirror
 
@@ -196,7 +198,8 @@ class SessionSystem:
         supervisor.on_manager_restart = lambda prefix: recover_flows(core, prefix)
         self._runs = RunDoor(core)
         self._chat = ChatDoor(core, self._runs)
-        self.gateway = Gateway(core, self._runs, self._doors, self.status)
+        self._imports = Imports(core)
+        self.gateway = Gateway(core, self._runs, self._doors, self.status, self._imports)
         open_chapter(core, self.config)
         sweep_staged(core)
         recover(core)
@@ -335,6 +338,25 @@ class SessionSystem:
         given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
         return await self._chat.ainbound(given, wait, self._doors)
 
+    def import_openclaw(
+        self,
+        directory: Path | str,
+        *,
+        on_taken: OnTaken = "beside",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Import an OpenClaw state directory into the log, beside all that goes on (IMP-1). It blocks until it is done.
+
+        Sessions that are used meanwhile are never mixed with what is imported: those are kept beside them, or refused with
+        `on_taken="refuse"`. `progress` is told (events appended, events to append).
+
+        Raises:
+            ImportFailed: it is no state directory, or has keys that the log has and should be refused.
+            ToolRefused: another import is under way (`busy`).
+            StoreUnavailable: the store could not take it; what was appended stays, importing again goes on.
+        """
+        return self._imports.openclaw(Path(directory), on_taken=on_taken, progress=progress)
+
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
         return self._runs.abort(run_id, by=by)
@@ -458,6 +480,8 @@ class SessionSystem:
             tools=tools,
             attempt=running.attempt,
             deadline=running.deadline_ms or None,
+            model=running.model,
+            thinking=running.thinking,
             partial=context.partial,
             recorder=RunRecorder(core, key, calling),
         )
@@ -465,8 +489,6 @@ class SessionSystem:
     def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
         """Return the route an announce goes to; a host with a `webchat` channel hears what has none (ANN-2)."""
         if accepted.route is not None or not self._caller.has("webchat"):
-            model=running.model,
-            thinking=running.thinking,
             return accepted.route
         return Route(channel="webchat", to=accepted.target)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def test_wherever_an_import_is_overtaken_no_exchange_or_spawn_stays_open(
     monkeypatch.setattr(openclaw_append, "BATCH", 3)
     for moment in range(1, 20, 3):
         with open_log(":memory:") as log:
-            into(log, HOUSEHOLD, progress=once(lambda log=log: speak(log, key), after=moment))
+            into(log, HOUSEHOLD, progress=once(partial(speak, log, key), after=moment))
             again = into(log, HOUSEHOLD)
 
             found = Counter(item.id for item in log.all())

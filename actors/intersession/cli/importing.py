@@ -7,12 +7,15 @@ import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.answer import Answer
+from intersession.cli.gateway_beside import gateway_beside
+from intersession.cli.importing_beside import import_beside
 from intersession.cli.moments import moment
-from intersession.cli.options import COMMON, Common
-from intersession.cli.reading import store_path, store_url
+from intersession.cli.options import READING, Reading
+from intersession.cli.reading import reading_log, store_path, store_url
 from intersession.cli.terminal import Screen, safe
 from intersession.cli.words import counted
 from intersession_actors.clock import SystemClock
+from intersession_actors.config import load_config
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline import inline_views
@@ -36,23 +39,28 @@ def openclaw(
             "own, or refuse the import. Default: beside."
         ),
     ] = "beside",
-    common: Common = COMMON,
+    reading: Reading = READING,
 ) -> Answer:
     """Import an OpenClaw state directory; again to add what is new in it.
 
-    Nothing is lost without a line in the report, and the report is kept in the log.
+    Nothing is lost without a line in the report, and the report is kept in the log. Where a gateway serves the log it
+    imports, as long as it runs on this machine, and its sessions go on meanwhile.
     """
     screen = Screen()
-    path = store_path(store_url(common))
-    if not Path(path).exists():
-        read_state(directory)  # a wrong directory must not leave an empty log behind
-    with (
-        open_log(store_url(common), inline=inline_views()) as log,
-        screen.progress(f"Importing {directory}") as progress,
-    ):
-        report = import_openclaw(
-            directory, log, clock=SystemClock().now_ms, progress=progress, on_taken=on_taken
-        )
+    config = load_config(reading.config).config
+    url = store_url(reading, config)
+    path = store_path(url)
+    with screen.progress(f"Importing {directory}") as progress:
+        if (beside := gateway_beside(reading)) is not None:
+            with beside, reading_log(reading, config=config) as log:
+                report = import_beside(beside, log, directory, on_taken=on_taken, progress=progress)
+        else:
+            if not Path(path).exists():
+                read_state(directory)  # a wrong directory must not leave an empty log behind
+            with open_log(url, inline=inline_views()) as log:
+                report = import_openclaw(
+                    directory, log, clock=SystemClock().now_ms, progress=progress, on_taken=on_taken
+                )
     value: dict[str, Any] = msgspec.to_builtins(report)
     return Answer(value | {"store": path}, lambda on: _show(on, report, path))
 

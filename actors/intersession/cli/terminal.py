@@ -103,8 +103,11 @@ class Screen:
         self._err.print(_joined(parts), soft_wrap=not self._err.is_terminal)
 
     @contextmanager
-    def progress(self, what: str) -> Generator[Callable[[int, int], None]]:
-        """Show a bar on standard error while the block lasts, if somebody looks; yields what moves it (done, of)."""
+    def progress(self, what: str) -> Generator[Callable[[int, int | None], None]]:
+        """Show a bar on standard error while the block lasts, if somebody looks; yields what moves it (done, of).
+
+        Where nobody knows of how many, `of` is None.
+        """
         bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),

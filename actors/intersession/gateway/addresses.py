@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_OF_A_PROXY: Final = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-real-ip"})
 _PRINTABLE: Final = 256
 _IPV6_NETWORK: Final = 64
 
@@ -21,6 +22,18 @@ def normalised(address: str | None) -> str:
             return str(found.ipv4_mapped)
         return str(ipaddress.ip_network((found, _IPV6_NETWORK), strict=False))
     return str(found)
+
+
+def is_this_machine(address: str | None, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a peer is this machine itself, over its loopback, and speaks for nobody else as a proxy does."""
+    if any(name.lower() in _OF_A_PROXY for name, _ in headers):
+        return False
+    try:
+        found = ipaddress.ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback
 
 
 def host_allowed(host: str | None, *, bound: str, allowed: Sequence[str]) -> bool:

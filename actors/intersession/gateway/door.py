@@ -41,6 +41,9 @@ EVENTS: Final = ("connect.challenge", "agent", "chat", "tick", "shutdown")
 NOT_OVER_HTTP: Final = frozenset({"sessions_send", "sessions_spawn"})
 """Tools that HTTP only gives where `gateway.tools.allow` names them, as in the original."""
 
+ONLY_HERE: Final = frozenset({"import.openclaw"})
+"""Methods that read files of the gateway's machine."""
+
 STOPPING: Final = "the gateway is stopping, try again after its restart"
 
 
@@ -105,8 +108,12 @@ class Door:
 
     # --- methods
 
-    async def perform(self, credential: Credential, method: str, params: Mapping[str, Any]) -> Any:
+    async def perform(
+        self, credential: Credential, method: str, params: Mapping[str, Any], *, here: bool = False
+    ) -> Any:
         """Call a method of the gateway and return its payload; all but `system-presence` give an object.
+
+        `here` says that the caller is on this machine, where a path means the same to both.
 
         Raises:
             ToolRefused: it was refused.
@@ -118,6 +125,10 @@ class Door:
             if method == CONFIG:
                 return configuration(credential.caller, self.system.config)
             return presence(own_version(), self.system.core.clock.now_ms())
+        if method in ONLY_HERE and not here:
+            raise ToolRefused(
+                "forbidden", f"{method} is for callers on the gateway's own machine, over its loopback"
+            )
         if self.draining and needed_scope(method) != "operator.read":
             raise ToolRefused("unavailable", STOPPING)
         try:

@@ -14,7 +14,7 @@ import msgspec
 from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
-from intersession.gateway.addresses import normalised, printable
+from intersession.gateway.addresses import is_this_machine, normalised, printable
 from intersession.gateway.connection import TRY_AGAIN, Close, Effect, Perform, Send, Welcome
 from intersession.gateway.door import Door
 from intersession.gateway.run_events import RunEvent
@@ -41,6 +41,7 @@ class WebSocketShell:
         extensions: dict[str, Any] = scope.get("extensions") or {}
         self._protocol: Any = extensions.get(EXTENSION)
         self._address = client[0] if client else None
+        self._here = is_this_machine(self._address, scope["headers"])
         self._connection = door.connection(normalised(self._address))
         self._buffer: deque[Send] = deque()
         self._buffered = 0
@@ -113,7 +114,7 @@ class WebSocketShell:
             return
         credential = msgspec.structs.replace(credential, scopes=connection.scopes)
         try:
-            payload = await self._door.perform(credential, asked.method, asked.params)
+            payload = await self._door.perform(credential, asked.method, asked.params, here=self._here)
             answer = await self._door.named(credential, asked.method, asked.params, payload)
             if asked.method != "agent":
                 self._apply(connection.answered(asked.request_id, answer))

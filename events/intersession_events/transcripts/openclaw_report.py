@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from intersession_events.fact import ready
+
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Lines of a file that could not be read as what they should be.
@@ -47,6 +49,7 @@ class Unattributed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str
 
 
+@ready
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The report of one import; `msgspec.to_builtins` gives what `--json` prints.
 

@@ -1,0 +1,60 @@
+"""Imports into the log of a running system, one at a time: whose session is awake reads again what came to it."""
+
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final
+
+from intersession_actors.commands import ReadAgain
+from intersession_actors.core import Core
+from intersession_actors.errors import ToolRefused
+from intersession_events.errors import AppendConflict
+from intersession_events.transcripts.openclaw import ImportReport, OnTaken, import_openclaw
+
+_SESSION: Final = "session:"
+
+
+class Imports:
+    """Appends what other systems left, beside the actors that write to the same log."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._one = threading.Lock()
+
+    def openclaw(
+        self,
+        directory: Path,
+        *,
+        on_taken: OnTaken = "beside",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Import an OpenClaw state directory.
+
+        Raises:
+            ImportFailed: it is none, or, with `on_taken="refuse"`, has keys that the log has.
+            ToolRefused: another import is under way, or its sessions are written to without a pause (`busy`).
+            StoreUnavailable: the store could not take it, or is closed; what was appended stays.
+        """
+        if not self._one.acquire(blocking=False):
+            raise ToolRefused("busy", "another import is under way, try again when it is over")
+        core = self._core
+        try:
+            return import_openclaw(
+                directory,
+                core.log,
+                clock=core.clock.now_ms,
+                progress=progress,
+                on_taken=on_taken,
+                appended=self._tell,
+            )
+        except AppendConflict as conflict:
+            raise ToolRefused(
+                "busy", f"{conflict}: it is written to all the time, import again later"
+            ) from None
+        finally:
+            self._one.release()
+
+    def _tell(self, streams: Collection[str]) -> None:
+        for stream in streams:
+            if stream.startswith(_SESSION):
+                self._core.supervisor.tell_awake(stream.removeprefix(_SESSION), ReadAgain())

@@ -1,0 +1,255 @@
+"""`import.openclaw`: who may, from where, what comes of it, and the command that uses it beside a gateway."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import ran
+from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
+from intersession import ImportFailed, SessionSystem, ToolRefused, echo
+from intersession.cli.importing_beside import METHOD, import_beside
+from intersession.gateway.addresses import is_this_machine
+from intersession.gateway.client import GatewayClient
+from intersession_actors.codes import RefusalCode
+from intersession_events.errors import StoreUnavailable
+from intersession_events.stores.sqlite import SqliteLog
+from running import merged
+
+STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
+HOME = "agent:home:main"
+ADMIN = "a-token-for-everything"
+CONFIG = merged(
+    GATEWAY,
+    {
+        "gateway": {
+            "auth": {
+                "credentials": [
+                    *GATEWAY["gateway"]["auth"]["credentials"],
+                    {"name": "all", "token": ADMIN, "actAs": ["*"], "scopes": ["operator.admin"]},
+                ]
+            }
+        }
+    },
+)
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[SessionSystem]:
+    with SessionSystem(tmp_path / "s.db", agents={"home": echo()}, config=CONFIG) as running:
+        yield running
+
+
+@pytest.fixture
+def live(system: SessionSystem) -> Iterator[LiveGateway]:
+    with LiveGateway(system) as serving:
+        yield serving
+
+
+@pytest.fixture
+def options(system: SessionSystem, live: LiveGateway, tmp_path: Path) -> tuple[str, ...]:
+    """What a command has to be given to find and use the gateway."""
+    log = system.log
+    assert isinstance(log, SqliteLog)
+    log.announce_gateway(live.address)
+    config = tmp_path / "config.json5"
+    config.write_text(json.dumps(CONFIG), encoding="utf-8")
+    return (f"--store={log.path}", f"--config={config}", "--json")
+
+
+def asked(client: WireClient, directory: object = STATE, **more: Any) -> dict[str, Any]:
+    return client.request("import.openclaw", {"directory": str(directory), **more})
+
+
+def code(answer: dict[str, Any]) -> Any:
+    return answer["error"]["details"]["code"]
+
+
+@pytest.mark.clause("IMP-1", "GATE-1")
+def test_the_operator_imports_through_the_gateway_and_gets_the_report(live: LiveGateway) -> None:
+    with live.client(TOKEN) as client:
+        report = asked(client)["payload"]
+        again = asked(client)["payload"]
+
+    assert "import.openclaw" in client.hello["features"]["methods"]
+    assert report["sessions"] > 1
+    assert report["appended"] == report["events"] > 0
+    assert (again["appended"], again["alreadyImported"]) == (0, True)
+
+
+@pytest.mark.clause("VIS-6", "X11")
+def test_nobody_else_imports_whatever_their_scopes(system: SessionSystem, live: LiveGateway) -> None:
+    head = system.log.head()
+    for token in (READER, WRITER):
+        with live.client(token, scopes=["operator.admin"]) as client:
+            assert asked(client)["error"]["message"] == "missing scope: operator.admin"
+    with live.client(ADMIN) as client:
+        assert code(asked(client)) == "forbidden"
+    with live.client(TOKEN, scopes=["operator.write"]) as client:
+        assert asked(client)["error"]["message"] == "missing scope: operator.admin"
+
+    assert live.invoke("import.openclaw", {"directory": str(STATE)}).status_code == 404
+    assert system.log.head() == head
+
+
+@pytest.mark.clause("X11")
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+def test_who_comes_through_a_proxy_does_not_import(live: LiveGateway, header: str) -> None:
+    with live.socket(additional_headers={header: "203.0.113.9"}) as opened:
+        client = WireClient(opened)
+        client.challenge()
+        client.connect(TOKEN)
+
+        assert code(asked(client)) == "forbidden"
+        assert client.request("status")["ok"]
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("::ffff:192.168.0.4", False),
+        ("192.168.0.4", False),
+        ("0.0.0.0", False),  # noqa: S104 - nothing is bound
+        ("testclient", False),
+        (None, False),
+    ],
+)
+def test_this_machine_is_its_loopback_alone(address: str | None, here: bool) -> None:
+    assert is_this_machine(address, []) is here
+    assert not is_this_machine(address, [(b"X-Forwarded-For", b"127.0.0.1")])
+
+
+@pytest.mark.parametrize(
+    ("params", "refusal"),
+    [
+        ({}, "invalid_request"),
+        ({"directory": ""}, "invalid_request"),
+        ({"directory": "states/x"}, "invalid_request"),
+        ({"directory": str(STATE), "onTaken": "mix"}, "invalid_request"),
+        ({"directory": str(STATE), "more": 1}, "invalid_request"),
+        ({"directory": "/nowhere/at/all"}, "import_failed"),
+        ({"directory": "/a\0b"}, "import_failed"),
+        ({"directory": f"/{'x' * 100_000}"}, "import_failed"),
+        ({"directory": str(STATE.parent)}, "import_failed"),
+    ],
+)
+def test_what_can_not_be_imported_is_refused(live: LiveGateway, params: dict[str, Any], refusal: str) -> None:
+    with live.client(TOKEN) as client:
+        assert code(client.request("import.openclaw", params)) == refusal
+
+
+@pytest.mark.clause("IMP-1")
+def test_the_command_imports_through_the_gateway_and_prints_the_same_report(
+    system: SessionSystem, options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_home = ran("import", "openclaw", STATE, "--store", tmp_path / "home.db", "--json").json
+    monkeypatch.chdir(STATE.parent)
+
+    done = ran("import", "openclaw", STATE.name, *options)
+    shown = ran("import", "openclaw", STATE, *options[:2])
+
+    own = {"importId", "store"}
+    assert done.exit_code == 0, done
+    assert {name: value for name, value in done.json.items() if name not in own} == {
+        name: value for name, value in at_home.items() if name not in own
+    }
+    assert done.json["store"] == str(tmp_path / "s.db")
+    assert "all in the log already, nothing was added" in shown.out
+    assert system.core.sessions.get(HOME) is not None
+
+
+def test_refusals_have_the_codes_they_have_without_a_gateway(
+    system: SessionSystem, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    opened = system.gateway.call(
+        "agent", {"sessionKey": HOME, "message": "hi", "idempotencyKey": "k", "timeout": round(WAIT)}
+    )
+    missing = ran("import", "openclaw", tmp_path / "missing", *options)
+    taken = ran("import", "openclaw", STATE, "--on-taken", "refuse", *options)
+    foreign = ran("import", "openclaw", STATE, options[0], "--json")
+
+    assert opened["status"] == "accepted"
+    assert (missing.exit_code, missing.json["code"]) == (1, "import_failed")
+    assert (taken.exit_code, taken.json["code"]) == (1, "import_failed")
+    assert HOME in taken.json["error"]
+    assert (foreign.exit_code, foreign.json["code"]) == (1, "forbidden")
+
+
+def test_a_gateway_that_is_stopping_is_a_store_that_is_locked(
+    system: SessionSystem, live: LiveGateway, options: tuple[str, ...]
+) -> None:
+    live.door.drain()
+
+    done = ran("import", "openclaw", STATE, *options)
+
+    assert (done.exit_code, done.json["code"]) == (3, "store_locked")
+    assert system.core.sessions.get(HOME) is None
+
+
+class Client:
+    """A gateway that goes away in the middle, or is busy."""
+
+    def __init__(self, code: RefusalCode) -> None:
+        self._code: RefusalCode = code
+        self.closed = False
+
+    def call(self, *_: object, **__: object) -> dict[str, Any]:
+        raise ToolRefused(self._code, "the gateway says no")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("unavailable", StoreUnavailable),
+        ("import_failed", ImportFailed),
+        ("busy", ToolRefused),
+        ("forbidden", ToolRefused),
+    ],
+)
+def test_whatever_the_gateway_says_no_to_is_the_error_it_would_be_here(
+    system: SessionSystem, given: RefusalCode, error: type[Exception]
+) -> None:
+    client = Client(given)
+
+    with pytest.raises(error, match="the gateway says no"):
+        import_beside(client, system.log, STATE, on_taken="beside", progress=lambda _done, _of: None)
+
+    assert client.closed
+
+
+def test_the_bar_moves_with_the_log(system: SessionSystem, live: LiveGateway) -> None:
+    moved: list[int] = []
+    went_on = threading.Event()
+
+    class Waiting(GatewayClient):
+        """Comes back with the report once the growth was seen."""
+
+        def call(self, method: str, *given: Any, **options: Any) -> dict[str, Any]:
+            answer = super().call(method, *given, **options)
+            if method == METHOD:
+                assert went_on.wait(WAIT)
+            return answer
+
+    def progress(done: int, of: int | None) -> None:
+        assert of is None
+        moved.append(done)
+        if done > 0:
+            went_on.set()
+
+    report = import_beside(
+        Waiting(live.address, TOKEN), system.log, STATE, on_taken="beside", progress=progress
+    )
+
+    assert moved[0] == 0
+    assert 0 < moved[-1] <= report.appended + 1
+    assert system.import_openclaw(STATE).already_imported
