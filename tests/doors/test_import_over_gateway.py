@@ -17,7 +17,10 @@ from intersession.gateway.client import GatewayClient
 from intersession_actors.codes import RefusalCode
 from intersession_events.errors import StoreUnavailable
 from intersession_events.stores.sqlite import SqliteLog
-from running import merged
+from intersession_events.system import ImportReported
+from intersession_events.transcripts import openclaw_append
+from intersession_events.transcripts.openclaw import import_openclaw
+from running import merged, wait_for
 
 STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
 HOME = "agent:home:main"
@@ -225,6 +228,30 @@ def test_whatever_the_gateway_says_no_to_is_the_error_it_would_be_here(
         import_beside(client, system.log, STATE, on_taken="beside", progress=lambda _done, _of: None)
 
     assert client.closed
+
+
+@pytest.mark.clause("IMP-1")
+def test_who_stops_waiting_does_not_stop_the_import(
+    system: SessionSystem, live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openclaw_append, "BATCH", 2)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait_once(_batch: object) -> None:
+        begun.set()
+        go_on.wait(WAIT)
+
+    stop = system.log.on_committed(wait_once)
+    with live.client(TOKEN) as client:
+        client.ask("import.openclaw", {"directory": str(STATE)})
+        assert begun.wait(WAIT)
+    go_on.set()
+    stop()
+
+    reported = wait_for(system, ImportReported)
+    again = import_openclaw(STATE, system.log, clock=lambda: 0)
+    assert reported.sessions > 1
+    assert (again.import_id, again.already_imported) == (reported.import_id, True)
 
 
 def test_the_bar_moves_with_the_log(system: SessionSystem, live: LiveGateway) -> None:
