@@ -33,7 +33,12 @@ STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
     (exchange, exchange.ExchangeEvent, "Exchanges", "`exchange:<id>`"),
     (spawn, spawn.SpawnEvent, "Spawns", "`spawn:<id>`"),
     (delivery, delivery.DeliveryEvent, "Deliveries", "`delivery:<id>`"),
-    (access, access.AccessEvent, "Access", "`access:<requester key>`, `access:operator`, `access:credential:<name>`"),
+    (
+        access,
+        access.AccessEvent,
+        "Access",
+        "`access:<requester key>`, `access:operator`, `access:credential:<name>`",
+    ),
     (system, system.SystemEvent, "The log", "`log`, `import:<id>`"),
 )
 STREAM_OF: Mapping[type, str] = {

@@ -48,7 +48,9 @@ class ConfiguredAgent:
         problem = _problem(provider_id, provider)
         if provider is None or problem is not None:
             path = f"models.providers.{provider_id}"
-            raise ConfigError([problem or ConfigProblem(path, f"is not configured; model {model!r} needs it")])
+            raise ConfigError(
+                [problem or ConfigProblem(path, f"is not configured; model {model!r} needs it")]
+            )
         effort = _EFFORT.get(thinking or "") if _reasons(provider, model_id) else None
         choice = (model, effort)
         if choice not in self._by_choice:
