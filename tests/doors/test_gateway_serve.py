@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -271,7 +271,7 @@ def test_a_provider_without_an_address_is_refused() -> None:
 
 
 @contextmanager
-def wire(address: str, token: str) -> Iterator[WireClient]:
+def wire(address: str, token: str) -> Generator[WireClient]:
     with connect(address.replace("http", "ws", 1), proxy=None) as opened:
         client = WireClient(opened)
         client.challenge()
