@@ -1,6 +1,8 @@
 """Committed events as a stream that resumes, and what the description of the routes promises."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from fakes import ManualClock
-from gateway_live import CONNECT, GATEWAY, TOKEN, WRITER, LiveGateway
+from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.gateway.addresses import normalised
 from intersession.gateway.attempts import MOST_ADDRESSES, FailedAttempts
@@ -101,6 +103,38 @@ def test_a_stream_goes_on_where_it_was_cut(live: LiveGateway) -> None:
     rest = followed(live, 2, headers={"last-event-id": first[-1]["id"]}, params={"after": 0})
 
     assert [int(event["id"]) for event in rest] == [4, 5]
+
+
+LEAVING = """
+import socket, struct, sys
+for _ in range(20):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as opened:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        head = "GET /events?after=0 HTTP/1.1", f"host: 127.0.0.1:{sys.argv[1]}", f"authorization: Bearer {sys.argv[2]}"
+        opened.sendall("\\r\\n".join((*head, "", "")).encode())
+        assert opened.recv(1)
+"""
+"""A reader that goes as soon as the first byte is there, and leaves the rest unread."""
+
+
+def test_who_has_gone_is_written_no_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = merged(SEES_ALL, GATEWAY)
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=config) as system,
+        LiveGateway(system, limits=SHORT) as live,
+    ):
+        for number in range(20):
+            say(system, "main", f"news {number}")
+        # In a process of its own: in this one it would wait for the thread that writes.
+        subprocess.run([sys.executable, "-c", LEAVING, str(live.port), TOKEN], check=True, timeout=WAIT)
+        with live.http() as client:
+            for _ in range(200):
+                if not live.door.hub._listeners:
+                    break
+                assert client.get("/healthz").status_code == 200
+        assert not live.door.hub._listeners
+
+    assert [record.message for record in caplog.records if record.name == "asyncio"] == []
 
 
 def test_what_is_committed_meanwhile_comes_at_once(live: LiveGateway) -> None:

@@ -31,6 +31,7 @@ async def event_stream(door: Door, credential: Credential, after: int) -> AsyncI
             for recorded in page:
                 if _is_for(door, credential, recorded):
                     yield _shown(recorded)
+                    await asyncio.sleep(0)  # so that it is noticed when the reader has gone
             if not page:
                 try:
                     async with asyncio.timeout(door.limits.keep_alive_s):
