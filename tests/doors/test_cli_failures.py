@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from command_line import DemoLog, ran, ran_as_process
+from intersession.cli.failures import failure_of
+from intersession_actors.extras import MissingExtra
 from story import Story
 
 READING = (("sessions",), ("history", "main"), ("runs",), ("replay", "main"), ("verify",))
@@ -123,3 +125,11 @@ def test_without_a_command_the_help_is_shown() -> None:
 
     assert done.exit_code == 0
     assert "Usage: " in done.out
+
+
+def test_what_an_extra_is_missing_for_says_how_to_install_it() -> None:
+    failure = failure_of(MissingExtra("intersession serve", "litestar", "gateway"))
+
+    assert failure is not None
+    assert (failure.exit_code, failure.code) == (1, "missing_extra")
+    assert "pip install 'intersession[gateway]'" in failure.error

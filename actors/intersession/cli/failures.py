@@ -6,6 +6,7 @@ from cyclopts import CycloptsError
 
 from intersession.cli.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
 from intersession_actors.errors import ConfigError, ToolRefused
+from intersession_actors.extras import MissingExtra
 from intersession_events.errors import (
     CorruptEvent,
     ImportFailed,
@@ -44,6 +45,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (UsageError, USAGE, "usage"),
     (CycloptsError, USAGE, "usage"),
     (ConfigError, REFUSED, "invalid_config"),
+    (MissingExtra, REFUSED, "missing_extra"),
     (ImportFailed, REFUSED, "import_failed"),
     (InvalidKey, REFUSED, "invalid_key"),
     (UnknownPlace, REFUSED, "invalid_request"),
