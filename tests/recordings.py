@@ -92,7 +92,7 @@ def _until_its_time_is_up(system: SessionSystem, turn: Turn) -> None:
     assert isinstance(clock, ManualClock)
     assert turn.deadline is not None
     clock.advance(turn.deadline - clock.now_ms())
-    system._timers.look()
+    system._parts.timers.look()
     wait_for(system, RunFailed, lambda event: event.run_id == turn.run_id)
 
 

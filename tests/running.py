@@ -134,7 +134,7 @@ def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: ty
 def pass_time(system: SessionSystem, clock: ManualClock, ms: int) -> None:
     """Move the clock, and let what falls due on the way happen."""
     clock.advance(ms)
-    system._timers.look()
+    system._parts.timers.look()
 
 
 def exchange_of(system: SessionSystem, run_id: str) -> str:

@@ -1,10 +1,9 @@
-"""The session system: wires log, views and actors together, starts them, carries on what was open, stops them in order."""
+"""The session system: what a host opens, talks to, and closes."""
 
 import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -13,55 +12,33 @@ from typing import Any, Literal, Self
 import msgspec
 import pykka
 
-from intersession_actors import send_policy
-from intersession_actors.agent_executor import AgentExecutor, AgentResult
 from intersession_actors.agents import Agent
-from intersession_actors.channel_caller import ChannelCaller
+from intersession_actors.assembly import Assembly
 from intersession_actors.channels import Channel
-from intersession_actors.chapters import open_chapter
 from intersession_actors.clock import Clock, SystemClock
-from intersession_actors.commands import RunReturned, Unbind
+from intersession_actors.commands import Unbind
 from intersession_actors.config import Config, load_config
 from intersession_actors.configured_channels import configured_channels
-from intersession_actors.coordinator import Coordinator
-from intersession_actors.core import CallingRun, Core
-from intersession_actors.doors import ChatDoor, DoorThreads, RunDoor
-from intersession_actors.draining import drain
+from intersession_actors.core import Core
+from intersession_actors.doors import ChatDoor, RunDoor
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
 from intersession_actors.imports import Imports
-from intersession_actors.mirroring import mirror_directory
-from intersession_actors.outbox import Outbox
-from intersession_actors.pool import PooledRuntime
 from intersession_actors.pykka_door import PykkaDoor
-from intersession_actors.receipts import Receipts
-from intersession_actors.recovery import recover, recover_flows, sweep_staged, wake_agent
-from intersession_actors.run_context import RunContext
+from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Runtime
-from intersession_actors.runtimes import ACP, is_agent, runner_of, runner_of_turn
-from intersession_actors.session_state import Running
-from intersession_actors.spawner import Spawner
-from intersession_actors.supervisor import Supervisor
-from intersession_actors.timers import TimerWheel
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.toolbox import RunRecorder, Tools
-from intersession_actors.turn import Turn
-from intersession_actors.world import World
+from intersession_actors.runtimes import ACP, is_agent
+from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import StoreUnavailable
-from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
-from intersession_events.session import Route
 from intersession_events.stores import open_log
 from intersession_events.stores.ambient import random_log_id
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline import inline_views
-from intersession_projections.transcript_mirror import TranscriptMirror
 
 logger = logging.getLogger(__name__)
-DOOR_THREADS = 16
-DISK_THREADS = 2
 
 
 class SessionSystem:
@@ -107,7 +84,6 @@ class SessionSystem:
         self._agents = dict(agents or {})
         self._store = store if store is not None else self.config.store
         self._started = False
-        self._core: Core | None = None
         self._pykka_door: PykkaDoor | None = None
         self._opening_door = threading.Lock()
         self.start()
@@ -118,7 +94,6 @@ class SessionSystem:
         """Open the log, start the actors, carry on what was open. Done by the constructor."""
         if self._started:
             return
-        config = self.config
         log = (
             open_log(_url(self._store), inline=inline_views(), clock=self._clock.now_ms)
             if self._store is None or isinstance(self._store, str | Path)
@@ -126,85 +101,26 @@ class SessionSystem:
         )
         self._owns_log = self._store is None or isinstance(self._store, str | Path)
         try:
-            self._wire(log, config)
+            parts = Assembly(
+                log,
+                config=lambda: self.config,
+                agents=self._agents,
+                channels=self._channels,
+                clock=self._clock,
+                new_id=self._new_id,
+                runtime=self._runtime,
+            )
+            self._parts = parts
+            self._runs = RunDoor(parts.core)
+            self._chat = ChatDoor(parts.core, self._runs)
+            self._imports = Imports(parts.core)
+            self.gateway = Gateway(parts.core, self._runs, parts.doors, self.status, self._imports)
+            parts.start()
         except BaseException:
             if self._owns_log:
                 log.close()
             raise
         self._started = True
-
-    def _wire(self, log: Log, config: Config) -> None:
-        self._executor = AgentExecutor(
-            pool_size=config.runs.pool_size,
-            reply_max_bytes=config.runs.reply_max_bytes,
-            late=self._late,
-            runner_of=runner_of_turn,
-        )
-        for agent_id, agent in self._agents.items():
-            self._executor.register(agent_id, agent)
-        self._timers = TimerWheel(self._clock)
-        self._caller = ChannelCaller(pool_size=config.runs.pool_size, clock=self._clock, timers=self._timers)
-        for name, channel in self._channels.items():
-            self._caller.register(name, channel)
-        self._doors = DoorThreads(DOOR_THREADS, thread_name_prefix="doors")
-        world = World(
-            log=log,
-            clock=self._clock,
-            timers=self._timers,
-            agents=self._executor,
-            channels=self._caller,
-            judge_send=self._judge_send,
-            make_turn=self._make_turn,
-            retry_interrupted=config.runs.retry_interrupted,
-            idle_ms=round(config.runs.idle_seconds * 1000),
-            store_retry_ms=round(config.runs.store_retry_max_seconds * 1000),
-        )
-        runtime = self._runtime or PooledRuntime()
-        supervisor = Supervisor(runtime, world, inbox_limit=config.runs.inbox_max)
-        world.tell_session = supervisor.tell_session
-        world.tell_flow = supervisor.tell_flow
-        world.passivated = supervisor.passivated
-        world.announce_route = self._announce_route
-        receipts = Receipts(
-            log, now_ms=self._clock.now_ms, new_id=self._new_id, level=lambda: self.config.audit.access
-        )
-        transcripts = mirror_directory(log, wanted=config.transcripts.mirror)
-        self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
-        reader = Reader(
-            log,
-            config=lambda: self.config,
-            clock=self._clock,
-            record=receipts.record,
-            transcripts=transcripts,
-        )
-        world.agent_of = runner_of
-        world.transcript_path = reader.transcript_path
-        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
-        world.on_disk = self._on_disk
-        core = Core(
-            log=log,
-            clock=self._clock,
-            new_id=self._new_id,
-            world=world,
-            supervisor=supervisor,
-            reader=reader,
-            receipts=receipts,
-        )
-        self._core = core
-        self._supervisor = supervisor
-        supervisor.start_manager("delivery", Outbox)
-        supervisor.start_manager("exchange", Coordinator)
-        supervisor.start_manager("spawn", Spawner)
-        supervisor.on_manager_restart = lambda prefix: recover_flows(core, prefix)
-        self._runs = RunDoor(core)
-        self._chat = ChatDoor(core, self._runs)
-        self._imports = Imports(core)
-        self.gateway = Gateway(core, self._runs, self._doors, self.status, self._imports)
-        open_chapter(core, self.config)
-        sweep_staged(core)
-        recover(core)
-        if self._mirror is not None:
-            self._mirror.start()
 
     def close(self, grace: float | None = None) -> None:
         """Stop in order: no new work, runs and texts under way get `grace` seconds, then actors, then the log.
@@ -215,27 +131,14 @@ class SessionSystem:
             return
         self._started = False
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
-        until = self._clock.monotonic() + seconds
-        core = self.core
-        core.world.stopping = True
+        self.core.world.stopping = True
         with self._opening_door:
             door, self._pykka_door = self._pykka_door, None
         if door is not None:
             door.stop()
-        self._executor.stop(seconds)
-        drain(core, until - self._clock.monotonic())
-        self._caller.stop(max(until - self._clock.monotonic(), 0.0))
-        self._timers.stop()
-        self._disk.shutdown(cancel_futures=True)
-        left = self._supervisor.stop(max(seconds, 1.0))
-        if left:
-            logger.warning("did not stop in time: %s", ", ".join(left))
-        core.waits.close()
-        if self._mirror is not None:
-            self._mirror.stop()
-        self._doors.shutdown(wait=False)
+        self._parts.stop(seconds)
         if self._owns_log:
-            core.log.close()
+            self.core.log.close()
 
     async def aclose(self, grace: float | None = None) -> None:
         """Stop in order, without blocking the event loop."""
@@ -250,7 +153,7 @@ class SessionSystem:
         self.close()
 
     async def __aenter__(self) -> Self:
-        self._use_this_loop()
+        self._parts.use_this_loop()
         return self
 
     async def __aexit__(
@@ -263,9 +166,7 @@ class SessionSystem:
     @property
     def core(self) -> Core:
         """What doors work with. For those who build another door."""
-        if self._core is None:
-            raise RuntimeError("the system is not started")
-        return self._core
+        return self._parts.core
 
     @property
     def log(self) -> Log:
@@ -283,7 +184,7 @@ class SessionSystem:
                 raise RuntimeError("the system is closed")
             if self._pykka_door is None:
                 self._pykka_door = PykkaDoor(
-                    self.core, tools=self.tools, runs=self._runs, doors=self._doors, close=self.close
+                    self.core, tools=self.tools, runs=self._runs, doors=self._parts.doors, close=self.close
                 )
             return self._pykka_door.ref
 
@@ -302,7 +203,7 @@ class SessionSystem:
         if session_key is not None:
             parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
             key = str(self.core.main_key(parsed.agent_id) if parsed.is_main else parsed)
-        return Tools(self.core, key, doors=self._doors, name=name, credential=credential)
+        return Tools(self.core, key, doors=self._parts.doors, name=name, credential=credential)
 
     def inbound(
         self,
@@ -334,9 +235,9 @@ class SessionSystem:
         **fields: Any,
     ) -> dict[str, Any]:
         """Take a person's message as `inbound` does, without blocking the event loop, whose async agents then run on it."""
-        self._use_this_loop()
+        self._parts.use_this_loop()
         given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
-        return await self._chat.ainbound(given, wait, self._doors)
+        return await self._chat.ainbound(given, wait, self._parts.doors)
 
     def import_openclaw(
         self,
@@ -377,21 +278,21 @@ class SessionSystem:
 
     def register_agent(self, agent_id: str, agent: Agent) -> None:
         """Say who answers for an agent id; its parked runs start (KEY-9)."""
-        self._executor.register(agent_id, agent)
+        self._parts.executor.register(agent_id, agent)
         self.config = self.config.with_agents([agent_id])
         wake_agent(self.core, agent_id)
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
         """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start."""
         del name  # there is one
-        self._executor.register(ACP, runner)
+        self._parts.executor.register(ACP, runner)
         wake_agent(self.core, ACP)
 
     def register_channel(self, name: str, channel: Channel | Any) -> None:
         """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop."""
         with suppress(RuntimeError):
-            self._caller.use_loop(asyncio.get_running_loop())
-        self._caller.register(name, channel)
+            self._parts.caller.use_loop(asyncio.get_running_loop())
+        self._parts.caller.register(name, channel)
         recover_flows(self.core, "delivery")
 
     def reload(self, config: Config | Mapping[str, Any] | Path | str | None) -> None:
@@ -408,7 +309,7 @@ class SessionSystem:
         except ConfigError as error:
             self._config_error = str(error)
             raise
-        self.config = loaded.config.with_agents(filter(is_agent, self._executor.registered))
+        self.config = loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
         self.notices, self._config_error = loaded.notices, None
 
     def unbind_thread(self, session_key: str) -> bool:
@@ -428,89 +329,15 @@ class SessionSystem:
             "logId": log.log_id,
             "epoch": log.epoch,
             "position": log.head(),
-            "agents": [runner for runner in self._executor.registered if is_agent(runner)],
-            "channels": list(self._caller.registered),
-            "liveSessions": self._supervisor.live_sessions,
-            "degraded": self._supervisor.degraded,
-            "zombies": self._executor.zombies,
+            "agents": [runner for runner in self._parts.executor.registered if is_agent(runner)],
+            "channels": list(self._parts.caller.registered),
+            "liveSessions": self._parts.supervisor.live_sessions,
+            "degraded": self._parts.supervisor.degraded,
+            "zombies": self._parts.executor.zombies,
             "setAside": set_aside(log),
             "notices": list(self.notices),
             "configError": self._config_error,
         }
-
-    # --- what actors are handed
-
-    def _use_this_loop(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._executor.use_loop(loop)
-        self._caller.use_loop(loop)
-
-    def _judge_send(
-        self, *, key: str, channel: str | None, chat_type: Any, override: Any
-    ) -> send_policy.Verdict:
-        return send_policy.judge_send(
-            self.config.session.send_policy,
-            send_policy.Speaker(
-                key=SessionKey.parse(key, main_key=self.config.session.main_key),
-                channel=channel,
-                chat_type=chat_type,
-                override=override,
-            ),
-        )
-
-    def _make_turn(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
-        core, run = self.core, running.waiting.queued
-        calling = CallingRun(
-            run_id=run.run_id,
-            attempt=running.attempt,
-            chain=run.chain or (key,),
-            hops=run.hops,
-            root=running.waiting.correlation or run.run_id,
-            cause=running.cause,
-        )
-        tools = Tools(core, key, doors=self._doors, run=calling, waiting=self._executor.waiting)
-        return Turn(
-            agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
-            session_key=key,
-            step=run.step,
-            asked=context.message,
-            run_id=run.run_id,
-            transcript=context.transcript,
-            context=context.system_context,
-            tools=tools,
-            attempt=running.attempt,
-            deadline=running.deadline_ms or None,
-            model=running.model,
-            thinking=running.thinking,
-            partial=context.partial,
-            recorder=RunRecorder(core, key, calling),
-        )
-
-    def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
-        """Return the route an announce goes to; a host with a `webchat` channel hears what has none (ANN-2)."""
-        if accepted.route is not None or not self._caller.has("webchat"):
-            return accepted.route
-        return Route(channel="webchat", to=accepted.target)
-
-    def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
-
-        def job() -> None:
-            result: Any
-            try:
-                result = work()
-            except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
-                result = error
-            done(result)
-
-        with suppress(RuntimeError):
-            self._disk.submit(job)
-
-    def _late(self, turn: Turn, result: AgentResult) -> None:
-        """Put a late answer on record; nobody uses it."""
-        self._supervisor.tell_session(
-            turn.session_key, RunReturned(run_id=turn.run_id, attempt=turn.attempt, result=result)
-        )
 
 
 def set_aside(log: Log) -> list[dict[str, Any]]:

@@ -294,7 +294,7 @@ def test_a_thread_is_unbound_when_it_has_had_its_time(
         pass_time(system, clock, 1 if reason == "max_age" else 2 * HOUR)
 
     assert say(system, "and now?", thread="t1", wait=20)["sessionKey"] == f"{GROUP}:thread:t1"
-    system._timers.look()
+    system._parts.timers.look()
     assert wait_for(system, ThreadUnbound).reason == reason
     (row,) = system.tools().call("sessions_list", {"search": answer["childSessionKey"]})["sessions"]
     assert "deliveryContext" not in row

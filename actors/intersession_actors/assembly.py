@@ -1,0 +1,220 @@
+"""The parts of a running system: put together on a log, handed to the actors, taken apart in order."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from intersession_actors import send_policy
+from intersession_actors.agent_executor import AgentExecutor, AgentResult
+from intersession_actors.agents import Agent
+from intersession_actors.channel_caller import ChannelCaller
+from intersession_actors.chapters import open_chapter
+from intersession_actors.clock import Clock
+from intersession_actors.commands import RunReturned
+from intersession_actors.config import Config
+from intersession_actors.coordinator import Coordinator
+from intersession_actors.core import CallingRun, Core
+from intersession_actors.doors import DoorThreads
+from intersession_actors.draining import drain
+from intersession_actors.mirroring import mirror_directory
+from intersession_actors.outbox import Outbox
+from intersession_actors.pool import PooledRuntime
+from intersession_actors.receipts import Receipts
+from intersession_actors.recovery import recover, recover_flows, sweep_staged
+from intersession_actors.run_context import RunContext
+from intersession_actors.runtime import Runtime
+from intersession_actors.runtimes import ACP, runner_of, runner_of_turn
+from intersession_actors.session_state import Running
+from intersession_actors.spawner import Spawner
+from intersession_actors.supervisor import Supervisor
+from intersession_actors.timers import TimerWheel
+from intersession_actors.tools.reader import Reader
+from intersession_actors.tools.toolbox import RunRecorder, Tools
+from intersession_actors.turn import Turn
+from intersession_actors.world import World
+from intersession_events.exchange import ExchangeAccepted
+from intersession_events.keys import SessionKey
+from intersession_events.log import Log
+from intersession_events.session import Route
+from intersession_projections.transcript_mirror import TranscriptMirror
+
+logger = logging.getLogger(__name__)
+DOOR_THREADS = 16
+DISK_THREADS = 2
+
+
+class Assembly:
+    """Executor, channels, timers, supervisor and core on one log. `config` gives the configuration in force."""
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        config: Callable[[], Config],
+        agents: Mapping[str, Agent],
+        channels: Mapping[str, Any],
+        clock: Clock,
+        new_id: Callable[[], str],
+        runtime: Runtime | None,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        runs = config().runs
+        self.executor = AgentExecutor(
+            pool_size=runs.pool_size,
+            reply_max_bytes=runs.reply_max_bytes,
+            late=self._late,
+            runner_of=runner_of_turn,
+        )
+        for agent_id, agent in agents.items():
+            self.executor.register(agent_id, agent)
+        self.timers = TimerWheel(clock)
+        self.caller = ChannelCaller(pool_size=runs.pool_size, clock=clock, timers=self.timers)
+        for name, channel in channels.items():
+            self.caller.register(name, channel)
+        self.doors = DoorThreads(DOOR_THREADS, thread_name_prefix="doors")
+        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
+        world = World(
+            log=log,
+            clock=clock,
+            timers=self.timers,
+            agents=self.executor,
+            channels=self.caller,
+            judge_send=self._judge_send,
+            make_turn=self._make_turn,
+            retry_interrupted=runs.retry_interrupted,
+            idle_ms=round(runs.idle_seconds * 1000),
+            store_retry_ms=round(runs.store_retry_max_seconds * 1000),
+        )
+        self.supervisor = Supervisor(runtime or PooledRuntime(), world, inbox_limit=runs.inbox_max)
+        receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
+        transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
+        self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
+        reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
+        world.tell_session = self.supervisor.tell_session
+        world.tell_flow = self.supervisor.tell_flow
+        world.passivated = self.supervisor.passivated
+        world.announce_route = self._announce_route
+        world.agent_of = runner_of
+        world.transcript_path = reader.transcript_path
+        world.on_disk = self._on_disk
+        self.core = Core(
+            log=log,
+            clock=clock,
+            new_id=new_id,
+            world=world,
+            supervisor=self.supervisor,
+            reader=reader,
+            receipts=receipts,
+        )
+
+    def start(self) -> None:
+        """Start the process managers, and carry on what is open in the log."""
+        self.supervisor.start_manager("delivery", Outbox)
+        self.supervisor.start_manager("exchange", Coordinator)
+        self.supervisor.start_manager("spawn", Spawner)
+        self.supervisor.on_manager_restart = lambda prefix: recover_flows(self.core, prefix)
+        open_chapter(self.core, self._config())
+        sweep_staged(self.core)
+        recover(self.core)
+        if self._mirror is not None:
+            self._mirror.start()
+
+    def stop(self, seconds: float) -> None:
+        """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, the mirror."""
+        until = self._clock.monotonic() + seconds
+        self.executor.stop(seconds)
+        drain(self.core, until - self._clock.monotonic())
+        self.caller.stop(max(until - self._clock.monotonic(), 0.0))
+        self.timers.stop()
+        self._disk.shutdown(cancel_futures=True)
+        left = self.supervisor.stop(max(seconds, 1.0))
+        if left:
+            logger.warning("did not stop in time: %s", ", ".join(left))
+        self.core.waits.close()
+        if self._mirror is not None:
+            self._mirror.stop()
+        self.doors.shutdown(wait=False)
+
+    def use_this_loop(self) -> None:
+        """Run async agents and channels on the loop of the calling coroutine.
+
+        Raises:
+            RuntimeError: this is no coroutine.
+        """
+        loop = asyncio.get_running_loop()
+        self.executor.use_loop(loop)
+        self.caller.use_loop(loop)
+
+    # --- what actors are handed
+
+    def _judge_send(
+        self, *, key: str, channel: str | None, chat_type: Any, override: Any
+    ) -> send_policy.Verdict:
+        session = self._config().session
+        return send_policy.judge_send(
+            session.send_policy,
+            send_policy.Speaker(
+                key=SessionKey.parse(key, main_key=session.main_key),
+                channel=channel,
+                chat_type=chat_type,
+                override=override,
+            ),
+        )
+
+    def _make_turn(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
+        core, run = self.core, running.waiting.queued
+        calling = CallingRun(
+            run_id=run.run_id,
+            attempt=running.attempt,
+            chain=run.chain or (key,),
+            hops=run.hops,
+            root=running.waiting.correlation or run.run_id,
+            cause=running.cause,
+        )
+        tools = Tools(core, key, doors=self.doors, run=calling, waiting=self.executor.waiting)
+        return Turn(
+            agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
+            session_key=key,
+            step=run.step,
+            asked=context.message,
+            run_id=run.run_id,
+            transcript=context.transcript,
+            context=context.system_context,
+            tools=tools,
+            attempt=running.attempt,
+            deadline=running.deadline_ms or None,
+            model=running.model,
+            thinking=running.thinking,
+            partial=context.partial,
+            recorder=RunRecorder(core, key, calling),
+        )
+
+    def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
+        """Return the route an announce goes to; a host with a `webchat` channel hears what has none (ANN-2)."""
+        if accepted.route is not None or not self.caller.has("webchat"):
+            return accepted.route
+        return Route(channel="webchat", to=accepted.target)
+
+    def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
+
+        def job() -> None:
+            result: Any
+            try:
+                result = work()
+            except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
+                result = error
+            done(result)
+
+        with suppress(RuntimeError):
+            self._disk.submit(job)
+
+    def _late(self, turn: Turn, result: AgentResult) -> None:
+        """Put a late answer on record; nobody uses it."""
+        self.supervisor.tell_session(
+            turn.session_key, RunReturned(run_id=turn.run_id, attempt=turn.attempt, result=result)
+        )
