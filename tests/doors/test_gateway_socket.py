@@ -235,7 +235,9 @@ def test_a_listed_page_gets_one(live: LiveGateway, system: SessionSystem) -> Non
 
 
 @pytest.mark.clause("X10")
-def test_wrong_tokens_are_counted_over_all_connections(live: LiveGateway) -> None:
+def test_wrong_tokens_are_counted_over_all_connections(
+    live: LiveGateway, caplog: pytest.LogCaptureFixture
+) -> None:
     def attempt(token: str) -> dict[str, Any]:
         with live.socket() as opened:
             client = WireClient(opened)
@@ -246,7 +248,14 @@ def test_wrong_tokens_are_counted_over_all_connections(live: LiveGateway) -> Non
     for _ in range(10):
         assert attempt("wrong")["details"]["code"] == "AUTH_TOKEN_MISMATCH"
     late = attempt(TOKEN)
+    for _ in range(5):
+        attempt(TOKEN)
 
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("intersession")]
+    assert [line.partition(":")[0] for line in told] == [
+        *["refused a connection from 127.0.0.1"] * 10,
+        "further refusals of 127.0.0.1 are not told of for a minute",
+    ]
     assert late["details"]["code"] == "AUTH_RATE_LIMITED"
     assert late["retryAfterMs"] > 0
     live.door.attempts = FailedAttempts(lambda: 0.0)

@@ -76,6 +76,7 @@ class Door:
         self._settings = settings or (lambda: system.config.gateway)
         self.credentials = Credentials(lambda: self.settings.auth)
         self.attempts = FailedAttempts(monotonic)
+        self.refusals_told = FailedAttempts(monotonic)
         self.hub = Hub(system.log)
         self.draining = False
         self._monotonic = monotonic

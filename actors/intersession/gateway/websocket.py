@@ -73,11 +73,16 @@ class WebSocketShell:
             self._connection.ended()
             await _end([*main, *self._tasks])
             if self._connection.refused_because is not None:
-                logger.warning(
-                    "refused a connection from %s: %s",
-                    self._address,
-                    printable(self._connection.refused_because),
-                )
+                self._tell_of(self._connection.refused_because)
+
+    def _tell_of(self, refusal: str) -> None:
+        """Log why nobody was let in; a flood from one address fills no log."""
+        told = self._door.refusals_told
+        if told.wait_for(self._address) == 0:
+            told.failed(self._address)
+            logger.warning("refused a connection from %s: %s", self._address, printable(refusal))
+            if told.wait_for(self._address) > 0:
+                logger.warning("further refusals of %s are not told of for a minute", self._address)
 
     # --- in
 
