@@ -77,12 +77,12 @@ class WebSocketShell:
 
     def _tell_of(self, refusal: str) -> None:
         """Log why nobody was let in; a flood from one address fills no log."""
-        told = self._door.refusals_told
-        if told.wait_for(self._address) == 0:
-            told.failed(self._address)
-            logger.warning("refused a connection from %s: %s", self._address, printable(refusal))
-            if told.wait_for(self._address) > 0:
-                logger.warning("further refusals of %s are not told of for a minute", self._address)
+        told, address = self._door.refusals_told, normalised(self._address)
+        if told.wait_for(address) == 0:
+            told.failed(address)
+            logger.warning("refused a connection from %s: %s", address, printable(refusal))
+            if told.wait_for(address) > 0:
+                logger.warning("further refusals of %s are not told of for a minute", address)
 
     # --- in
 
