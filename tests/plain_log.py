@@ -1,6 +1,7 @@
 """A log for tests of views: one SQLite database in memory, no threads, no hashes, views applied as events come."""
 
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ class PlainLog:
         self.events: list[Recorded] = []
         self.unreadable: dict[int, Exception] = {}
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self.connection.close)
         self._views = views
         self._listeners: list[Callable[[Sequence[Recorded]], None]] = []
         for view in views:

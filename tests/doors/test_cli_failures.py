@@ -1,7 +1,6 @@
 """Whatever is wrong is said in a sentence, with a code for programs and an exit code for scripts; never a traceback."""
 
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from command_line import DemoLog, ran, ran_as_process
 from intersession.cli.failures import failure_of
 from intersession_actors.extras import MissingExtra
+from rows import edited
 from story import Story
 
 READING = (("sessions",), ("history", "main"), ("runs",), ("replay", "main"), ("verify",))
@@ -27,7 +27,7 @@ def test_a_log_that_is_not_there_is_an_error_and_no_new_log(command: tuple[str, 
 )
 def test_a_file_that_is_no_log_is_left_alone(command: tuple[str, ...], tmp_path: Path) -> None:
     other = tmp_path / "other.db"
-    with sqlite3.connect(other) as database:
+    with edited(other) as database:
         database.execute("CREATE TABLE mine (a)")
     (tmp_path / "text.db").write_text("no database", encoding="utf-8")
     before = other.read_bytes()
@@ -90,7 +90,7 @@ def test_a_damaged_row_that_has_to_be_read_is_exit_code_4(tmp_path: Path) -> Non
     story.open()
     story.say("agent:main:main", "as it was")
     story.close()
-    with sqlite3.connect(path) as database:
+    with edited(path) as database:
         damaged = database.execute(
             "SELECT rowid, replace(CAST(state AS TEXT), 'as it was', 'as it is.') FROM stored_events WHERE rowid = 2"
         ).fetchone()

@@ -1,11 +1,11 @@
 """`verify` finds what was changed, says what it can't know, and knows more with a head that was kept elsewhere."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from command_line import DemoLog, ran, ran_as_process
+from rows import edited
 
 
 def test_a_log_as_it_was_written_is_verified_and_what_is_not_proven_is_said(demo_log: DemoLog) -> None:
@@ -18,7 +18,7 @@ def test_a_log_as_it_was_written_is_verified_and_what_is_not_proven_is_said(demo
 
 def test_a_changed_word_is_found_and_is_exit_code_4(demo_log: DemoLog, tmp_path: Path) -> None:
     store = demo_log.copy(tmp_path)
-    with sqlite3.connect(store) as database:
+    with edited(store) as database:
         database.execute(
             "UPDATE stored_events SET state = CAST(replace(CAST(state AS TEXT), '3.5 tonnes', '9.5 tonnes') AS BLOB)"
         )
@@ -40,7 +40,7 @@ def test_with_a_head_that_was_exported_cutting_is_found(demo_log: DemoLog, tmp_p
 
     exported = ran("verify", "--export-head", head, "--store", store)
     whole = ran("verify", "--head", head, "--store", store)
-    with sqlite3.connect(store) as database:
+    with edited(store) as database:
         database.execute(cut)
         database.execute("UPDATE sqlite_sequence SET seq = (SELECT MAX(rowid) FROM stored_events)")
     after = ran("verify", "--head", head, "--store", store, "--json")
@@ -67,7 +67,7 @@ def test_no_head_is_exported_of_a_damaged_log_and_none_is_overwritten(
 ) -> None:
     store, head, kept = demo_log.copy(tmp_path), tmp_path / "head.json", tmp_path / "kept.json"
     kept.write_text("mine", encoding="utf-8")
-    with sqlite3.connect(store) as database:
+    with edited(store) as database:
         database.execute("DELETE FROM stored_events WHERE rowid = 40")
 
     damaged = ran("verify", "--export-head", head, "--store", store)
