@@ -58,7 +58,9 @@ def spawn(system: SessionSystem, *files: dict[str, Any], **given: Any) -> dict[s
 
 
 def tree(path: Path) -> set[str]:
-    return {str(found.relative_to(path)) for found in path.rglob("*") if "log.db" not in found.name}
+    """Return the paths below a folder; the log and the mirror of its transcripts grow of themselves."""
+    found = (each.relative_to(path) for each in path.rglob("*"))
+    return {str(each) for each in found if "log.db" not in each.name and each.parts[0] != "transcripts"}
 
 
 def place(root: Path, answer: dict[str, Any]) -> Path:
