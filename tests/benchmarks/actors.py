@@ -27,7 +27,8 @@ def measure(directory: Path, *, actors: int = 20_000) -> list[Figure]:
         began = time.perf_counter()
         _wake(running.core.supervisor, keys[100:])
         seconds = time.perf_counter() - began
-        each = max(_resident() - before, 0) / actors  # a few actors take less than what is given back meanwhile
+        # A few actors take less than what the process gives back meanwhile.
+        each = max(_resident() - before, 0) / actors
         awake = running.status()["liveSessions"]
         if awake < actors:
             raise RuntimeError(f"only {awake} of {actors} are awake")
