@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,11 @@ def ran_as_process(
         check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def hear_ctrl_c() -> None:
+    """Let a child be interrupted, also where the tests run in the background, which ignores it for all below."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class DemoLog:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from command_line import DemoLog, Ran, environment, process, ran
+from command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from gateway_live import GATEWAY, WAIT, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.cli.demo_agents import AGENTS, CONFIG
@@ -165,6 +165,7 @@ def test_ctrl_c_leaves_the_exchange_to_the_gateway(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hear_ctrl_c,  # noqa: PLW1509 - it only sets a signal
         ) as child:
             assert slow.asked.wait(WAIT)
             child.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import DemoLog, environment, process, ran, ran_as_process
+from command_line import DemoLog, environment, hear_ctrl_c, process, ran, ran_as_process
 
 DEMO = "intersession.cli.demo_agents:host"
 
@@ -223,6 +223,7 @@ def test_ctrl_c_ends_it_cleanly_and_the_next_host_goes_on(folder: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_ctrl_c,  # noqa: PLW1509 - it only sets a signal
     ) as child:
         assert child.stdout is not None
         for line in child.stdout:
