@@ -26,7 +26,7 @@ from intersession_events.exchange import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.recorded import Recorded
 from intersession_events.run import RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
 from intersession_events.session import MessageRecorded
@@ -131,7 +131,7 @@ class Host:
     def check_whole(self) -> None:
         """Check what holds after any crash, once nothing is open any more."""
         with self.log() as log:
-            report = verify(log)
+            report = verify_log(log)
             assert report.counts == {}, report.findings
             assert log.query("PRAGMA integrity_check") == [("ok",)]
             assert log.query("SELECT * FROM set_aside") == []

@@ -22,7 +22,6 @@ __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 logger = logging.getLogger(__name__)
 
 OnResult = Callable[[AgentResult], None]
-OnLate = Callable[[Turn, AgentResult], None]
 
 
 def _agent_of(turn: Turn) -> str:
@@ -32,7 +31,7 @@ def _agent_of(turn: Turn) -> str:
 class AgentExecutor:
     """Calls agents: sync ones on `pool_size` threads, async ones on the host's event loop or one of our own.
 
-    A run has one result, the first; what comes after it was cancelled goes to `late`. Callbacks come from any thread
+    A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
     and must not block. `runner_of` says under which id a turn's agent is registered.
     """
 
@@ -41,12 +40,10 @@ class AgentExecutor:
         *,
         pool_size: int = 8,
         reply_max_bytes: int = DEFAULT_REPLY_BYTES,
-        late: OnLate | None = None,
         runner_of: Callable[[Turn], str] = _agent_of,
     ) -> None:
         self._outside = Outside(pool_size=pool_size, name="agents")
         self._reply_max_bytes = reply_max_bytes
-        self._late = late
         self._runner_of = runner_of
         self._changed = threading.Condition()
         self._agents: dict[str, AgentFunction] = {}
@@ -80,14 +77,16 @@ class AgentExecutor:
         """Run async agents on the host's loop, as long as that runs."""
         self._outside.use_loop(loop)
 
-    def start(self, turn: Turn, done: OnResult) -> None:
+    def start(self, turn: Turn, done: OnResult, late: OnResult | None = None) -> None:
         """Call the agent; `done` gets its result, once. Never blocks, never raises.
+
+        `late` gets what an agent answers after it was cancelled.
 
         While the executor stops, nothing is called and nothing comes back: the run is tried again after the restart.
         """
         call = Call(
             lambda outcome: self._came_back(turn, outcome, done),
-            lambda outcome: self._came_late(turn, outcome),
+            lambda outcome: self._came_late(turn, outcome, late),
         )
         with self._changed:
             if self._stopping:
@@ -151,11 +150,11 @@ class AgentExecutor:
             self._running.pop((turn.run_id, turn.attempt), None)
             self._changed.notify_all()
 
-    def _came_late(self, turn: Turn, outcome: Outcome) -> None:
+    def _came_late(self, turn: Turn, outcome: Outcome, late: OnResult | None) -> None:
         with self._changed:
-            late = None if self._stopping else self._late
-        if late is not None:
-            late(turn, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+            stopping = self._stopping
+        if late is not None and not stopping:
+            late(result_of(outcome, turn, most_bytes=self._reply_max_bytes))
 
 
 def _report(done: OnResult, result: AgentResult) -> None:

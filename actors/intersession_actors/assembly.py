@@ -5,18 +5,18 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from intersession_actors import send_policy
-from intersession_actors.agent_executor import AgentExecutor, AgentResult
+from intersession_actors.agent_executor import AgentExecutor
 from intersession_actors.agents import Agent
 from intersession_actors.channel_caller import ChannelCaller
 from intersession_actors.chapters import open_chapter
 from intersession_actors.clock import Clock
-from intersession_actors.commands import RunReturned
 from intersession_actors.config import Config
+from intersession_actors.context_cache import ContextCache
 from intersession_actors.coordinator import Coordinator
-from intersession_actors.core import CallingRun, Core
+from intersession_actors.core import Core
 from intersession_actors.doors import DoorThreads
 from intersession_actors.draining import drain
 from intersession_actors.mirroring import mirror_directory
@@ -24,16 +24,15 @@ from intersession_actors.outbox import Outbox
 from intersession_actors.pool import PooledRuntime
 from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged
-from intersession_actors.run_context import RunContext
 from intersession_actors.runtime import Runtime
-from intersession_actors.runtimes import ACP, runner_of, runner_of_turn
-from intersession_actors.session_state import Running
+from intersession_actors.runtimes import runner_of, runner_of_turn
+from intersession_actors.send_policy import Speaker, Verdict, judge_send
+from intersession_actors.session import SessionActor
 from intersession_actors.spawner import Spawner
-from intersession_actors.supervisor import Supervisor
+from intersession_actors.supervisor import Recipe, Supervisor
 from intersession_actors.timers import TimerWheel
 from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.toolbox import RunRecorder, Tools
-from intersession_actors.turn import Turn
+from intersession_actors.turns import Turns
 from intersession_actors.world import World
 from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey
@@ -66,7 +65,6 @@ class Assembly:
         self.executor = AgentExecutor(
             pool_size=runs.pool_size,
             reply_max_bytes=runs.reply_max_bytes,
-            late=self._late,
             runner_of=runner_of_turn,
         )
         for agent_id, agent in agents.items():
@@ -77,6 +75,13 @@ class Assembly:
             self.caller.register(name, channel)
         self.doors = DoorThreads(DOOR_THREADS, thread_name_prefix="doors")
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
+        self.supervisor = Supervisor(
+            runtime or PooledRuntime(), now_ms=clock.now_ms, inbox_limit=runs.inbox_max
+        )
+        receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
+        transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
+        self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
+        reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
         world = World(
             log=log,
             clock=clock,
@@ -84,23 +89,17 @@ class Assembly:
             agents=self.executor,
             channels=self.caller,
             judge_send=self._judge_send,
-            make_turn=self._make_turn,
+            tell_session=self.supervisor.tell_session,
+            tell_flow=self.supervisor.tell_flow,
+            passivated=self.supervisor.passivated,
+            agent_of=runner_of,
+            on_disk=self._on_disk,
+            announce_route=self._announce_route,
+            transcript_path=reader.transcript_path,
             retry_interrupted=runs.retry_interrupted,
             idle_ms=round(runs.idle_seconds * 1000),
             store_retry_ms=round(runs.store_retry_max_seconds * 1000),
         )
-        self.supervisor = Supervisor(runtime or PooledRuntime(), world, inbox_limit=runs.inbox_max)
-        receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
-        transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
-        self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
-        reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
-        world.tell_session = self.supervisor.tell_session
-        world.tell_flow = self.supervisor.tell_flow
-        world.passivated = self.supervisor.passivated
-        world.announce_route = self._announce_route
-        world.agent_of = runner_of
-        world.transcript_path = reader.transcript_path
-        world.on_disk = self._on_disk
         self.core = Core(
             log=log,
             clock=clock,
@@ -113,10 +112,17 @@ class Assembly:
 
     def start(self) -> None:
         """Start the process managers, and carry on what is open in the log."""
-        self.supervisor.start_manager("delivery", Outbox)
-        self.supervisor.start_manager("exchange", Coordinator)
-        self.supervisor.start_manager("spawn", Spawner)
-        self.supervisor.on_manager_restart = lambda prefix: recover_flows(self.core, prefix)
+        world = self.core.world
+        turns = Turns(self.core, doors=self.doors, waiting=self.executor.waiting)
+        self.supervisor.start(
+            session=Recipe(SessionActor, (world, ContextCache(world.log), turns)),
+            managers={
+                "delivery": Recipe(Outbox, (world,)),
+                "exchange": Recipe(Coordinator, (world,)),
+                "spawn": Recipe(Spawner, (world,)),
+            },
+            recover=partial(recover_flows, self.core),
+        )
         open_chapter(self.core, self._config())
         sweep_staged(self.core)
         recover(self.core)
@@ -151,46 +157,16 @@ class Assembly:
 
     # --- what actors are handed
 
-    def _judge_send(
-        self, *, key: str, channel: str | None, chat_type: Any, override: Any
-    ) -> send_policy.Verdict:
+    def _judge_send(self, *, key: str, channel: str | None, chat_type: Any, override: Any) -> Verdict:
         session = self._config().session
-        return send_policy.judge_send(
+        return judge_send(
             session.send_policy,
-            send_policy.Speaker(
+            Speaker(
                 key=SessionKey.parse(key, main_key=session.main_key),
                 channel=channel,
                 chat_type=chat_type,
                 override=override,
             ),
-        )
-
-    def _make_turn(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
-        core, run = self.core, running.waiting.queued
-        calling = CallingRun(
-            run_id=run.run_id,
-            attempt=running.attempt,
-            chain=run.chain or (key,),
-            hops=run.hops,
-            root=running.waiting.correlation or run.run_id,
-            cause=running.cause,
-        )
-        tools = Tools(core, key, doors=self.doors, run=calling, waiting=self.executor.waiting)
-        return Turn(
-            agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
-            session_key=key,
-            step=run.step,
-            asked=context.message,
-            run_id=run.run_id,
-            transcript=context.transcript,
-            context=context.system_context,
-            tools=tools,
-            attempt=running.attempt,
-            deadline=running.deadline_ms or None,
-            model=running.model,
-            thinking=running.thinking,
-            partial=context.partial,
-            recorder=RunRecorder(core, key, calling),
         )
 
     def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
@@ -212,9 +188,3 @@ class Assembly:
 
         with suppress(RuntimeError):
             self._disk.submit(job)
-
-    def _late(self, turn: Turn, result: AgentResult) -> None:
-        """Put a late answer on record; nobody uses it."""
-        self.supervisor.tell_session(
-            turn.session_key, RunReturned(run_id=turn.run_id, attempt=turn.attempt, result=result)
-        )

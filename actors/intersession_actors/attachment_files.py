@@ -56,7 +56,7 @@ def can_be_safe() -> bool:
     return os.open in os.supports_dir_fd and shutil.rmtree.avoids_symlink_attacks
 
 
-def stage(place: Place, attachments: Attachments, files: Sequence[GivenFile]) -> None:
+def stage_files(place: Place, attachments: Attachments, files: Sequence[GivenFile]) -> None:
     """Write the files and their manifest, durable, where nobody looks for them yet.
 
     Raises:
@@ -81,7 +81,7 @@ def stage(place: Place, attachments: Attachments, files: Sequence[GivenFile]) ->
                 raise
 
 
-def claim(place: Place, attachments: Attachments) -> str:
+def claim_files(place: Place, attachments: Attachments) -> str:
     """Put staged files in their place and return the SHA-256 of their manifest. Done twice it is done once.
 
     Raises:
@@ -100,7 +100,7 @@ def claim(place: Place, attachments: Attachments) -> str:
             return _checked(own, attachments)
 
 
-def discard(place: Place) -> None:
+def discard_staged(place: Place) -> None:
     """Remove what was staged for a spawn that was not accepted; what can't be removed is swept at the next start."""
     try:
         with _attachments(place.root) as parent, _directory(STAGING, parent) as staging:
@@ -109,7 +109,7 @@ def discard(place: Place) -> None:
         logger.warning("staged attachments of %s could not be removed: %s", place.spawn_id, error)
 
 
-def remove(place: Place, directory: str) -> None:
+def remove_claimed(place: Place, directory: str) -> None:
     """Remove a spawn's files and whatever else stands in their directory; what is gone already is gone.
 
     Raises:
@@ -130,7 +130,7 @@ def remove(place: Place, directory: str) -> None:
         return
 
 
-def sweep(root: str, log_id: str, claimed: Collection[str]) -> tuple[str, ...]:
+def sweep_unclaimed(root: str, log_id: str, claimed: Collection[str]) -> tuple[str, ...]:
     """Remove what was staged for spawns of this log that are not among `claimed`; return their ids."""
     swept: list[str] = []
     try:

@@ -5,7 +5,7 @@ said a plain `assistant` message with its tool calls, and a tool's result answer
 so is a plain text that begins like a fence, or that is blank, which some servers refuse. A call without its
 results (a run was cut off), or with an id no server takes, is told in a fence, for they refuse such a list whole.
 
-`parse_openai(openai(messages, run_id=...)) == [seen(message) for message in messages]`, and so for `anthropic`.
+`parse_openai(openai_messages(messages, run_id=...)) == [seen(message) for message in messages]`, and so for `anthropic_messages`.
 """
 
 import re
@@ -52,18 +52,18 @@ class _Said(msgspec.Struct, frozen=True):
         return fenced(self.told, self.identity)
 
 
-def openai(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
+def openai_messages(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
     """Return the messages as a list for servers that speak OpenAI's chat completions."""
     return [_to_openai(said) for said in _said(messages, run_id, tool_images=False)]
 
 
-def anthropic(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
+def anthropic_messages(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
     """Return the messages as a list for servers that speak Anthropic's messages."""
     return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True)]
 
 
 def parse_openai(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
-    """Return what `openai` was given, as far as it carries it.
+    """Return what `openai_messages` was given, as far as it carries it.
 
     Raises:
         NotFenced: a fence is broken.
@@ -72,7 +72,7 @@ def parse_openai(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
 
 
 def parse_anthropic(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
-    """Return what `anthropic` was given, as far as it carries it.
+    """Return what `anthropic_messages` was given, as far as it carries it.
 
     Raises:
         NotFenced: a fence is broken.

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from intersession_events import ids, registry
+from intersession_events import ids
 from intersession_events.recorded import Draft, StreamAppend
-from intersession_events.registry import Event
+from intersession_events.registry import Event, encode, topic_of
 
 
 def append_of(
@@ -26,9 +26,7 @@ def append_of(
     for offset, event in enumerate(events, start=1):
         draft = Draft(
             event=event,
-            id=ids.event_id(
-                log_id, stream, expected + offset, registry.topic_of(event), registry.encode(event)
-            ),
+            id=ids.event_id(log_id, stream, expected + offset, topic_of(event), encode(event)),
             time=time,
             causation=drafts[-1].id if drafts else causation,
             correlation=correlation,

@@ -4,6 +4,7 @@ No threads, no clock, no store. One idempotency key serves all attempts; a chann
 again once it is in doubt whether it has shown the text.
 """
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
@@ -19,6 +20,7 @@ from intersession_events.delivery import (
     DeliveryStarted,
     DeliveryUnknown,
 )
+from intersession_events.recorded import Recorded
 from intersession_events.registry import Event
 
 MAX_ATTEMPTS: Final = 5
@@ -128,3 +130,12 @@ def ended_of(state: Delivery, cause: str | None) -> DeliveryEnded | None:
         note=state.note if state.outcome != "done" else None,
         cause=cause,
     )
+
+
+def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
+    """Return what the owner of a delivery is told of it, from its whole stream; None while it is under way."""
+    state: Delivery | None = None
+    cause: str | None = None
+    for recorded in stream:
+        state, cause = evolve(state, recorded.event), recorded.id
+    return ended_of(state, cause) if state is not None else None

@@ -7,11 +7,10 @@ import logging
 
 import msgspec
 
-from intersession_actors import outbox_rules
-from intersession_actors.attachment_files import can_be_safe, sweep
+from intersession_actors.attachment_files import can_be_safe, sweep_unclaimed
 from intersession_actors.commands import ChildGone, DeliveryEnded, Resume, RunEnded, Wake
 from intersession_actors.core import Core
-from intersession_actors.outbox_rules import Delivery
+from intersession_actors.outbox_rules import ended_in
 from intersession_actors.run_outcome import ended_again
 from intersession_actors.workspaces import workspaces
 from intersession_events import ids
@@ -70,7 +69,7 @@ def sweep_staged(core: Core) -> None:
     if not can_be_safe():
         return
     for workspace in workspaces(core.config, core.store_path):
-        swept = sweep(workspace, core.log.log_id, claimed)
+        swept = sweep_unclaimed(workspace, core.log.log_id, claimed)
         if swept:
             logger.info("removed the staged attachments of %d spawns that were never accepted", len(swept))
 
@@ -107,8 +106,4 @@ def _delivery_ended(core: Core, delivery_id: str | None) -> DeliveryEnded | None
     """Return what a flow would have been told of the end of its delivery; None while it is under way."""
     if delivery_id is None:
         return None
-    state: Delivery | None = None
-    cause: str | None = None
-    for recorded in core.log.stream(ids.delivery_stream(delivery_id)):
-        state, cause = outbox_rules.evolve(state, recorded.event), recorded.id
-    return outbox_rules.ended_of(state, cause) if state is not None else None
+    return ended_in(core.log.stream(ids.delivery_stream(delivery_id)))

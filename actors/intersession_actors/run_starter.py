@@ -4,28 +4,49 @@ Everything here happens outside of the session's actor or returns at once; what 
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
+from intersession_actors.agent_result import AgentResult
 from intersession_actors.commands import Command, ContextBuilt, DeadlinePassed, RunReturned
+from intersession_actors.context_cache import ContextCache
 from intersession_actors.run_context import RunContext
 from intersession_actors.session_rules import is_task
 from intersession_actors.session_state import Running
+from intersession_actors.turn import Turn
 from intersession_actors.world import World
 from intersession_events.crash_points import crash_point
 from intersession_events.run import RunQueued, Step
 
 
+class TurnMaker(Protocol):
+    """Makes what an agent gets, with the tools bound to its session."""
+
+    def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
+        """Return the turn."""
+        ...
+
+
 class RunStarter:
     """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
 
-    def __init__(self, world: World, key: str, tell_self: Callable[[Command], None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        contexts: ContextCache,
+        make_turn: TurnMaker,
+        key: str,
+        tell_self: Callable[[Command], None],
+    ) -> None:
         self._world = world
+        self._contexts = contexts
+        self._make_turn = make_turn
         self._key = key
         self._tell_self = tell_self
 
     def build(self, run_id: str, attempt: int, version: int) -> None:
         """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""
         tell = self._tell_self
-        self._world.contexts.read(
+        self._contexts.read(
             self._key,
             run_id,
             lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
@@ -38,13 +59,13 @@ class RunStarter:
         queued, attempt = running.waiting.queued, running.attempt
         before, after = _points(queued)
         crash_point(before)
-        turn = world.make_turn(agent_id=world.agent_of(key), key=key, running=running, context=context)
-        world.agents.start(
-            turn,
-            lambda result: world.tell_session(
-                key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result)
-            ),
-        )
+        turn = self._make_turn(agent_id=world.agent_of(key), key=key, running=running, context=context)
+
+        def returned(result: AgentResult) -> None:
+            world.tell_session(key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result))
+
+        # A late answer comes back the same way: it is put on record, and nobody uses it.
+        world.agents.start(turn, returned, returned)
         crash_point(after)
 
     def watch(self, running: Running) -> None:

@@ -40,11 +40,12 @@ from intersession_actors.commands import (
     Unbind,
     Wake,
 )
+from intersession_actors.context_cache import ContextCache
 from intersession_actors.drafting import append_of
 from intersession_actors.handler import Handler
 from intersession_actors.run_context import RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
-from intersession_actors.run_starter import RETURNED, RunStarter
+from intersession_actors.run_starter import RETURNED, RunStarter, TurnMaker
 from intersession_actors.send_policy import Verdict
 from intersession_actors.session_state import Session
 from intersession_actors.world import World
@@ -64,9 +65,10 @@ _OF_A_RUN = (RunReturned, RecordMessages, DeadlinePassed, Abort, Wake)
 class SessionActor(Handler):
     """The single writer of one session's stream."""
 
-    def __init__(self, world: World, key: str) -> None:
+    def __init__(self, world: World, contexts: ContextCache, make_turn: TurnMaker, key: str) -> None:
         super().__init__()
         self.world = world
+        self._transcripts = contexts
         self.key = key
         self.stream = ids.session_stream(key)
         self.state = Session()
@@ -82,7 +84,7 @@ class SessionActor(Handler):
         """The attempt that an earlier process, or an earlier life of this actor, left under way."""
         self._asleep_after = -1
         self._store_gone_since: int | None = None
-        self._starter = RunStarter(world, key, self._tell_self)
+        self._starter = RunStarter(world, contexts, make_turn, key, self._tell_self)
 
     def on_start(self) -> None:
         """Read the stream."""
@@ -355,7 +357,7 @@ class SessionActor(Handler):
         before = self.state
         for item in fresh:
             self._evolve(item)
-        self.world.contexts.take(self.key, fresh)
+        self._transcripts.take(self.key, fresh)
         if command is not None:
             self._accepted(command, tuple(recorded))
         for stream in dict.fromkeys(item.stream for item in recorded if item.stream != self.stream):

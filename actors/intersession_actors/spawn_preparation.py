@@ -6,8 +6,7 @@ comes to the same, or says that it can't be known.
 
 from collections.abc import Callable
 
-from intersession_actors import attachment_files
-from intersession_actors.attachment_files import Place
+from intersession_actors.attachment_files import Place, claim_files, remove_claimed
 from intersession_actors.channel_caller import NotDelivered, ThreadOpened
 from intersession_actors.channels import ThreadWanted
 from intersession_actors.commands import FilesRemoved, Prepared, Refused
@@ -45,7 +44,7 @@ def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], No
         claimed(None)
         return
     place = place_of(world.log.log_id, accepted.spawn_id, attachments)
-    world.on_disk(lambda: attachment_files.claim(place, attachments), claimed)
+    world.on_disk(lambda: claim_files(place, attachments), claimed)
 
 
 def remove_files(
@@ -58,7 +57,7 @@ def remove_files(
     def removed(result: Exception | None) -> None:
         done(FilesRemoved(stream=stream, error=None if result is None else _described(result)))
 
-    world.on_disk(lambda: attachment_files.remove(place, attachments.directory), removed)
+    world.on_disk(lambda: remove_claimed(place, attachments.directory), removed)
 
 
 def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:

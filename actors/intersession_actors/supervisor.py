@@ -7,8 +7,8 @@ times in five seconds; then its session is `degraded`: reading goes on, what is 
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 import pykka
 
@@ -26,8 +26,6 @@ from intersession_actors.commands import (
 from intersession_actors.handler import Failure, Handler, Ref
 from intersession_actors.inbox import InboxFull
 from intersession_actors.runtime import Runtime, RuntimeStopped
-from intersession_actors.session import SessionActor
-from intersession_actors.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -38,20 +36,29 @@ _OF_ONE_LIFE = (Appended, ContextBuilt, IdleFor, StreamLoaded)
 """What only the actor that asked for it can use: a new one reads the log instead."""
 
 
+class Recipe(NamedTuple):
+    """How an actor is made, each time anew: of which class, from which parts."""
+
+    actor: type[Handler]
+    parts: tuple[Any, ...]
+
+
 class Supervisor:
     """Keeps the addresses of all actors. Its methods may be called from any thread."""
 
-    def __init__(self, runtime: Runtime, world: World, *, inbox_limit: int = 1_000) -> None:
+    def __init__(self, runtime: Runtime, *, now_ms: Callable[[], int], inbox_limit: int = 1_000) -> None:
         self._runtime = runtime
-        self._world = world
+        self._now_ms = now_ms
         self._inbox_limit = inbox_limit
         self._lock = threading.Lock()
         self._sessions: dict[str, Ref] = {}
-        self._managers: dict[str, tuple[Ref, Callable[[], Ref]]] = {}
+        self._session: Recipe | None = None
+        self._recipes: Mapping[str, Recipe] = {}
+        self._managers: dict[str, Ref] = {}
+        self._recover: Callable[[str], None] = _nothing
         self._failures: dict[str, deque[int]] = {}
         self._degraded: dict[str, str] = {}
         self._stopping = False
-        self.on_manager_restart: Callable[[str], None] = _nothing
 
     @property
     def degraded(self) -> dict[str, str]:
@@ -65,33 +72,44 @@ class Supervisor:
         with self._lock:
             return len(self._sessions)
 
-    def start_manager(self, prefix: str, manager: type[Handler]) -> None:
-        """Start the process manager of all streams that begin with `prefix`."""
+    def start(
+        self, *, session: Recipe, managers: Mapping[str, Recipe], recover: Callable[[str], None]
+    ) -> None:
+        """Start the process managers, by the prefix of their streams; from now on sessions can be woken.
 
-        def start() -> Ref:
-            return self._runtime.start(
-                manager, self._world, name=prefix, on_failure=lambda failure: self._failed(prefix, failure)
-            )
-
+        `session` makes a session's actor, with the session's key as its last argument. `recover` tells a manager that was started
+        again what is open.
+        """
         with self._lock:
-            self._managers[prefix] = (start(), start)
+            self._session, self._recipes, self._recover = session, managers, recover
+            for prefix in managers:
+                self._managers[prefix] = self._new_manager(prefix)
+
+    def _new_manager(self, prefix: str) -> Ref:
+        recipe = self._recipes[prefix]
+        return self._runtime.start(
+            recipe.actor,
+            *recipe.parts,
+            name=prefix,
+            on_failure=lambda failure: self._failed(prefix, failure),
+        )
 
     def tell_flow(self, stream: str, command: Command) -> None:
         """Tell the manager of a stream."""
         prefix = stream.partition(":")[0]
         while True:
             with self._lock:
-                entry = self._managers.get(prefix)
+                manager = self._managers.get(prefix)
                 reason = self._degraded.get(prefix)
             if reason is not None:
                 self._refuse(command, f"the {prefix} manager is degraded: {reason}")
                 return
-            if entry is None:
+            if manager is None:
                 return  # an append may carry streams that nobody manages
             try:
-                entry[0].tell(command, urgent=True)
+                manager.tell(command, urgent=True)
             except pykka.ActorDeadError:
-                if self._stopping or not self._replaced(prefix, entry[0]):
+                if self._stopping or not self._replaced(prefix, manager):
                     self._refuse(command, "the system is stopping")
                     return
                 continue
@@ -100,11 +118,10 @@ class Supervisor:
     def _replaced(self, prefix: str, dead: Ref) -> bool:
         """Make sure that a dead manager has a successor; False if it was given up on."""
         with self._lock:
-            entry = self._managers[prefix]
             if prefix in self._degraded:
                 return True
-            if entry[0] is dead:
-                self._managers[prefix] = (entry[1](), entry[1])
+            if self._managers[prefix] is dead:
+                self._managers[prefix] = self._new_manager(prefix)
         return True
 
     def tell_session(self, key: str, command: Command) -> None:
@@ -155,12 +172,12 @@ class Supervisor:
         """Return the session's actor, starting it if need be. Under the lock."""
         ref = self._sessions.get(key)
         if ref is None:
-            if self._stopping:
+            if self._stopping or self._session is None:
                 return None
             try:
                 ref = self._runtime.start(
-                    SessionActor,
-                    self._world,
+                    self._session.actor,
+                    *self._session.parts,
                     key,
                     name=key,
                     inbox_limit=self._inbox_limit,
@@ -179,7 +196,7 @@ class Supervisor:
     def _failed(self, name: str, failure: Failure) -> None:
         """Start an actor again from the log, or give it up."""
         logger.error("%s failed: %r", name, failure.error, exc_info=failure.error)
-        now = self._world.clock.now_ms()
+        now = self._now_ms()
         with self._lock:
             times = self._failures.setdefault(name, deque(maxlen=RESTARTS + 1))
             times.append(now)
@@ -195,7 +212,7 @@ class Supervisor:
             self._refuse(message, f"it failed: {failure.error}", code="internal", to_flow=None)
         if is_manager and not given_up and not self._stopping:
             self._replaced(name, failure.ref)
-            self.on_manager_restart(name)
+            self._recover(name)
         elif not self._stopping and not is_manager:
             self._again(name)
         for mail in failure.left:

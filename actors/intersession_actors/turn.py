@@ -7,9 +7,10 @@ from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
-from intersession_actors import dialects, rendering
+from intersession_actors.dialects import anthropic_messages, openai_messages
 from intersession_actors.extras import imported
 from intersession_actors.fencing import fence, fence_id
+from intersession_actors.rendering import render
 from intersession_actors.tokens import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
 from intersession_events.fact import ready
 from intersession_events.message import Block, Message, Provenance, Usage, text_of
@@ -147,7 +148,7 @@ class Turn:
 
         Whatever no person typed is fenced, so that no text can pass for another's or for the system's.
         """
-        said = rendering.render(self.shown, run_id=self.run_id)
+        said = render(self.shown, run_id=self.run_id)
         if not self.context:
             return said
         return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
@@ -163,9 +164,9 @@ class Turn:
         """
         match dialect:
             case "openai":
-                return list(dialects.openai(self.shown, run_id=self.run_id))
+                return list(openai_messages(self.shown, run_id=self.run_id))
             case "anthropic":
-                return list(dialects.anthropic(self.shown, run_id=self.run_id))
+                return list(anthropic_messages(self.shown, run_id=self.run_id))
             case "pydantic-ai":
                 adapter = imported(
                     "intersession_actors.pydantic_ai_messages",

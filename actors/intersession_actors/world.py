@@ -7,13 +7,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from intersession_actors.commands import Command
-from intersession_actors.context_cache import ContextCache
-from intersession_actors.run_context import RunContext
 from intersession_actors.send_policy import Verdict
-from intersession_actors.session_state import Running
-from intersession_actors.turn import Turn
 from intersession_events.exchange import ExchangeAccepted
-from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.session import Route
 
@@ -50,8 +45,8 @@ class Agents(Protocol):
         """Whether an agent of this id is registered in this process."""
         ...
 
-    def start(self, turn: Turn, done: Callable[[Any], None]) -> None:
-        """Call the agent; `done` gets its `AgentResult`."""
+    def start(self, turn: Any, done: Callable[[Any], None], late: Callable[[Any], None]) -> None:
+        """Call the agent with a `Turn`; `done` gets its `AgentResult`, `late` what comes after it was cancelled."""
         ...
 
     def cancel(self, run_id: str) -> None:
@@ -97,16 +92,14 @@ class SendJudge(Protocol):
         ...
 
 
-class TurnMaker(Protocol):
-    """Makes what an agent gets, with the tools bound to its session."""
-
-    def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
-        """Return the turn."""
-        ...
-
-
 class World:
-    """Everything an actor needs, wired once by the system."""
+    """Everything an actor needs, handed in once and whole by the system.
+
+    `tell_session` and `tell_flow` reach other actors: a session by its key, the process manager of a stream by the stream's
+    prefix. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
+    outside of any actor and hands on what came of it. `announce_route` is where an exchange's announce goes, `transcript_path` where the
+    transcript of a session id is mirrored, if it is (LIST-5).
+    """
 
     def __init__(
         self,
@@ -117,56 +110,32 @@ class World:
         agents: Agents,
         channels: Channels,
         judge_send: SendJudge,
-        make_turn: TurnMaker,
-        retry_interrupted: int = 1,
-        idle_ms: int = 60_000,
-        store_retry_ms: int = 60_000,
+        tell_session: Callable[[str, Command], None],
+        tell_flow: Callable[[str, Command], None],
+        passivated: Callable[[str], None],
+        agent_of: Callable[[str], str],
+        on_disk: OnDisk,
+        announce_route: Callable[[ExchangeAccepted], Route | None],
+        transcript_path: Callable[[str], str | None],
+        retry_interrupted: int,
+        idle_ms: int,
+        store_retry_ms: int,
     ) -> None:
         self.log = log
-        self.contexts = ContextCache(log)
         self.clock = clock
         self.timers = timers
         self.agents = agents
         self.channels = channels
         self.judge_send = judge_send
-        self.make_turn = make_turn
+        self.tell_session = tell_session
+        self.tell_flow = tell_flow
+        self.passivated = passivated
+        self.agent_of = agent_of
+        self.on_disk = on_disk
+        self.announce_route = announce_route
+        self.transcript_path = transcript_path
         self.retry_interrupted = retry_interrupted
         self.idle_ms = idle_ms
         self.store_retry_ms = store_retry_ms
         self.stopping = False
         """No further run is begun: its attempt would only be cut off."""
-        self.tell_session: Callable[[str, Command], None] = _nobody
-        self.tell_flow: Callable[[str, Command], None] = _nobody
-        """Tells the process manager of a stream: coordinator, spawner or outbox, by its prefix."""
-        self.passivated: Callable[[str], None] = _nobody_sleeps
-        self.agent_of: Callable[[str], str] = lambda key: SessionKey.parse(key).agent_id
-        self.transcript_path: Callable[[str], str | None] = _no_transcripts
-        """Where the transcript of a session id is mirrored, if it is (LIST-5)."""
-        self.on_disk: OnDisk = _here
-        """Does work on files outside of any actor, and hands on what came of it."""
-        self.announce_route: Callable[[ExchangeAccepted], Route | None] = _own_route
-
-
-def _nobody(_to: str, _command: Command) -> None:
-    raise RuntimeError("the world is not wired yet")
-
-
-def _nobody_sleeps(_key: str) -> None:
-    raise RuntimeError("the world is not wired yet")
-
-
-def _own_route(accepted: ExchangeAccepted) -> Route | None:
-    return accepted.route
-
-
-def _here(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-    result: Any
-    try:
-        result = work()
-    except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
-        result = error
-    done(result)
-
-
-def _no_transcripts(_session_id: str) -> str | None:
-    return None

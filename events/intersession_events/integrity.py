@@ -115,7 +115,7 @@ def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
     return found if key is None else found.signed(key)
 
 
-def verify(
+def verify_log(
     log: RawLog,
     *,
     head: LogHead | None = None,

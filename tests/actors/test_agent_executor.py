@@ -53,17 +53,13 @@ class Results:
 
 
 @pytest.fixture
-def late() -> "Queue[tuple[str, int, AgentResult]]":
-    return Queue()
+def late() -> Results:
+    return Results()
 
 
 @pytest.fixture
-def executor(late: "Queue[tuple[str, int, AgentResult]]") -> Iterator[AgentExecutor]:
-    made = AgentExecutor(
-        pool_size=2,
-        reply_max_bytes=1000,
-        late=lambda turn, result: late.put((turn.run_id, turn.attempt, result)),
-    )
+def executor() -> Iterator[AgentExecutor]:
+    made = AgentExecutor(pool_size=2, reply_max_bytes=1000)
     yield made
     made.stop(WAIT)
 
@@ -396,7 +392,7 @@ def test_waiting_outside_of_a_run_changes_nothing(executor: AgentExecutor) -> No
 
 @pytest.mark.clause("L3")
 def test_a_thread_that_never_comes_back_is_replaced_and_counted(
-    executor: AgentExecutor, late: "Queue[tuple[str, int, AgentResult]]"
+    executor: AgentExecutor, late: Results
 ) -> None:
     entered, opened = threading.Semaphore(0), threading.Event()
 
@@ -408,7 +404,7 @@ def test_a_thread_that_never_comes_back_is_replaced_and_counted(
     executor.register("stuck", stuck)
     results = Results()
     for number in range(4):
-        executor.start(a_turn(str(number), agent_id="stuck"), results)
+        executor.start(a_turn(str(number), agent_id="stuck"), results, late)
     for number in range(4):
         assert entered.acquire(timeout=WAIT)
         if number < 2:
@@ -424,9 +420,7 @@ def test_a_thread_that_never_comes_back_is_replaced_and_counted(
     assert outcome_of(executor, lambda _: "well") == Answered(text="well")
 
     opened.set()
-    assert sorted(late.get(timeout=WAIT) for _ in range(4)) == [
-        (str(number), 1, Answered(text=f"late {number}")) for number in range(4)
-    ]
+    assert {late.next() for _ in range(4)} == {Answered(text=f"late {number}") for number in range(4)}
     assert results.empty
     assert executor.zombies == 0
 
@@ -479,9 +473,7 @@ def test_a_run_cancelled_before_it_began_never_begins(executor: AgentExecutor) -
 # --- event loops
 
 
-def test_a_cancelled_task_is_cancelled(
-    executor: AgentExecutor, late: "Queue[tuple[str, int, AgentResult]]"
-) -> None:
+def test_a_cancelled_task_is_cancelled(executor: AgentExecutor, late: Results) -> None:
     entered, cancelled = threading.Event(), threading.Event()
 
     async def agent(_: Turn) -> None:
@@ -494,19 +486,19 @@ def test_a_cancelled_task_is_cancelled(
 
     executor.register("agent", agent)
     results = Results()
-    executor.start(a_turn(), results)
+    executor.start(a_turn(), results, late)
     assert entered.wait(WAIT)
     executor.cancel("run")
 
     assert cancelled.wait(WAIT)
     assert outcome_of(executor, lambda _: "well") == Answered(text="well")
     assert results.empty
-    assert late.empty()
+    assert late.empty
     assert executor.zombies == 0
 
 
 def test_a_task_that_answers_in_spite_of_its_cancellation_is_late(
-    executor: AgentExecutor, late: "Queue[tuple[str, int, AgentResult]]"
+    executor: AgentExecutor, late: Results
 ) -> None:
     entered = threading.Event()
 
@@ -520,11 +512,11 @@ def test_a_task_that_answers_in_spite_of_its_cancellation_is_late(
 
     executor.register("agent", agent)
     results = Results()
-    executor.start(a_turn(attempt=2), results)
+    executor.start(a_turn(attempt=2), results, late)
     assert entered.wait(WAIT)
     executor.cancel("run")
 
-    assert late.get(timeout=WAIT) == ("run", 2, Answered(text="all the same"))
+    assert late.next() == Answered(text="all the same")
     assert results.empty
 
 
@@ -622,8 +614,8 @@ def test_a_stop_waits_for_what_runs_and_starts_nothing_more() -> None:
 
 @pytest.mark.clause("L7")
 def test_a_stop_cuts_off_what_takes_too_long_and_reports_nothing() -> None:
-    late: list[Any] = []
-    executor = AgentExecutor(pool_size=1, late=lambda turn, result: late.append((turn, result)))
+    late = Results()
+    executor = AgentExecutor(pool_size=1)
     entered, opened = threading.Semaphore(0), threading.Event()
     results = Results()
 
@@ -637,8 +629,8 @@ def test_a_stop_cuts_off_what_takes_too_long_and_reports_nothing() -> None:
 
     executor.register("thread", stuck)
     executor.register("task", stuck_too)
-    executor.start(a_turn("a", agent_id="thread"), results)
-    executor.start(a_turn("b", agent_id="task"), results)
+    executor.start(a_turn("a", agent_id="thread"), results, late)
+    executor.start(a_turn("b", agent_id="task"), results, late)
     for _ in range(2):
         assert entered.acquire(timeout=WAIT)
 
@@ -646,4 +638,4 @@ def test_a_stop_cuts_off_what_takes_too_long_and_reports_nothing() -> None:
 
     opened.set()
     assert results.empty
-    assert late == []
+    assert late.empty

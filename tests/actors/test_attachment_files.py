@@ -11,8 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_actors import attachment_files
-from intersession_actors.attachment_files import Place
+from intersession_actors.attachment_files import (
+    Place,
+    claim_files,
+    remove_claimed,
+    stage_files,
+    sweep_unclaimed,
+)
 from intersession_actors.attachments import GivenFile, receipt
 from intersession_actors.errors import ToolRefused
 from intersession_events.spawn import AttachedFile, Attachments
@@ -56,11 +61,11 @@ def attachments(root: Path, directory: str = "d1") -> Attachments:
 
 
 def stage(root: Path, spawn_id: str = "w1") -> None:
-    attachment_files.stage(place(root, spawn_id), attachments(root), FILES)
+    stage_files(place(root, spawn_id), attachments(root), FILES)
 
 
 def claim(root: Path) -> str:
-    return attachment_files.claim(place(root), attachments(root))
+    return claim_files(place(root), attachments(root))
 
 
 def snapshot(root: Path) -> dict[str, object]:
@@ -167,7 +172,7 @@ def test_a_link_to_the_workspace_that_is_put_there_later_is_refused(workspace: P
     workspace.symlink_to(outside)
 
     with pytest.raises(ToolRefused) as refused:
-        attachment_files.stage(given, attachments(workspace), FILES)
+        stage_files(given, attachments(workspace), FILES)
 
     assert refused.value.code == "unsafe_path"
     assert snapshot(outside) == {"precious": b"precious"}
@@ -243,7 +248,7 @@ def test_a_file_that_can_not_be_written_leaves_nothing_staged(workspace: Path) -
     )
 
     with pytest.raises(ToolRefused) as refused:
-        attachment_files.stage(place(workspace), attachments(workspace), broken)
+        stage_files(place(workspace), attachments(workspace), broken)
 
     assert refused.value.code == "unavailable"
     assert list((workspace / ".openclaw" / "attachments" / ".staging").iterdir()) == []
@@ -256,8 +261,8 @@ def test_removal_takes_all_that_stands_there_and_is_done_when_nothing_does(works
     (there(workspace) / "made" / "by the child").mkdir(parents=True)
     (there(workspace).parent / "other").mkdir()
 
-    attachment_files.remove(place(workspace), "d1")
-    attachment_files.remove(place(workspace), "d1")
+    remove_claimed(place(workspace), "d1")
+    remove_claimed(place(workspace), "d1")
 
     assert not there(workspace).exists()
     assert (there(workspace).parent / "other").exists()
@@ -272,7 +277,7 @@ def test_removal_takes_a_link_and_leaves_what_it_points_to(workspace: Path, outs
     (workspace / ".openclaw" / link).symlink_to(outside)
     before = snapshot(outside)
 
-    attachment_files.remove(place(workspace), "d1")
+    remove_claimed(place(workspace), "d1")
 
     assert not (workspace / ".openclaw" / link).is_symlink()
     assert snapshot(outside) == before
@@ -285,7 +290,7 @@ def test_links_inside_are_removed_and_not_followed(workspace: Path, outside: Pat
     (there(workspace) / "to a directory").symlink_to(outside)
     (there(workspace) / "to a file").symlink_to(outside / "precious")
 
-    attachment_files.remove(place(workspace), "d1")
+    remove_claimed(place(workspace), "d1")
 
     assert not there(workspace).exists()
     assert snapshot(outside) == {"precious": b"precious"}
@@ -299,7 +304,7 @@ def test_removal_behind_a_link_that_is_not_ours_fails_and_touches_nothing(
     (workspace / ".openclaw").symlink_to(outside)
 
     with pytest.raises(OSError):  # noqa: PT011 - whichever the system says of a link
-        attachment_files.remove(place(workspace), "d1")
+        remove_claimed(place(workspace), "d1")
 
     assert (outside / "attachments" / "d1").exists()
 
@@ -311,15 +316,15 @@ def test_what_nobody_claims_is_swept_and_what_is_not_ours_stays(workspace: Path)
     staging = there(workspace).parent / ".staging"
     (staging / "another-log.w3").mkdir()
 
-    swept = attachment_files.sweep(str(workspace), LOG, {"w2"})
+    swept = sweep_unclaimed(str(workspace), LOG, {"w2"})
 
     assert swept == ("w1",)
     assert {path.name for path in staging.iterdir()} == {f"{LOG}.w2", "another-log.w3"}
 
 
 def test_sweeping_makes_nothing(tmp_path: Path) -> None:
-    assert attachment_files.sweep(str(tmp_path), LOG, ()) == ()
-    assert attachment_files.sweep(str(tmp_path / "none"), LOG, ()) == ()
+    assert sweep_unclaimed(str(tmp_path), LOG, ()) == ()
+    assert sweep_unclaimed(str(tmp_path / "none"), LOG, ()) == ()
     assert snapshot(tmp_path) == {}
 
 
@@ -364,7 +369,7 @@ def race(workspace: Path, outside: Path, component: str, times: int) -> None:
                 stage(workspace)
                 claim(workspace)
             with contextlib.suppress(OSError):
-                attachment_files.remove(place(workspace), "d1")
+                remove_claimed(place(workspace), "d1")
     finally:
         over.set()
         swapper.join()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.dialects import anthropic, openai, parse_anthropic, parse_openai
+from intersession_actors.dialects import anthropic_messages, openai_messages, parse_anthropic, parse_openai
 from intersession_actors.fencing import NotFenced, fence, fence_id, unfence
 from intersession_actors.rendering import Seen, parse, render, seen
 from intersession_events.message import (
@@ -33,8 +33,8 @@ Render = Callable[[Sequence[Message]], Any]
 Parse = Callable[[Any], list[Seen]]
 FORMS: list[tuple[Render, Parse]] = [
     (lambda messages: render(messages, run_id=RUN), parse),
-    (lambda messages: openai(messages, run_id=RUN), parse_openai),
-    (lambda messages: anthropic(messages, run_id=RUN), parse_anthropic),
+    (lambda messages: openai_messages(messages, run_id=RUN), parse_openai),
+    (lambda messages: anthropic_messages(messages, run_id=RUN), parse_anthropic),
 ]
 each_form = pytest.mark.parametrize(("rendered", "parsed"), FORMS, ids=["text", "openai", "anthropic"])
 
@@ -203,7 +203,7 @@ def test_a_prompt_shows_a_person_plainly_and_fences_the_rest() -> None:
 
 @pytest.mark.clause("PROV-3")
 @pytest.mark.parametrize("kind", [None, "inter_session", "internal_system"])
-@pytest.mark.parametrize("form", [openai, anthropic])
+@pytest.mark.parametrize("form", [openai_messages, anthropic_messages])
 def test_only_a_persons_message_goes_as_typed(form: Any, kind: ProvenanceKind | None) -> None:
     (typed,) = form([message("hello", kind="external_user")], run_id=RUN)
     (other,) = form([message("hello", kind=kind)], run_id=RUN)
@@ -215,7 +215,7 @@ def test_only_a_persons_message_goes_as_typed(form: Any, kind: ProvenanceKind | 
 
 
 @pytest.mark.clause("PROV-3")
-@pytest.mark.parametrize("form", [openai, anthropic])
+@pytest.mark.parametrize("form", [openai_messages, anthropic_messages])
 def test_the_agents_own_words_stand_under_its_own_role(form: Any) -> None:
     assert form([message("done", role="assistant")], run_id=RUN) == [{"role": "assistant", "content": "done"}]
     (told,) = form([message("done", role="assistant", kind="inter_session")], run_id=RUN)
@@ -236,7 +236,7 @@ def test_a_fence_belongs_to_its_run_and_its_text() -> None:
 @pytest.mark.clause("PROV-3")
 def test_calls_and_their_results_go_as_such_to_openai() -> None:
     asked = message((TextBlock(text="look"), call("c1"), call("c2")), role="assistant")
-    items = openai([asked, result("c2"), result("c1")], run_id=RUN)
+    items = openai_messages([asked, result("c2"), result("c1")], run_id=RUN)
 
     assert items[0]["content"] == "look"
     assert [each["function"] for each in items[0]["tool_calls"]] == [
@@ -248,7 +248,7 @@ def test_calls_and_their_results_go_as_such_to_openai() -> None:
 
 @pytest.mark.clause("PROV-3")
 def test_calls_and_their_results_go_as_such_to_anthropic() -> None:
-    items = anthropic([message((call("c1"),), role="assistant"), result("c1")], run_id=RUN)
+    items = anthropic_messages([message((call("c1"),), role="assistant"), result("c1")], run_id=RUN)
 
     assert items[0] == {
         "role": "assistant",
@@ -260,7 +260,7 @@ def test_calls_and_their_results_go_as_such_to_anthropic() -> None:
 
 
 @pytest.mark.clause("PROV-3")
-@pytest.mark.parametrize("form", [openai, anthropic])
+@pytest.mark.parametrize("form", [openai_messages, anthropic_messages])
 @pytest.mark.parametrize(
     "transcript",
     [
@@ -284,8 +284,8 @@ def test_pictures_go_as_pictures_where_a_server_takes_them() -> None:
     picture = ImageBlock(data="aGk=", mime_type="image/png")
     shown = message((TextBlock(text="see"), picture), kind="external_user")
 
-    (for_openai,) = openai([shown], run_id=RUN)
-    (for_anthropic,) = anthropic([shown], run_id=RUN)
+    (for_openai,) = openai_messages([shown], run_id=RUN)
+    (for_anthropic,) = anthropic_messages([shown], run_id=RUN)
 
     assert for_openai["content"] == [
         {"type": "text", "text": "see"},
@@ -300,7 +300,7 @@ def test_pictures_go_as_pictures_where_a_server_takes_them() -> None:
 
 
 @pytest.mark.clause("PROV-3")
-@pytest.mark.parametrize("form", [openai, anthropic])
+@pytest.mark.parametrize("form", [openai_messages, anthropic_messages])
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_no_server_gets_a_blank_text(form: Any, text: str) -> None:
     for role in ("user", "assistant"):
@@ -313,7 +313,7 @@ def test_no_server_gets_a_blank_text(form: Any, text: str) -> None:
 @given(transcripts)
 @pytest.mark.clause("PROV-3")
 def test_the_lists_are_json(transcript: list[Message]) -> None:
-    for form in (openai, anthropic):
+    for form in (openai_messages, anthropic_messages):
         items = form(transcript, run_id=RUN)
         assert msgspec.json.decode(msgspec.json.encode(items)) == json.loads(json.dumps(items))
 

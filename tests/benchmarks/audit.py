@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, per_second
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline import inline_views
@@ -24,7 +24,7 @@ def measure(directory: Path, *, sessions: int = 50, messages: int = 400) -> list
     with SqliteLog(directory / "log.db", inline=inline_views()) as log:
         imported = _seconds(lambda: import_openclaw(state, log, clock=lambda: START_S * 1000))
         events = log.head()
-        verified = _seconds(lambda: verify(log))
+        verified = _seconds(lambda: verify_log(log))
         rebuilt = sum(_seconds(partial(log.rebuild, view.name)) for view in inline_views())
         read = _seconds(lambda: sum(1 for _ in log.all()))
     return [

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.run import BENCHMARKS, TINY, main, measure
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 
 
@@ -31,7 +31,7 @@ def test_whatever_was_open_in_a_long_log_is_carried_on(tmp_path: Path) -> None:
 def test_a_log_of_a_hundred_thousand_events_is_verified_whole(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db") as log:
         open_sessions(log, [session_key(number) for number in range(1000)], messages=99)
-        report = verify(log)
+        report = verify_log(log)
 
     # How long that takes is a figure of the benchmark `audit`.
     assert (report.ok, report.events, report.streams) == (True, 100_000, 1000)

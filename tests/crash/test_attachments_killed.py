@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from intersession_events.crash_points import VARIABLE
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.run import RunQueued
 from intersession_events.session import SessionArchived, SessionOpened, ThreadBound, ThreadUnbound
 from intersession_events.spawn import (
@@ -103,4 +103,4 @@ def test_a_child_starts_once_with_its_files_and_its_thread_wherever_its_host_was
     attachments = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
     assert [path.name for path in attachments.rglob("*")] == [".staging"]
     with SqliteLog(tmp_path / "log.db", read_only=True) as log:
-        assert verify(log).counts == {}
+        assert verify_log(log).counts == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 
 # The interpreter's own switch for failing allocations; not every build has it.
@@ -49,7 +49,7 @@ def test_what_was_acknowledged_while_memory_ran_out_is_stored(tmp_path: Path, st
     acknowledged = acks.read_text().split()
     with SqliteLog(path) as log:
         stored = [event.id for event in log.all()]
-        report = verify(log)
+        report = verify_log(log)
     assert set(acknowledged) <= set(stored)
     assert len(stored) == len(set(stored))
     assert report.counts == {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 from power_loss import Operation, images, operations, record
 
@@ -58,7 +58,7 @@ def check(written: Sequence[Operation], folder: Path, number: int) -> None:
         assert all(b == a.replace("id-", "id-x") for a, b in zip(found[::2], found[1::2], strict=True))
         if index % VERIFIED == 0:
             with SqliteLog(folder / "image" / "log.db") as log:
-                assert verify(log).counts == {}
+                assert verify_log(log).counts == {}
                 assert log.query("PRAGMA integrity_check") == [("ok",)]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from intersession_events.crash_points import VARIABLE
 from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.recorded import Outcome, Unavailable
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.stores.writer_lock import holder_of
@@ -54,7 +54,7 @@ def check_whole(log: SqliteLog, acks: Path) -> None:
         second == first.replace("id-", "id-x")
         for first, second in zip(stored[::2], stored[1::2], strict=True)
     )
-    assert verify(log).counts == {}
+    assert verify_log(log).counts == {}
     assert log.query("PRAGMA integrity_check") == [("ok",)]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hostile import row_id, rows
 from intersession_events.errors import NotALog
-from intersession_events.integrity import KEPT, Finding, LogHead, VerifyReport, head, verify
+from intersession_events.integrity import KEPT, Finding, LogHead, VerifyReport, head, verify_log
 from intersession_events.recorded import Draft
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, said, to
@@ -41,7 +41,7 @@ def change(path: Path, *statements: str) -> None:
 
 def verified(path: Path, *, head: LogHead | None = None, key: bytes | None = None) -> VerifyReport:
     with SqliteLog(path, read_only=True) as log:
-        return verify(log, head=head, key=key)
+        return verify_log(log, head=head, key=key)
 
 
 def exported(path: Path, key: bytes | None = None) -> LogHead:
@@ -68,7 +68,7 @@ def test_an_untouched_log_is_whole_and_the_report_says_what_that_leaves_open(pat
 
 def test_an_empty_log_is_whole() -> None:
     with SqliteLog(":memory:") as log:
-        assert verify(log).ok
+        assert verify_log(log).ok
         assert head(log).position == 0
 
 
@@ -285,7 +285,7 @@ def test_more_findings_are_counted_than_described(tmp_path: Path) -> None:
 def test_progress_reaches_the_end(path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with SqliteLog(path, read_only=True) as log:
-        verify(log, progress=lambda position, last: steps.append((position, last)))
+        verify_log(log, progress=lambda position, last: steps.append((position, last)))
 
     assert steps[-1] == (10, 10)
 
@@ -316,7 +316,7 @@ def test_any_edit_is_found_with_a_head(row: int, edit: st.DataObject) -> None:
 
         log.transact(lambda sql: sql.execute(statement, (new, row + 1)))
 
-        assert not verify(log, head=before).ok
+        assert not verify_log(log, head=before).ok
 
 
 def _forge_at_the_end(path: Path) -> None:
@@ -362,6 +362,6 @@ def test_every_hostile_store_is_seen_through(path: Path, row: dict[str, Any]) ->
             verified(path)
         return
     with SqliteLog(path, read_only=True) as log:
-        report = verify(log, head=genuine, key=KEY, final=True)
+        report = verify_log(log, head=genuine, key=KEY, final=True)
 
     assert set(report.counts) == SEEN[row["id"]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import NotALog
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.recorded import Recorded
 from intersession_events.stores import open_log
 from intersession_events.stores.sqlite import SqliteLog
@@ -67,7 +67,7 @@ def check(folder: Path, copies: list[Path]) -> None:
         lengths: list[int] = []
         for target in copies:
             with open_log(f"sqlite:///{target}", read_only=True) as restored:
-                assert verify(restored).ok
+                assert verify_log(restored).ok
                 events: list[Recorded] = list(restored.all())
                 assert events == whole[: len(events)]
                 assert restored.log_id == log.log_id
@@ -98,7 +98,7 @@ def test_a_copy_is_written_on_from_where_it_stood(tmp_path: Path) -> None:
         copy.append_now([anywhere("session:x", said("c"))])
 
         assert [recorded.position for recorded in copy.all()] == [1, 2]
-        assert verify(copy).ok
+        assert verify_log(copy).ok
 
 
 @pytest.mark.clause("D10")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
-from intersession_events.integrity import verify
+from intersession_events.integrity import verify_log
 from intersession_events.mapper import payload_of, seal
 from intersession_events.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores.sqlite import SqliteLog
@@ -217,7 +217,7 @@ def test_a_row_that_hashes_but_follows_another_one_is_noticed(written: Path) -> 
     with SqliteLog(written, read_only=True) as log:
         with pytest.raises(CorruptEvent, match="does not follow"):
             log.stream("s")
-        assert verify(log).counts["chain_broken"] == 2
+        assert verify_log(log).counts["chain_broken"] == 2
 
 
 def test_nothing_is_appended_to_a_stream_whose_end_is_damaged(written: Path) -> None:

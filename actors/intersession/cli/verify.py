@@ -12,8 +12,7 @@ from intersession.cli.options import COMMON, Common
 from intersession.cli.reading import reading_log
 from intersession.cli.terminal import Screen, safe
 from intersession.cli.words import counted
-from intersession_events import integrity
-from intersession_events.integrity import LogHead, VerifyReport
+from intersession_events.integrity import LogHead, VerifyReport, verify_log
 
 _MOST_FINDINGS = 50
 
@@ -46,9 +45,7 @@ def verify(
     if export_head is not None and export_head.exists():
         raise UsageError(f"--export-head: {export_head} exists already, name a new file")
     with reading_log(common) as log, Screen().progress("Verifying") as progress:
-        report = integrity.verify(
-            log, head=known, key=secret if known is not None else None, progress=progress
-        )
+        report = verify_log(log, head=known, key=secret if known is not None else None, progress=progress)
         path = log.path
     exported = None
     if export_head is not None and report.ok:

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors import send_policy
 from intersession_actors.access_rules import effective_visibility
 from intersession_actors.commands import Accepted, OpenExchange
 from intersession_actors.core import CallingRun, Core
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange_rules import spoken
 from intersession_actors.guards import ChainSoFar, check_chain
+from intersession_actors.send_policy import Speaker, Verdict, judge_send
 from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
@@ -277,12 +277,12 @@ def _limited(
     return ToolRefused("limit", error)
 
 
-def _policy(core: Core, target: Target) -> send_policy.Verdict:
+def _policy(core: Core, target: Target) -> Verdict:
     """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
     row = target.found.row if target.found is not None else None
-    verdict = send_policy.judge_send(
+    verdict = judge_send(
         core.config.session.send_policy,
-        send_policy.Speaker(
+        Speaker(
             key=target.key,
             channel=(row.channel or row.last_channel) if row is not None else None,
             chat_type=row.chat_type if row is not None else None,

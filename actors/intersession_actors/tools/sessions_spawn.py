@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors import attachment_files
+from intersession_actors.attachment_files import can_be_safe, discard_staged, stage_files
 from intersession_actors.attachments import (
     AttachmentArgument,
     GivenFile,
@@ -154,7 +154,7 @@ def _begin(
         core.ask(lambda told: core.supervisor.tell_flow(stream, told), command)
     except ToolRefused as refused:
         if accepted.attachments is not None and refused.code != "unavailable":
-            attachment_files.discard(place_of(core, accepted, accepted.attachments))
+            discard_staged(place_of(core, accepted, accepted.attachments))
         raise
     return accepted, started
 
@@ -162,9 +162,9 @@ def _begin(
 def _stage(core: Core, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
     if accepted.attachments is None:
         return
-    if not attachment_files.can_be_safe():
+    if not can_be_safe():
         raise ToolRefused("not_supported", "attachments: not on this system, put the content in the task")
-    attachment_files.stage(place_of(core, accepted, accepted.attachments), accepted.attachments, files)
+    stage_files(place_of(core, accepted, accepted.attachments), accepted.attachments, files)
 
 
 def _ask_again(core: Core, accepted: SpawnAccepted) -> "Future[Accepted | Refused]":

@@ -1,0 +1,53 @@
+"""Makes what an agent gets for one attempt of a run: the turn, with the tools bound to its session."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+
+from intersession_actors.core import CallingRun, Core
+from intersession_actors.run_context import RunContext
+from intersession_actors.runtimes import ACP
+from intersession_actors.session_state import Running
+from intersession_actors.tools.toolbox import RunRecorder, Tools
+from intersession_actors.turn import Turn
+from intersession_events.keys import SessionKey
+
+
+class Turns:
+    """Makes turns. `doors` are the threads that block for coroutines, `waiting` lets others run while an agent waits in a tool."""
+
+    def __init__(
+        self, core: Core, *, doors: Executor, waiting: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._core = core
+        self._doors = doors
+        self._waiting = waiting
+
+    def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
+        """Return the turn of an attempt that has just begun."""
+        core, run = self._core, running.waiting.queued
+        calling = CallingRun(
+            run_id=run.run_id,
+            attempt=running.attempt,
+            chain=run.chain or (key,),
+            hops=run.hops,
+            root=running.waiting.correlation or run.run_id,
+            cause=running.cause,
+        )
+        tools = Tools(core, key, doors=self._doors, run=calling, waiting=self._waiting)
+        return Turn(
+            agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
+            session_key=key,
+            step=run.step,
+            asked=context.message,
+            run_id=run.run_id,
+            transcript=context.transcript,
+            context=context.system_context,
+            tools=tools,
+            attempt=running.attempt,
+            deadline=running.deadline_ms or None,
+            model=running.model,
+            thinking=running.thinking,
+            partial=context.partial,
+            recorder=RunRecorder(core, key, calling),
+        )
