@@ -1,12 +1,14 @@
 """What the parts of a configuration must be together: the checks that look at more than one value."""
 
+import re
+from typing import Final
+
 from intersession_actors.config_agents import Agents
 from intersession_actors.config_host import Gateway
 from intersession_actors.config_session import SendPolicy, SessionSettings
 from intersession_actors.config_settings import ToolRules
 from intersession_actors.config_tools import AgentTools, ToolSettings
 from intersession_actors.errors import ConfigProblem
-from intersession_actors.send_policy import names_a_session
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey, valid_agent_id
 
@@ -100,3 +102,26 @@ def check_gateway(gateway: Gateway, findings: Findings) -> None:
             )
         names.add(credential.name)
         tokens.add(credential.token)
+
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def names_a_session(prefix: str, main_key: str = "main") -> bool:
+    """Whether a prefix is a whole key or a session id: a rule is about a family, never about one session."""
+    if prefix.endswith(":"):
+        return False
+    if prefix in {"global", "unknown"} or _UUID.fullmatch(prefix):
+        return True
+    if _key(prefix, main_key) is not None:
+        return True
+    short = _key(f"agent:main:{prefix}", main_key)
+    # A word alone may begin the names of channels and families: only a few such words are keys of their own.
+    return short is not None and (":" in prefix or short.family in {"main", "node"})
+
+
+def _key(text: str, main_key: str) -> SessionKey | None:
+    try:
+        return SessionKey.parse(text, main_key=main_key)
+    except InvalidKey:
+        return None

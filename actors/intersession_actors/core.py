@@ -9,11 +9,13 @@ import msgspec
 
 from intersession_actors.access_rules import Requester
 from intersession_actors.clock import Clock
-from intersession_actors.commands import Accepted, Command, Patch, Refused, StepTaken
+from intersession_actors.commands import Accepted, Command, Refused, StepTaken
 from intersession_actors.config import Config
 from intersession_actors.drafting import append_of
 from intersession_actors.errors import LimitReached, ToolRefused
+from intersession_actors.gateway_caller import CallingRun
 from intersession_actors.receipts import Receipts
+from intersession_actors.session_commands import Patch
 from intersession_actors.supervisor import Supervisor
 from intersession_actors.tools.reader import Reader
 from intersession_actors.waits import OneAtATime, RunWaits, WaitGraph
@@ -34,17 +36,6 @@ from intersession_projections.thread_bindings import ThreadBindings
 
 COMMIT_TIMEOUT_S = 30.0
 """How long a door waits for the log to take a command."""
-
-
-class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that calls a tool: what the call inherits of its causal chain."""
-
-    run_id: str
-    attempt: int
-    chain: tuple[str, ...] = ()
-    hops: int = 0
-    root: str | None = None
-    cause: str | None = None
 
 
 class Core:

@@ -2,15 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-from intersession_actors.commands import Abort
 from intersession_actors.core import Core
-from intersession_actors.errors import ToolRefused, refusing_without_store
-from intersession_actors.inbound import InboundMessage, receive
-from intersession_actors.tools.arguments import read_arguments
+from intersession_actors.errors import ToolRefused
+from intersession_actors.session_commands import Abort
 from intersession_events.errors import StoreUnavailable
 from intersession_projections.run_outcomes import RunOutcome
 
@@ -102,39 +100,6 @@ class RunDoor:
                 "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"
             )
         return outcome
-
-
-class ChatDoor:
-    """A person speaks."""
-
-    def __init__(self, core: Core, runs: RunDoor) -> None:
-        self._core = core
-        self._runs = runs
-
-    def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> dict[str, Any]:
-        """Take a person's message (INB-1). A refusal is an answer."""
-        try:
-            with refusing_without_store():
-                accepted = receive(self._core, read_arguments(InboundMessage, given))
-                if wait is not None and accepted.runs:
-                    return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
-        except ToolRefused as refused:
-            return dict(refused.as_result())
-        return accepted.as_result()
-
-    async def ainbound(self, given: Mapping[str, Any], wait: float | None, doors: Executor) -> dict[str, Any]:
-        """Take a person's message as `inbound` does, without blocking the event loop."""
-        try:
-            with refusing_without_store():
-                accepted = await asyncio.get_running_loop().run_in_executor(
-                    doors, lambda: receive(self._core, read_arguments(InboundMessage, given))
-                )
-                if wait is not None and accepted.runs:
-                    answer = await self._runs.await_run(accepted.run_id, wait, doors)
-                    return answer | {"sessionKey": accepted.session_key}
-        except ToolRefused as refused:
-            return dict(refused.as_result())
-        return accepted.as_result()
 
 
 def wait_result(outcome: RunOutcome) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
 from intersession_actors.guards import ChainSoFar, Tripped, check_turn
-from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
+from intersession_actors.tokens import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_events import ids
 from intersession_events.exchange import (
     AnnounceDecided,
@@ -25,6 +25,7 @@ from intersession_events.exchange import (
     TurnReplied,
     TurnRequested,
 )
+from intersession_events.ids import announce_delivery
 from intersession_events.message import Usage
 from intersession_events.registry import Event
 
@@ -284,14 +285,3 @@ def speaker_of(accepted: ExchangeAccepted, turn: int) -> str:
     if turn % 2 == 1 and accepted.requester is not None:
         return accepted.requester
     return accepted.target
-
-
-def spoken(text: str | None) -> str | None:
-    """Return a primary reply, or None where it is no text: empty, NO_REPLY or REPLY_SKIP (SEND-5)."""
-    said = visible_text(text)
-    return None if said is None or is_reply_skip(said) else said
-
-
-def announce_delivery(log_id: str, flow_id: str) -> str:
-    """Return the id of the delivery of a flow's announce: one for ever, whatever the attempt."""
-    return ids.derive(log_id, "delivery", flow_id, "announce")

@@ -1,7 +1,8 @@
 """The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
 
-from intersession_actors.commands import Enqueue, OpenExchange
+from intersession_actors.exchange_commands import OpenExchange
 from intersession_actors.exchange_rules import Exchange
+from intersession_actors.session_commands import Enqueue
 from intersession_actors.system_context import (
     ANNOUNCE_PROMPT,
     Parties,

@@ -4,8 +4,9 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.access_rules import may_act_as, not_visible
+from intersession_actors.access_rules import Requester, may_act_as, not_visible
 from intersession_actors.errors import ToolRefused
+from intersession_actors.tools.access_summary import AccessSummary
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"
@@ -79,3 +80,32 @@ class GatewayCaller(msgspec.Struct, frozen=True, kw_only=True):
 
 OPERATOR: Final = GatewayCaller()
 """The host's own code, the command line, the shared token."""
+
+
+class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that calls a tool: what the call inherits of its causal chain."""
+
+    run_id: str
+    attempt: int
+    chain: tuple[str, ...] = ()
+    hops: int = 0
+    root: str | None = None
+    cause: str | None = None
+
+
+class Caller:
+    """Who calls: a session or the operator, perhaps from inside a run.
+
+    `name` is what idempotency keys are kept under: the session's key or the credential's name.
+    """
+
+    def __init__(
+        self, *, key: str | None, name: str, requester: Requester, run: CallingRun | None, ordinal: int
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.requester = requester
+        self.run = run
+        self.ordinal = ordinal
+        self.summary: AccessSummary | None = None
+        """What the call decided about access; a tool that decides nothing leaves it None (VIS-4)."""

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.commands import Abort, Enqueue
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused
@@ -21,6 +20,7 @@ from intersession_actors.gateway_params import (
     WaitParams,
 )
 from intersession_actors.gateway_targets import Targets
+from intersession_actors.session_commands import Abort, Enqueue
 from intersession_actors.spawn_access import THINKING_LEVELS
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids

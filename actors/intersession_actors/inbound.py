@@ -1,14 +1,18 @@
 """A person speaks: its message goes to the session of the chat, and one run answers it (INB)."""
 
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.commands import Enqueue
 from intersession_actors.core import Core
-from intersession_actors.errors import ToolRefused
+from intersession_actors.doors import RunDoor
+from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.send_policy import parse_send_command
-from intersession_actors.tools.arguments import invalid
+from intersession_actors.session_commands import Enqueue
+from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.fact import ready
@@ -216,3 +220,36 @@ def _linked(core: Core, message: InboundMessage) -> str:
         if f"{message.channel}:{message.sender}" in peers or message.sender in peers:
             return name
     return message.sender
+
+
+class ChatDoor:
+    """A person speaks."""
+
+    def __init__(self, core: Core, runs: RunDoor) -> None:
+        self._core = core
+        self._runs = runs
+
+    def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> dict[str, Any]:
+        """Take a person's message (INB-1). A refusal is an answer."""
+        try:
+            with refusing_without_store():
+                accepted = receive(self._core, read_arguments(InboundMessage, given))
+                if wait is not None and accepted.runs:
+                    return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
+        except ToolRefused as refused:
+            return dict(refused.as_result())
+        return accepted.as_result()
+
+    async def ainbound(self, given: Mapping[str, Any], wait: float | None, doors: Executor) -> dict[str, Any]:
+        """Take a person's message as `inbound` does, without blocking the event loop."""
+        try:
+            with refusing_without_store():
+                accepted = await asyncio.get_running_loop().run_in_executor(
+                    doors, lambda: receive(self._core, read_arguments(InboundMessage, given))
+                )
+                if wait is not None and accepted.runs:
+                    answer = await self._runs.await_run(accepted.run_id, wait, doors)
+                    return answer | {"sessionKey": accepted.session_key}
+        except ToolRefused as refused:
+            return dict(refused.as_result())
+        return accepted.as_result()

@@ -1,16 +1,13 @@
 """May a session's words go outside? The send policy: pure (POL-1, POL-2)."""
 
-import re
 from typing import Final, Literal
 
 import msgspec
 
 from intersession_actors.config_session import SendAction, SendMatch, SendPolicy
-from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey
 from intersession_events.session import ChatType
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _COMMANDS: Final[dict[str, Literal["allow", "deny", "inherit"]]] = {
     "/send on": "allow",
     "/send off": "deny",
@@ -71,26 +68,6 @@ def parse_send_command(text: str) -> Literal["allow", "deny", "inherit"] | None:
     anybody else, and from a session, the same words are text.
     """
     return _COMMANDS.get(text)
-
-
-def names_a_session(prefix: str, main_key: str = "main") -> bool:
-    """Whether a prefix is a whole key or a session id: a rule is about a family, never about one session."""
-    if prefix.endswith(":"):
-        return False
-    if prefix in {"global", "unknown"} or _UUID.fullmatch(prefix):
-        return True
-    if _key(prefix, main_key) is not None:
-        return True
-    short = _key(f"agent:main:{prefix}", main_key)
-    # A word alone may begin the names of channels and families: only a few such words are keys of their own.
-    return short is not None and (":" in prefix or short.family in {"main", "node"})
-
-
-def _key(text: str, main_key: str) -> SessionKey | None:
-    try:
-        return SessionKey.parse(text, main_key=main_key)
-    except InvalidKey:
-        return None
 
 
 def _matches(match: SendMatch, speaker: Speaker) -> bool:

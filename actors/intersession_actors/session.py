@@ -16,29 +16,14 @@ import pykka
 from intersession_actors import session_rules, session_state
 from intersession_actors.agent_executor import Answered, Broke
 from intersession_actors.commands import (
-    Abort,
     Accepted,
-    AddMessage,
     Appended,
-    Archive,
-    CheckSend,
     ChildGone,
     Command,
-    ContextBuilt,
-    DeadlinePassed,
-    Enqueue,
-    IdleFor,
-    Patch,
-    ReadAgain,
-    RecordMessages,
     Refused,
-    Reset,
-    RunReturned,
     StepRefused,
     StepTaken,
     StreamLoaded,
-    Unbind,
-    Wake,
 )
 from intersession_actors.context_cache import ContextCache
 from intersession_actors.drafting import append_of
@@ -47,6 +32,23 @@ from intersession_actors.run_context import RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
 from intersession_actors.run_starter import RETURNED, RunStarter, TurnMaker
 from intersession_actors.send_policy import Verdict
+from intersession_actors.session_commands import (
+    Abort,
+    AddMessage,
+    Archive,
+    CheckSend,
+    ContextBuilt,
+    DeadlinePassed,
+    Enqueue,
+    IdleFor,
+    Patch,
+    ReadAgain,
+    RecordMessages,
+    Reset,
+    RunReturned,
+    Unbind,
+    Wake,
+)
 from intersession_actors.session_state import Session
 from intersession_actors.world import World
 from intersession_events import ids

@@ -7,14 +7,14 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.commands import (
+from intersession_actors.commands import Refused
+from intersession_actors.session_commands import (
     Abort,
     AddMessage,
     Archive,
     Enqueue,
     Patch,
     RecordMessages,
-    Refused,
     Reset,
     Unbind,
 )

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from intersession_actors.attachment_files import Place, claim_files, remove_claimed
 from intersession_actors.channel_caller import NotDelivered, ThreadOpened
 from intersession_actors.channels import ThreadWanted
-from intersession_actors.commands import FilesRemoved, Prepared, Refused
+from intersession_actors.commands import Refused
 from intersession_actors.errors import ToolRefused
+from intersession_actors.spawn_commands import FilesRemoved, Prepared
 from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.session import Route

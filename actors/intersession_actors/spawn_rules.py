@@ -8,12 +8,13 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.commands import DeliveryEnded, Prepared, Refused, RunEnded, StepRefused
-from intersession_actors.exchange_rules import announce_delivery
+from intersession_actors.commands import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_actors.spawn_announce import SpawnOutcome, announce_text
+from intersession_actors.spawn_commands import Prepared
 from intersession_actors.tokens import is_announce_skip, visible_text
 from intersession_events import ids
 from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
+from intersession_events.ids import announce_delivery
 from intersession_events.message import Usage
 from intersession_events.registry import Event
 from intersession_events.spawn import (

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from intersession_actors.attachments import relative_directory
-from intersession_actors.commands import Enqueue
+from intersession_actors.session_commands import Enqueue
 from intersession_actors.spawn_rules import Spawn
 from intersession_actors.system_context import (
     SPAWN_ANNOUNCE_PROMPT,

@@ -11,21 +11,17 @@ from intersession_actors.codes import REFUSAL_CODES, RefusalCode
 from intersession_actors.commands import (
     Accepted,
     Answer,
-    Archive,
-    ArchiveDue,
-    AskStarted,
     ChildGone,
     Command,
     DeliveryEnded,
-    FilesRemoved,
-    OpenSpawn,
-    Prepared,
     Refused,
     Resume,
     RunEnded,
 )
 from intersession_actors.drafting import append_of
 from intersession_actors.process import Flow, Plan, ProcessManager
+from intersession_actors.session_commands import Archive
+from intersession_actors.spawn_commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
 from intersession_actors.spawn_preparation import prepare, remove_files
 from intersession_actors.spawn_rules import Facts, Spawn
 from intersession_actors.spawn_steps import Causes, announce_step, result_step, start_step

@@ -16,8 +16,6 @@ from intersession_actors.codes import RefusalCode
 from intersession_actors.commands import (
     Appended,
     Command,
-    ContextBuilt,
-    IdleFor,
     Refused,
     SessionRestarted,
     StepRefused,
@@ -26,6 +24,7 @@ from intersession_actors.commands import (
 from intersession_actors.handler import Failure, Handler, Ref
 from intersession_actors.inbox import InboxFull
 from intersession_actors.runtime import Runtime, RuntimeStopped
+from intersession_actors.session_commands import ContextBuilt, IdleFor
 
 logger = logging.getLogger(__name__)
 

@@ -31,3 +31,9 @@ def visible_text(text: str | None) -> str | None:
     if text is None or text.strip(_WHITE_SPACE) in {"", NO_REPLY}:
         return None
     return text
+
+
+def spoken(text: str | None) -> str | None:
+    """Return a primary reply, or None where it is no text: empty, NO_REPLY or REPLY_SKIP (SEND-5)."""
+    said = visible_text(text)
+    return None if said is None or is_reply_skip(said) else said

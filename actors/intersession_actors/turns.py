@@ -4,7 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
-from intersession_actors.core import CallingRun, Core
+from intersession_actors.core import Core
+from intersession_actors.gateway_caller import CallingRun
 from intersession_actors.run_context import RunContext
 from intersession_actors.runtimes import ACP
 from intersession_actors.session_state import Running

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import msgspec
 
+from intersession_events import ids
+
 
 def derive(log_id: str, *parts: str | int) -> str:
     """Return the UUIDv5 of a step: the log it is in, and what it is.
@@ -55,3 +57,8 @@ def access_stream(requester: str | None) -> str:
 def event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes) -> str:
     """Return the id of an event: the same step, decided again to the same end, has the same id."""
     return derive(log_id, stream, version, topic, hashlib.sha256(payload).hexdigest())
+
+
+def announce_delivery(log_id: str, flow_id: str) -> str:
+    """Return the id of the delivery of a flow's announce: one for ever, whatever the attempt."""
+    return ids.derive(log_id, "delivery", flow_id, "announce")

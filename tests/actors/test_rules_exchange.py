@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import hostile
 from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
-from intersession_actors.exchange_rules import Exchange, Facts, announce_delivery, decide, evolve, speaker_of
+from intersession_actors.exchange_rules import Exchange, Facts, decide, evolve, speaker_of
 from intersession_events import ids
 from intersession_events.exchange import (
     AnnounceDecided,
@@ -25,6 +25,7 @@ from intersession_events.exchange import (
     TurnReplied,
     TurnRequested,
 )
+from intersession_events.ids import announce_delivery
 from intersession_events.message import Usage
 from intersession_events.registry import decode, encode, topic_of
 from intersession_events.session import Route

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.commands import (
+from intersession_actors.commands import Refused
+from intersession_actors.session_commands import (
     Abort,
     AddMessage,
     Archive,
     Enqueue,
     Patch,
     RecordMessages,
-    Refused,
     Reset,
 )
 from intersession_actors.session_rules import (

@@ -4,11 +4,12 @@ from typing import Any, get_args
 
 import pytest
 
-from intersession_actors.commands import DeliveryEnded, Prepared, Refused, RunEnded, StepRefused
-from intersession_actors.exchange_rules import announce_delivery
+from intersession_actors.commands import DeliveryEnded, Refused, RunEnded, StepRefused
+from intersession_actors.spawn_commands import Prepared
 from intersession_actors.spawn_rules import Facts, Spawn, decide, decide_prepared, decide_removed, evolve
 from intersession_events import ids
 from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
+from intersession_events.ids import announce_delivery
 from intersession_events.registry import decode, encode, topic_of
 from intersession_events.session import Route
 from intersession_events.spawn import (

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.commands import Archive, Enqueue, Refused, Unbind
+from intersession_actors.commands import Refused
+from intersession_actors.session_commands import Archive, Enqueue, Unbind
 from intersession_actors.session_rules import decide_archive, decide_enqueue, decide_unbind
 from intersession_actors.session_state import Session, evolve
 from intersession_events.message import Message

@@ -7,12 +7,13 @@ import msgspec
 
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import Caller
 from intersession_actors.tools.agents_list import AgentsListArguments, agents_list
 from intersession_actors.tools.sessions_history import HistoryArguments, sessions_history
 from intersession_actors.tools.sessions_list import ListArguments, sessions_list
 from intersession_actors.tools.sessions_send import SendArguments, sessions_send
 from intersession_actors.tools.sessions_spawn import SpawnArguments, sessions_spawn
-from intersession_actors.tools.tool_call import Answer, Caller, Pending
+from intersession_actors.tools.tool_call import Answer, Pending
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):

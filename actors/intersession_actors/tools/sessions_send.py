@@ -9,16 +9,18 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.access_rules import effective_visibility
-from intersession_actors.commands import Accepted, OpenExchange
-from intersession_actors.core import CallingRun, Core
+from intersession_actors.commands import Accepted
+from intersession_actors.core import Core
 from intersession_actors.errors import LimitReached, ToolRefused
-from intersession_actors.exchange_rules import spoken
+from intersession_actors.exchange_commands import OpenExchange
+from intersession_actors.gateway_caller import Caller, CallingRun
 from intersession_actors.guards import ChainSoFar, check_chain
 from intersession_actors.send_policy import Speaker, Verdict, judge_send
+from intersession_actors.tokens import spoken
 from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
-from intersession_actors.tools.tool_call import Answer, Caller, Pending
+from intersession_actors.tools.tool_call import Answer, Pending
 from intersession_actors.waits import Wait
 from intersession_events import ids
 from intersession_events.access import SendRefused

@@ -17,9 +17,10 @@ from intersession_actors.attachments import (
     check_mount_path,
     receipt,
 )
-from intersession_actors.commands import Accepted, AskStarted, OpenSpawn, Refused
+from intersession_actors.commands import Accepted, Refused
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import Caller
 from intersession_actors.runtimes import ACP
 from intersession_actors.spawn_access import (
     SpawnAllowed,
@@ -28,10 +29,11 @@ from intersession_actors.spawn_access import (
     SpawnWish,
     judge_spawn,
 )
+from intersession_actors.spawn_commands import AskStarted, OpenSpawn
 from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
-from intersession_actors.tools.tool_call import Answer, Caller
+from intersession_actors.tools.tool_call import Answer
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.fact import ready

@@ -8,10 +8,10 @@ import msgspec
 from intersession_actors.attachment_files import Place
 from intersession_actors.attachments import GivenFile
 from intersession_actors.config_settings import milliseconds
-from intersession_actors.core import CallingRun, Core
+from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gateway_caller import Caller, CallingRun
 from intersession_actors.spawn_access import SpawnAllowed
-from intersession_actors.tools.tool_call import Caller
 from intersession_actors.workspaces import workspace_of
 from intersession_events import ids
 from intersession_events.keys import SessionKey

@@ -7,9 +7,6 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.access_rules import Requester
-from intersession_actors.core import CallingRun
-from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.waits import Wait
 
 
@@ -29,24 +26,6 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
     finish: Callable[[], dict[str, Any]]
     wait: Wait | None = None
-
-
-class Caller:
-    """Who calls: a session or the operator, perhaps from inside a run.
-
-    `name` is what idempotency keys are kept under: the session's key or the credential's name.
-    """
-
-    def __init__(
-        self, *, key: str | None, name: str, requester: Requester, run: CallingRun | None, ordinal: int
-    ) -> None:
-        self.key = key
-        self.name = name
-        self.requester = requester
-        self.run = run
-        self.ordinal = ordinal
-        self.summary: AccessSummary | None = None
-        """What the call decided about access; a tool that decides nothing leaves it None (VIS-4)."""
 
 
 def ordinals() -> Callable[[], int]:

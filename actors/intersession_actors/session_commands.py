@@ -1,0 +1,153 @@
+"""What a session's actor is told by doors, by the managers of flows, and by what it set going itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from intersession_actors.commands import Answer, Command
+from intersession_events.message import Message
+from intersession_events.recorded import StreamAppend
+from intersession_events.run import RunQueued
+from intersession_events.session import (
+    ArchiveReason,
+    Route,
+    RouteChanged,
+    SessionOpened,
+    SessionPatched,
+    ThreadBound,
+)
+
+
+class Enqueue(Command, frozen=True, kw_only=True):
+    """Record a message and queue the run that answers it, in one append with events of other streams.
+
+    `flow` is the stream of the flow whose step this is: its manager hears `StepTaken` or `StepRefused`.
+    `opening` is recorded first where the session does not exist yet; without it a missing session is refused.
+    `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
+    `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
+    `queue` None records the message only (INB-2). `bound` is a thread that the session is bound to as it opens; `only_bound`
+    refuses the message unless the session is bound to this thread (SPAWN-12).
+    """
+
+    message: Message
+    queue: RunQueued | None = None
+    flow: str | None = None
+    opening: SessionOpened | None = None
+    route: RouteChanged | None = None
+    patch: SessionPatched | None = None
+    session_id: str | None = None
+    bound: ThreadBound | None = None
+    only_bound: Route | None = None
+    carried: tuple[StreamAppend, ...] = ()
+    check_policy: bool = False
+    at_most: int | None = None
+    causation: str | None = None
+    correlation: str | None = None
+    answer: Answer | None = None
+
+
+class RecordMessages(Command, frozen=True, kw_only=True):
+    """An attempt of a run produced messages before its end: tool calls and their results."""
+
+    run_id: str
+    attempt: int
+    messages: tuple[Message, ...]
+    answer: Answer | None = None
+
+
+class AddMessage(Command, frozen=True, kw_only=True):
+    """Record a message that no run answers (chat.inject, a mirrored delivery)."""
+
+    message: Message
+    session_id: str | None = None
+    check_policy: bool = False
+    answer: Answer | None = None
+
+
+class Abort(Command, frozen=True, kw_only=True):
+    """Stop a run, queued or running. `run_id` None stops whatever runs."""
+
+    run_id: str | None
+    by: str
+    answer: Answer | None = None
+
+
+class Patch(Command, frozen=True, kw_only=True):
+    """Change settings of a session; opens it where `opening` is given and it does not exist."""
+
+    values: Mapping[str, str]
+    cleared: tuple[str, ...] = ()
+    by: str | None = None
+    opening: SessionOpened | None = None
+    answer: Answer | None = None
+
+
+class Reset(Command, frozen=True, kw_only=True):
+    """Begin a new generation under the same key."""
+
+    session_id: str
+    reason: str = "reset"
+    answer: Answer | None = None
+
+
+class Archive(Command, frozen=True, kw_only=True):
+    """Take the session out of the list; `carried` are the appends of the flow that asked for it.
+
+    With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it.
+    """
+
+    reason: ArchiveReason
+    only_idle: bool = False
+    flow: str | None = None
+    carried: tuple[StreamAppend, ...] = ()
+    answer: Answer | None = None
+
+
+class Unbind(Command, frozen=True, kw_only=True):
+    """Take the session's thread from it (SPAWN-12); with `only_due` only if it has had its time."""
+
+    only_due: bool = False
+    answer: Answer | None = None
+
+
+class CheckSend(Command, frozen=True, kw_only=True):
+    """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`."""
+
+    channel: str | None
+    answer: Answer
+
+
+class Wake(Command, frozen=True, kw_only=True):
+    """Look at the log and go on: after a restart, or because an agent was registered."""
+
+
+class ReadAgain(Command, frozen=True, kw_only=True):
+    """Somebody else wrote to the session's stream (an import): read it again before anything is decided."""
+
+
+class ContextBuilt(Command, frozen=True, kw_only=True):
+    """What a run's agent is to see was read from the log. `context` is a `RunContext` or an exception."""
+
+    run_id: str
+    attempt: int
+    context: Any
+
+
+class RunReturned(Command, frozen=True, kw_only=True):
+    """The agent came back, or broke. `result` is an `AgentResult`."""
+
+    run_id: str
+    attempt: int
+    result: Any
+
+
+class DeadlinePassed(Command, frozen=True, kw_only=True):
+    """The attempt has had its time (LOOP-7)."""
+
+    run_id: str
+    attempt: int
+
+
+class IdleFor(Command, frozen=True, kw_only=True):
+    """The session has had nothing to do since version `version`."""
+
+    version: int
