@@ -22,8 +22,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from intersession_actors.codes import RefusalCode, status_of
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.tools.registry import schemas
 from intersession_actors.tools.toolbox import Tools
 

@@ -16,12 +16,12 @@ from urllib.parse import quote, quote_plus, unquote
 
 from intersession_actors.channel_url import BadChannelUrl, ChannelUrl
 from intersession_actors.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.connect_guard import guarded
 from intersession_actors.public_addresses import (
     THIS_NETWORK,
     Network,
     blocked,
     check_as_written,
+    guarded,
     literal_address,
 )
 

@@ -18,8 +18,6 @@ from intersession_actors.context_cache import ContextCache
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import Core
 from intersession_actors.doors import DoorThreads
-from intersession_actors.draining import drain
-from intersession_actors.mirroring import mirror_directory
 from intersession_actors.outbox import Outbox
 from intersession_actors.pool import PooledRuntime
 from intersession_actors.receipts import Receipts
@@ -38,7 +36,8 @@ from intersession_events.exchange import ExchangeAccepted
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.session import Route
-from intersession_projections.transcript_mirror import TranscriptMirror
+from intersession_projections.flow_rows import DeliverySummary
+from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 
 logger = logging.getLogger(__name__)
 DOOR_THREADS = 16
@@ -188,3 +187,30 @@ class Assembly:
 
         with suppress(RuntimeError):
             self._disk.submit(job)
+
+
+LOOK_AGAIN_S = 0.05
+
+
+def drain(core: Core, seconds: float) -> bool:
+    """Wait until no delivery is on its way any more, at most `seconds`; True if none is.
+
+    One that is to be tried again later, or whose channel is not here, is not waited for: the log has it.
+    """
+    clock = core.clock
+    until = clock.monotonic() + seconds
+    while any(_is_on_its_way(core, stream) for stream in core.flows.open_deliveries()):
+        left = until - clock.monotonic()
+        if left <= 0:
+            return False
+        core.log.wait_for(core.log.head() + 1, timeout=min(LOOK_AGAIN_S, left))
+    return True
+
+
+def _is_on_its_way(core: Core, stream: str) -> bool:
+    delivery: DeliverySummary | None = core.flows.delivery(stream.partition(":")[2])
+    return (
+        delivery is not None
+        and delivery.state in {"decided", "started"}
+        and core.world.channels.has(delivery.channel)
+    )

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from intersession_actors.codes import RefusalCode
+from intersession_actors.errors import RefusalCode
 from intersession_events.exchange import RunStatus
 from intersession_events.message import Usage
 from intersession_events.recorded import Outcome, Recorded

@@ -1,6 +1,7 @@
 """Compares plain JSON with the shape of a configuration: every unknown key and bad value, each with its path (CFG-1)."""
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
@@ -8,10 +9,9 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec.structs import FieldInfo
 
-from intersession_actors.config_ignored import IGNORED
 from intersession_actors.config_settings import ChannelDelivery, Settings, ThreadBindings
 from intersession_actors.errors import ConfigProblem
-from intersession_actors.plain_json import is_list, is_object
+from intersession_projections.json_strings import is_list, is_object
 
 _SECRET: Final = re.compile(r"token|password|secret|apikey", re.IGNORECASE)
 _WORDS: Final = {
@@ -157,3 +157,68 @@ def _name(value: Any) -> str:
             return "a list"
         case _:
             return "an object"
+
+
+_TOP: Final = """
+    $schema acp approvals audio auth bindings broadcast browser canvasHost cli commands crestodian cron diagnostics
+    discovery env heartbeat hooks identity mcp media memory messages meta nodeHost plugins proxy secrets skills talk tts
+    ui update web wizard worktrees
+"""
+
+
+_PER_AGENT: Final = """
+    additionalSystemPrompt agentDir bootstrapMaxChars bootstrapTotalMaxChars contextInjection contextLimits
+    contextPruning contextTokens description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
+    humanDelay identity imageModel memory memorySearch modelPolicy models params plugins reasoningDefault runtime
+    skills skillsLimits toolProgressDetail tts typingIntervalSeconds typingMode utilityModel verboseDefault
+"""
+
+
+_SANDBOX: Final = """
+    backend browser docker perSession prune scope ssh workspaceAccess workspaceRoot
+"""
+
+
+_TOOLS: Final = """
+    byProvider codeMode elevated exec fs links loopDetection media message swarm toolSearch toolsBySender web
+"""
+
+
+IGNORED: Final[Mapping[str, frozenset[str]]] = {
+    place: frozenset(keys.split())
+    for place, keys in {
+        "": _TOP,
+        "session": """
+            idleMinutes maintenance maxRecentTurns parentForkMaxTokens reset resetByChannel resetByType resetTriggers
+            store transcriptRetentionDays typingIntervalSeconds typingMode heartbeatIdleMinutes
+        """,
+        "session.threadBindings": "spawnAcpSessions",
+        "channels.*.threadBindings": "spawnAcpSessions",
+        "tools": _TOOLS,
+        "agents.defaults": _PER_AGENT.replace(" models", "")
+        + """
+            blockStreamingBreak blockStreamingChunk blockStreamingCoalesce blockStreamingDefault
+            bootstrapPromptTruncationWarning cliBackends compaction elevatedDefault envelopeElapsed envelopeTimestamp
+            envelopeTimezone imageGenerationModel imageMaxDimensionPx maxConcurrent mediaMaxMb pdfMaxBytesMb pdfMaxPages
+            pdfModel repoRoot skipBootstrap timeFormat userTimezone
+        """,
+        "agents.defaults.subagents": "announceTimeoutMs delegationMode maxConcurrent requireAgentId",
+        "agents.defaults.sandbox": _SANDBOX,
+        "agents.list[]": _PER_AGENT,
+        "agents.list[].subagents": "delegationMode requireAgentId",
+        "agents.list[].sandbox": _SANDBOX,
+        "agents.list[].tools": _TOOLS,
+        "gateway": """
+            allowRealIpFallback channelHealthCheckMinutes channelMaxRestartsPerHour channelStaleEventThresholdMinutes
+            http mode nodes push reload remote tailscale tls trustedProxies webchat
+        """,
+        "gateway.auth": "allowTailscale rateLimit trustedProxy",
+        "gateway.controlUi": """
+            allowExternalEmbedUrls allowInsecureAuth basePath dangerouslyAllowHostHeaderOriginFallback
+            dangerouslyDisableDeviceAuth embedSandbox root
+        """,
+        "models": "bedrockDiscovery",
+        "logging": "consoleLevel consoleStyle file maxFileBytes redactPatterns redactSensitive",
+    }.items()
+}
+"""By place (`agents.list[]`: any agent), the keys there that mean nothing here."""

@@ -11,12 +11,23 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.tools.access_summary import AccessSummary
 from intersession_actors.tools.arguments import shown_arguments
 from intersession_events import ids
 from intersession_events.access import AccessEvent, AccessRecorded
 from intersession_events.log import Log
 from intersession_events.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
+
+
+class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The canonical keys that were returned, and how many sessions were there and not seen.
+
+    `denied_targets` are single targets that were refused, as given, and why.
+    """
+
+    keys: tuple[str, ...] = ()
+    denied: int = 0
+    denied_targets: tuple[tuple[str, str], ...] = ()
+
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 
 from intersession_actors import spawn_rules
-from intersession_actors.codes import REFUSAL_CODES, RefusalCode
 from intersession_actors.commands import (
     Accepted,
     Answer,
@@ -19,6 +18,7 @@ from intersession_actors.commands import (
     RunEnded,
 )
 from intersession_actors.drafting import append_of
+from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_actors.session_commands import Archive
 from intersession_actors.spawn_commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import pykka
 
-from intersession_actors.codes import RefusalCode
 from intersession_actors.commands import (
     Appended,
     Command,
@@ -21,6 +20,7 @@ from intersession_actors.commands import (
     StepRefused,
     StreamLoaded,
 )
+from intersession_actors.errors import RefusalCode
 from intersession_actors.handler import Failure, Handler, Ref
 from intersession_actors.inbox import InboxFull
 from intersession_actors.runtime import Runtime, RuntimeStopped

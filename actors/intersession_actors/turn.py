@@ -169,7 +169,7 @@ class Turn:
                 return list(anthropic_messages(self.shown, run_id=self.run_id))
             case "pydantic-ai":
                 adapter = imported(
-                    "intersession_actors.pydantic_ai_messages",
+                    "intersession_actors.pydantic_ai_agent",
                     what="a rendering for pydantic-ai",
                     library="pydantic-ai",
                     extra="models",

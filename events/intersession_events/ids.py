@@ -6,8 +6,6 @@ from functools import lru_cache
 
 import msgspec
 
-from intersession_events import ids
-
 
 def derive(log_id: str, *parts: str | int) -> str:
     """Return the UUIDv5 of a step: the log it is in, and what it is.
@@ -61,4 +59,4 @@ def event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes)
 
 def announce_delivery(log_id: str, flow_id: str) -> str:
     """Return the id of the delivery of a flow's announce: one for ever, whatever the attempt."""
-    return ids.derive(log_id, "delivery", flow_id, "announce")
+    return derive(log_id, "delivery", flow_id, "announce")

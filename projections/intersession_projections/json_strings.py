@@ -1,7 +1,7 @@
 """Walks the strings of a JSON value, however deep it is. Pure."""
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard, cast
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
@@ -44,3 +44,18 @@ def map_strings(
             place[at] = listed = list(items)
             left.extend((listed, index, name) for index in range(len(listed)))
     return whole[0]
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a JSON object. Its keys have to be known to be strings."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether this is a JSON list."""
+    return isinstance(value, list)
+
+
+def is_list_like(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether this is a JSON list, or a host's tuple that stands for one."""
+    return isinstance(value, list | tuple)

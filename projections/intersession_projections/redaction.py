@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from intersession_projections.json_strings import as_list, as_object, map_strings
-from intersession_projections.secret_names import is_secret_name
-from intersession_projections.secret_spans import secret_spans
+from intersession_projections.secret_spans import is_secret_name, secret_spans
 
 _SHORT: Final = 18
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")

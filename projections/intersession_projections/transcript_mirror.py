@@ -20,6 +20,7 @@ from intersession_events.fact import ready
 from intersession_events.log import Log
 from intersession_events.recorded import Recorded
 from intersession_events.session import LineImported, MessageRecorded
+from intersession_events.store_url import MEMORY
 from intersession_events.transcripts.openclaw_export import entry_line, header_line
 
 _BATCH: Final = 500
@@ -191,3 +192,11 @@ def _last_line(path: Path) -> _LastLine:
         return msgspec.json.decode(lines[-1], type=_LastLine) if lines else _LastLine()
     except ValueError:
         return _LastLine()
+
+
+def mirror_directory(log: Log, *, wanted: bool | None) -> Path | None:
+    """Return where transcripts are mirrored: beside a log that is a file, unless `transcripts.mirror` is off."""
+    path = getattr(log, "path", MEMORY)
+    if wanted is False or path == MEMORY:
+        return None
+    return Path(path).parent / "transcripts"

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.attachment_names import MOST_NAME_BYTES, name_problem, one_name
 from intersession_actors.attachments import (
+    MOST_NAME_BYTES,
     AttachmentArgument,
     blocks_without_contents,
     check_attachments,
     check_mount_path,
+    name_problem,
+    one_name,
     without_contents,
 )
 from intersession_actors.config_tools import AttachmentRules

@@ -22,7 +22,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.fencing import NotFenced
 from intersession_actors.rendering import parse, render
 from intersession_actors.tools.arguments import read_arguments
-from intersession_actors.tools.list_cursor import Cursor, read_cursor, write_cursor
+from intersession_actors.tools.list_size import Cursor, read_cursor, write_cursor
 from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
 from intersession_events.keys import SessionKey, refer

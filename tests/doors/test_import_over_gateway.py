@@ -11,10 +11,10 @@ import pytest
 from command_line import ran
 from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession.cli.importing_beside import METHOD, import_beside
+from intersession.cli.gateway_beside import METHOD, import_beside
 from intersession.gateway.addresses import is_this_machine
 from intersession.gateway.client import GatewayClient
-from intersession_actors.codes import RefusalCode
+from intersession_actors.errors import RefusalCode
 from intersession_events.errors import StoreUnavailable
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.system import ImportReported

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from intersession_projections import secret_spans
 from intersession_projections.redaction import mask, redact_raw, redact_text, redact_value
-from intersession_projections.secret_names import is_secret_name
+from intersession_projections.secret_spans import is_secret_name
 
 LONG = "abcdef0123456789WXYZ"
 MASKED = "abcdef…WXYZ"

@@ -7,8 +7,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.answer import Answer
-from intersession.cli.gateway_beside import gateway_beside
-from intersession.cli.importing_beside import import_beside
+from intersession.cli.gateway_beside import gateway_beside, import_beside
 from intersession.cli.moments import moment
 from intersession.cli.options import READING, Reading
 from intersession.cli.reading import reading_log, store_path, store_url

@@ -10,9 +10,8 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from intersession.gateway.frames import PROTOCOL
-from intersession_actors.codes import REFUSAL_CODES, RefusalCode
-from intersession_actors.errors import ToolRefused
-from intersession_actors.plain_json import is_object
+from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
+from intersession_projections.json_strings import is_object
 
 OPEN_S: Final = 10.0
 

@@ -23,13 +23,13 @@ from intersession_actors.claims import claimed_session
 from intersession_actors.config_host import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gateway_params import NoParams
-from intersession_actors.plain_json import is_object
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import IntersessionError
 from intersession_events.fact import ready
 from intersession_events.keys import SessionKey
+from intersession_projections.json_strings import is_object
 from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger("intersession.gateway")

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.codes import RefusalCode
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import RefusalCode, ToolRefused
 
 PROTOCOL: Final = 3
 

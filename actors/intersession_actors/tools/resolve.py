@@ -13,8 +13,7 @@ from intersession_actors.access_rules import (
     Target,
     judge,
 )
-from intersession_actors.codes import RefusalCode
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_actors.tools.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id, refer

@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_actors.access_rules import Requester
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.access_summary import AccessSummary
+from intersession_actors.receipts import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import Resolved, resolve_target

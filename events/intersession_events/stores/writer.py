@@ -14,15 +14,13 @@ from intersession_events.mapper import payload_of
 from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
 from intersession_events.registry import Event
 from intersession_events.stores import identity
-from intersession_events.stores.appends import Append, Encoded, Part, Sealing, tell
+from intersession_events.stores.appends import Append, Encoded, Heads, Part, Sealing, tell
 from intersession_events.stores.event_reader import EventReader
 from intersession_events.stores.frontier import Frontier
 from intersession_events.stores.group_commit import Work
-from intersession_events.stores.heads import Heads
 from intersession_events.stores.inline_views import PAGE, InlineViews, SetAside
 from intersession_events.stores.opening import Opened
-from intersession_events.stores.transact import Transact
-from intersession_events.stores.waiting import Waiting
+from intersession_events.stores.transact import Transact, Waiting
 from intersession_events.stores.writer_lock import Holder
 
 T = TypeVar("T")
