@@ -1,0 +1,142 @@
+"""The log of every release opens: it reads as that release read it, is written on, and stays what it was.
+
+`tests/golden/make_golden.py` makes such logs; `tests/golden_logs.py` says what is read out of them.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import ran
+from golden_logs import (
+    HEAD_KEY,
+    GoldenLog,
+    asked,
+    called,
+    differences,
+    digest_of,
+    golden_logs,
+    heads_of,
+    rows_of,
+)
+from intersession import SessionSystem, echo
+from rows import edited
+
+WAIT = 20
+"""Seconds that an answer may take; it comes in milliseconds, or never."""
+
+FIRST = "0.1.0"
+MAIN = "agent:main:main"
+
+each_log = pytest.mark.parametrize(
+    "golden", golden_logs(), ids=lambda golden: f"{golden.version}-{golden.name}"
+)
+
+
+def verified(path: Path, golden: GoldenLog) -> Any:
+    """Verify a log against the head that its release exported."""
+    head, key = path.with_name("head.json"), path.with_name("head.key")
+    head.write_text(golden.readings()["head"], encoding="utf-8")
+    key.write_bytes(HEAD_KEY)
+    return ran("verify", "--head", head, "--key", key, "--store", path, "--json")
+
+
+def test_the_logs_of_the_first_release_are_kept() -> None:
+    kept = {golden.name for golden in golden_logs() if golden.version == FIRST}
+
+    assert kept == {"base", "demo", "global", "restricted"}
+
+
+def test_every_release_in_the_changelog_has_its_logs() -> None:
+    changelog = Path(__file__).parents[1] / "CHANGELOG.md"
+    released = set(re.findall(r"^## \[([0-9.]+)\]", changelog.read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert released <= {golden.version for golden in golden_logs()}, "tests/golden/make_golden.py makes them"
+
+
+@each_log
+@pytest.mark.clause("E1")
+def test_a_log_of_a_release_is_read_as_that_release_read_it(golden: GoldenLog, tmp_path: Path) -> None:
+    path, was = golden.unpack(tmp_path), golden.readings()
+
+    rows = rows_of(path)
+    told = [
+        f"{' '.join(question['ask'])}{difference}"
+        for question in was["commandLine"]
+        for difference in differences(question["answer"], asked(path, *question["ask"]))
+    ]
+
+    assert told == []
+    assert (len(rows), digest_of(rows), heads_of(rows)) == (was["events"], was["rows"], was["heads"])
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == was["bytes"], "reading has written"
+
+
+@each_log
+@pytest.mark.clause("E1")
+def test_a_log_of_a_release_goes_on_and_what_was_in_it_stays(golden: GoldenLog, tmp_path: Path) -> None:
+    path, was = golden.unpack(tmp_path), golden.readings()
+    before = rows_of(path)
+
+    with SessionSystem(path, agents={"main": echo("You said: ")}) as system:
+        opened = {recorded.stream: recorded.hash for recorded in system.log.all(to=len(before))}
+        told = [
+            f"{tool} {arguments}{difference}"
+            for tool, arguments, answer in (
+                (*question["ask"], question["answer"]) for question in was["tools"]
+            )
+            for difference in differences(answer, called(system, tool, arguments, folder=tmp_path))
+        ]
+        answer = system.inbound(channel="web", chat_id="1", sender="ann", text="Still there?", wait=WAIT)
+
+    after, proven = rows_of(path), verified(path, golden)
+    last = ran("history", MAIN, "--raw", "--limit", "2", "--store", path, "--json").json["messages"]
+    assert told == []
+    assert opened == was["heads"]
+    assert (answer["status"], answer["reply"]) == ("ok", "You said: Still there?")
+    assert after[: len(before)] == before
+    assert len(after) > len(before)
+    assert [message["role"] for message in last] == ["user", "assistant"]
+    assert (proven.exit_code, proven.json["ok"], proven.json["events"]) == (0, True, len(after))
+
+
+@pytest.mark.clause("V1", "E1")
+def test_one_changed_word_in_a_log_of_a_release_is_seen(tmp_path: Path) -> None:
+    golden = GoldenLog(FIRST, "demo")
+    path, was = golden.unpack(tmp_path), golden.readings()
+    asked_of = (question for question in was["commandLine"] if question["ask"][0] == "history")
+    history = next(question for question in asked_of if question["ask"][1] == "agent:research:main")
+
+    with edited(path) as database:
+        database.execute(
+            "UPDATE stored_events SET state = CAST(replace(CAST(state AS TEXT), '3.5 tonnes', '9.5 tonnes') AS BLOB) "
+            "WHERE rowid = (SELECT min(rowid) FROM stored_events "
+            "WHERE topic = 'message_recorded.1' AND instr(CAST(state AS TEXT), '3.5 tonnes'))"
+        )
+    proven = verified(path, golden)
+
+    assert digest_of(rows_of(path)) != was["rows"]
+    assert list(differences(history["answer"], asked(path, *history["ask"])))
+    assert (proven.exit_code, proven.json["counts"]["changed"]) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        ({"a": [1, {"b": None}], "c": "x"}, []),
+        ({"a": [1, {"b": None, "new": 2}], "c": "x", "more": []}, []),
+        ({"a": [1, {"b": 0}], "c": "x"}, [".a[1].b: is 0, was null"]),
+        ({"a": [True, {"b": None}], "c": "x"}, [".a[0]: is true, was 1"]),
+        ({"a": [1, {}], "c": "x"}, [".a[1].b: is gone, was null"]),
+        ({"a": [1], "c": "y"}, ['.a: is [1], was [1, {"b": null}]', '.c: is "y", was "x"']),
+        ([], ['is [], was {"a": [1, {"b": null}], "c": "x"}']),
+    ],
+    ids=json.dumps,
+)
+def test_more_may_be_said_than_was_and_nothing_else(now: Any, told: list[str]) -> None:
+    was = {"a": [1, {"b": None}], "c": "x"}
+
+    assert [difference.removeprefix(": ") for difference in differences(was, now)] == told
