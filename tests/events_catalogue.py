@@ -18,9 +18,18 @@ from pathlib import Path
 
 import msgspec
 
-from intersession_events import access, delivery, exchange, message, run, session, spawn, system
-from intersession_events.fact import Fact
-from intersession_events.registry import TOPICS
+from intersession_events.facts import (
+    TOPICS,
+    Fact,
+    access,
+    delivery,
+    exchange,
+    log,
+    message,
+    run,
+    session,
+    spawn,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "events.md"
@@ -39,12 +48,12 @@ STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
         "Access",
         "`access:<requester key>`, `access:operator`, `access:credential:<name>`",
     ),
-    (system, system.SystemEvent, "The log", "`log`, `import:<id>`"),
+    (log, log.SystemEvent, "The log", "`log`, `import:<id>`"),
 )
 STREAM_OF: Mapping[type, str] = {
-    system.LogOpened: "`log`",
-    system.ConfigLoaded: "`log`",
-    system.ImportReported: "`import:<id>`",
+    log.LogOpened: "`log`",
+    log.ConfigLoaded: "`log`",
+    log.ImportReported: "`import:<id>`",
 }
 
 HEAD = f"""# Events

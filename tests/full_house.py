@@ -5,14 +5,21 @@ from typing import Any
 
 import hostile
 from gateway_live import GATEWAY
-from intersession_events.message import ImageBlock, Provenance, TextBlock, ThinkingBlock, ToolCallBlock, Usage
-from intersession_events.run import RunAborted, RunQueued, RunStarted
-from intersession_events.session import (
+from intersession_events.facts import (
+    ImageBlock,
+    Provenance,
     Route,
     RouteChanged,
+    RunAborted,
+    RunQueued,
+    RunStarted,
     SessionArchived,
     SessionPatched,
     SessionReset,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    Usage,
 )
 from running import merged
 from story import PERSON, Story

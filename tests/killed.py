@@ -18,19 +18,27 @@ from typing import Any
 from intersession import SessionSystem
 from intersession_actors.tokens import visible_text
 from intersession_events.crash_points import VARIABLE
-from intersession_events.delivery import DeliveryDecided, DeliveryDone, DeliveryStarted, DeliveryUnknown
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceRequested,
+    DeliveryDecided,
+    DeliveryDone,
+    DeliveryStarted,
+    DeliveryUnknown,
     ExchangeAccepted,
+    MessageRecorded,
     PrimaryEnded,
+    ResultHanded,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnAccepted,
     TurnReplied,
     TurnRequested,
 )
 from intersession_events.integrity import verify_log
 from intersession_events.recorded import Recorded
-from intersession_events.run import RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded
-from intersession_events.spawn import ResultHanded, SpawnAccepted
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 

@@ -5,9 +5,9 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from intersession_events.facts import Event, topic_of
 from intersession_events.log import InlineView, OnLoaded, Sql
 from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend
-from intersession_events.registry import Event, topic_of
 
 T = TypeVar("T")
 

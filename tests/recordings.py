@@ -14,12 +14,28 @@ from typing import Any, Final
 
 from fakes import ManualClock
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.delivery import DeliveryDecided, DeliveryDone, DeliveryFailed, DeliveryUnknown
-from intersession_events.exchange import ExchangeAccepted, ExchangeClosed, TurnRequested
-from intersession_events.message import Message, TextBlock, text_of
-from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded
-from intersession_events.spawn import ChildArchived, ResultHanded, SpawnAccepted, SpawnClosed
+from intersession_events.facts import (
+    ChildArchived,
+    DeliveryDecided,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryUnknown,
+    ExchangeAccepted,
+    ExchangeClosed,
+    Message,
+    MessageRecorded,
+    ResultHanded,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunQueued,
+    RunStarted,
+    SpawnAccepted,
+    SpawnClosed,
+    TextBlock,
+    TurnRequested,
+    text_of,
+)
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline import inline_views

@@ -7,8 +7,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final
 
-from intersession_events.message import Message, ToolCallBlock, text_of
-from intersession_events.spawn import SpawnAccepted
+from intersession_events.facts import Message, SpawnAccepted, ToolCallBlock, text_of
 from recordings import ANNOUNCED, Performance, Row
 
 STAMP = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ?")

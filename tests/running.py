@@ -10,8 +10,7 @@ from fakes import ManualClock
 from intersession import SessionSystem
 from intersession_actors.turn import Turn
 from intersession_events import ids
-from intersession_events.exchange import ExchangeClosed
-from intersession_events.spawn import SpawnClosed
+from intersession_events.facts import ExchangeClosed, SpawnClosed
 
 WAIT = 20.0
 """Seconds a test waits for what has to come; it comes in milliseconds, or never."""

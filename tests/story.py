@@ -7,12 +7,20 @@ from typing import Any
 
 from intersession_actors.config import load_config
 from intersession_actors.tools.reader import Reader
+from intersession_events.facts import (
+    Event,
+    Message,
+    MessageRecorded,
+    Provenance,
+    Role,
+    RunCompleted,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
+)
+from intersession_events.facts.message import Content
 from intersession_events.log import InlineView
-from intersession_events.message import Content, Message, Provenance, Role
 from intersession_events.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
-from intersession_events.registry import Event
-from intersession_events.run import RunCompleted, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events import access, delivery, exchange, run, session, spawn, system
-from intersession_events.fact import Fact
-from intersession_events.registry import TOPICS
+from intersession_events.facts import TOPICS, Fact, access, delivery, exchange, log, run, session, spawn
 
 ROOT = Path(__file__).parents[1]
 MODULES = {
@@ -46,7 +44,8 @@ SEAMS = {
     "intersession_actors.outside": "threads of the host's code",
     "intersession_actors.own_loop": "the event loop of a host that has none",
     "intersession_actors.pool": "the runtime",
-    "intersession_actors.pykka_door": "closes the system on a thread of its own when Pykka stops all actors",
+    "intersession_actors.pykka_actor": "closes the system when Pykka stops all actors",
+    "intersession_actors.pykka_door": "knows the thread that closes it",
     "intersession_actors.reply_future": "doors wait on it",
     "intersession_actors.runtime": "the runtime",
     "intersession_actors.supervisor": "is told from every thread",
@@ -204,7 +203,7 @@ UNIONS = [
     spawn.SpawnEvent,
     delivery.DeliveryEvent,
     access.AccessEvent,
-    system.SystemEvent,
+    log.SystemEvent,
 ]
 
 

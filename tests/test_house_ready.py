@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from intersession_events import registry
+from intersession_events.facts import registry
 
 ROOT = Path(__file__).parents[1]
 TREES = [

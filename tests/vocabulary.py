@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
-from intersession_events import access, delivery, exchange, run, session, spawn, system
-from intersession_events.registry import TOPICS, Event
+from intersession_events.facts import TOPICS, Event, access, delivery, exchange, log, run, session, spawn
 
 _KEYS = ["agent:main:main", "agent:main:whatsapp:group:1", "agent:ops:main", "agent:main:subagent:s"]
 _IDS = ["a", "b", "c"]
@@ -81,7 +80,7 @@ def _streams(kind: type[Event]) -> st.SearchStrategy[str]:
         return st.sampled_from([f"delivery:{one}" for one in _IDS])
     if issubclass(kind, get_args(access.AccessEvent)):
         return st.just("access:operator")
-    assert issubclass(kind, get_args(system.SystemEvent)), kind
+    assert issubclass(kind, get_args(log.SystemEvent)), kind
     return st.just("log")
 
 

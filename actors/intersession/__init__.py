@@ -47,8 +47,8 @@ from intersession_events.errors import (
     UnknownTopic,
     WriterSuperseded,
 )
+from intersession_events.facts import Message, Usage
 from intersession_events.keys import SessionKey
-from intersession_events.message import Message, Usage
 from intersession_projections.seek import UnknownPlace
 from intersession_projections.session_history import UnknownMessage
 

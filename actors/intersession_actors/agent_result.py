@@ -6,9 +6,7 @@ import msgspec
 
 from intersession_actors.outside import Came, Outcome, Raised
 from intersession_actors.turn import Reply, Turn
-from intersession_events.fact import Fact
-from intersession_events.message import Message, Usage
-from intersession_events.run import FailureCode
+from intersession_events.facts import Fact, FailureCode, Message, Usage
 from intersession_projections.redaction import redact_text
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20

@@ -32,10 +32,9 @@ from intersession_actors.timers import TimerWheel
 from intersession_actors.tools.reader import Reader
 from intersession_actors.turns import Turns
 from intersession_actors.world import World
-from intersession_events.exchange import ExchangeAccepted
+from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
-from intersession_events.session import Route
 from intersession_projections.flow_rows import DeliverySummary
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 

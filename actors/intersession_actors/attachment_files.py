@@ -21,7 +21,7 @@ import msgspec
 from intersession_actors.attachments import MANIFEST, ROOT_NAMES, GivenFile, receipt
 from intersession_actors.errors import ToolRefused
 from intersession_events.crash_points import crash_point
-from intersession_events.spawn import Attachments
+from intersession_events.facts import Attachments
 
 logger = logging.getLogger(__name__)
 

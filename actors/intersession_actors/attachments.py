@@ -12,9 +12,8 @@ import msgspec
 
 from intersession_actors.config_tools import AttachmentRules
 from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_events.message import Block, ToolCallBlock
-from intersession_events.spawn import AttachedFile, Attachments
-from intersession_projections.json_strings import is_list_like, is_object
+from intersession_events.facts import AttachedFile, Attachments, Block, ToolCallBlock
+from intersession_events.plain_json import is_list_like, is_object
 
 ROOT_NAMES: Final = (".openclaw", "attachments")
 """Where the directories of attachments are, from a workspace on."""

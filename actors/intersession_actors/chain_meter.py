@@ -8,16 +8,16 @@ after a restart the open exchanges are counted again.
 from collections import OrderedDict
 from typing import Final
 
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    Event,
     ExchangeAccepted,
     PrimaryEnded,
     TurnReplied,
     TurnRequested,
+    Usage,
 )
-from intersession_events.message import Usage
-from intersession_events.registry import Event
 
 MOST_CHAINS: Final = 10_000
 

@@ -23,7 +23,7 @@ from intersession_actors.channels import (
 from intersession_actors.clock import Clock
 from intersession_actors.host_actor import HostActor, asking, is_host_actor
 from intersession_actors.outside import Call, Came, Outcome, Outside, Raised
-from intersession_events.fact import Fact
+from intersession_events.facts import Fact
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from intersession_actors.host_actor import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
-from intersession_events.fact import Fact
+from intersession_events.facts import Fact
 
 Deliver = Callable[["Outbound"], Any]
 """Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""

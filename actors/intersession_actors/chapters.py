@@ -4,9 +4,8 @@ from importlib.metadata import version
 
 from intersession_actors.config import Config
 from intersession_actors.core import Core
+from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.registry import Event
-from intersession_events.system import ConfigLoaded, LogOpened
 
 STREAM = "log"
 _PAGE = 50

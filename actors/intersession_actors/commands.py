@@ -6,12 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from intersession_actors.errors import RefusalCode
-from intersession_events.exchange import RunStatus
-from intersession_events.message import Usage
+from intersession_events.facts import Route, RunStatus, Usage
 from intersession_events.recorded import Outcome, Recorded
-from intersession_events.session import (
-    Route,
-)
 
 Answer = Callable[[Any], None]
 """Where a door waits for the outcome of a command. Must not block."""

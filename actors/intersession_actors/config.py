@@ -18,9 +18,9 @@ from intersession_actors.config_session import SessionSettings
 from intersession_actors.config_settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.config_tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 from intersession_events.keys import valid_agent_id
-from intersession_projections.json_strings import is_object
+from intersession_events.plain_json import is_object
 
 ConfigSource = Mapping[str, Any] | Path | str | None
 """What a configuration is read from: its values, the path of a file, or nothing for the defaults."""

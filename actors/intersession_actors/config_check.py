@@ -11,7 +11,7 @@ from msgspec.structs import FieldInfo
 
 from intersession_actors.config_settings import ChannelDelivery, Settings, ThreadBindings
 from intersession_actors.errors import ConfigProblem
-from intersession_projections.json_strings import is_list, is_object
+from intersession_events.plain_json import is_list, is_object
 
 _SECRET: Final = re.compile(r"token|password|secret|apikey", re.IGNORECASE)
 _WORDS: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from intersession_actors.errors import ConfigProblem
-from intersession_projections.json_strings import is_list, is_list_like, is_object
+from intersession_events.plain_json import is_list, is_list_like, is_object
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 import json5
 
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_projections.json_strings import is_list_like, is_object
+from intersession_events.plain_json import is_list_like, is_object
 
 MAX_BYTES: Final = 1_048_576
 # The JSON5 reader is written in Python: this many bytes take it some seconds.

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from intersession_actors.config_settings import Settings
-from intersession_projections.json_strings import is_list_like, is_object
+from intersession_events.plain_json import is_list_like, is_object
 
 HIDDEN: Final = "<hidden>"
 _SECRET: Final = re.compile(r"token|password|secret|key$|headers|credential$|env$", re.IGNORECASE)

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors.config_settings import Count, Seconds, Settings, Text, ThreadBindings, milliseconds
-from intersession_events.exchange import ExchangeSettings, Limits
+from intersession_events.facts import ChatType, ExchangeSettings, Limits
 from intersession_events.keys import Kind
-from intersession_events.session import ChatType
 
 Scope = Literal["per-sender", "global"]
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]

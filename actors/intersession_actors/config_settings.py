@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 
 MAX_SECONDS: Final = 31_536_000
 """A year: the longest time that a setting can name, well below where waits overflow."""

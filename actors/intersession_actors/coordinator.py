@@ -18,10 +18,10 @@ from intersession_actors.session_commands import Enqueue
 from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.delivery import DeliveryDecided
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    DeliveryDecided,
     ExchangeAccepted,
     LoopEnded,
     TurnRequested,

@@ -21,12 +21,11 @@ from intersession_actors.tools.reader import Reader
 from intersession_actors.waits import OneAtATime, RunWaits, WaitGraph
 from intersession_actors.world import World
 from intersession_events import ids
-from intersession_events.delivery import DeliveryDecided, Purpose
 from intersession_events.errors import AppendConflict, StoreUnavailable
+from intersession_events.facts import DeliveryDecided, Purpose, Route, SessionOpened
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.recorded import StreamAppend
-from intersession_events.session import Route, SessionOpened
 from intersession_events.store_url import MEMORY
 from intersession_projections.open_flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs

@@ -25,7 +25,7 @@ from intersession_actors.rendering import (
     seen,
     unfenced,
 )
-from intersession_events.message import ImageBlock, Message
+from intersession_events.facts import ImageBlock, Message
 
 _TAKEN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

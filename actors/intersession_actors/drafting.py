@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from intersession_events import ids
+from intersession_events.facts import Event, encode, topic_of
 from intersession_events.recorded import Draft, StreamAppend
-from intersession_events.registry import Event, encode, topic_of
 
 
 def append_of(

@@ -1,10 +1,7 @@
 """What begins an exchange."""
 
 from intersession_actors.commands import Answer, Command
-from intersession_events.exchange import ExchangeAccepted
-from intersession_events.session import (
-    SessionOpened,
-)
+from intersession_events.facts import ExchangeAccepted, SessionOpened
 
 
 class OpenExchange(Command, frozen=True, kw_only=True):

@@ -13,9 +13,10 @@ from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
 from intersession_actors.guards import ChainSoFar, Tripped, check_turn
 from intersession_actors.tokens import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_events import ids
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    Event,
     ExchangeAccepted,
     ExchangeClosed,
     ExchangeEvent,
@@ -24,10 +25,9 @@ from intersession_events.exchange import (
     PrimaryEnded,
     TurnReplied,
     TurnRequested,
+    Usage,
 )
 from intersession_events.ids import announce_delivery
-from intersession_events.message import Usage
-from intersession_events.registry import Event
 
 Phase = Literal["primary", "turn", "announce", "delivery", "closed"]
 

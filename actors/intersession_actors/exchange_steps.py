@@ -11,10 +11,15 @@ from intersession_actors.system_context import (
     turn_context,
 )
 from intersession_events import ids
-from intersession_events.exchange import AnnounceRequested, ExchangeAccepted, TurnRequested
-from intersession_events.message import Message, Provenance
+from intersession_events.facts import (
+    AnnounceRequested,
+    ExchangeAccepted,
+    Message,
+    Provenance,
+    RunQueued,
+    TurnRequested,
+)
 from intersession_events.recorded import StreamAppend
-from intersession_events.run import RunQueued
 
 Appends = tuple[StreamAppend, ...]
 

@@ -22,7 +22,7 @@ from intersession_actors.imports import Imports
 from intersession_actors.model_choice import model_names
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events.errors import ImportFailed
-from intersession_events.session import Route
+from intersession_events.facts import Route
 
 Result = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 
 Busy = Literal["queue", "reject", "interrupt"]
 """What happens to a message for a session that is busy (GATE-4)."""

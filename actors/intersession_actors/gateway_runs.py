@@ -24,10 +24,8 @@ from intersession_actors.session_commands import Abort, Enqueue
 from intersession_actors.spawn_access import THINKING_LEVELS
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids
+from intersession_events.facts import Message, Provenance, Route, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey
-from intersession_events.message import Message, Provenance
-from intersession_events.run import RunQueued
-from intersession_events.session import Route, SessionPatched
 from intersession_projections.run_outcomes import RunOutcome
 
 Result = dict[str, Any]

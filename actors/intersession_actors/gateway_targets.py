@@ -5,8 +5,8 @@ from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import GatewayCaller
 from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_target
+from intersession_events.facts import SessionOpened
 from intersession_events.keys import KeyReference, SessionKey, refer
-from intersession_events.session import SessionOpened
 from intersession_projections.run_outcomes import RunOutcome
 
 

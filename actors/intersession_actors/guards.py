@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.exchange import Limits
+from intersession_events.facts import Limits
 
 LimitName = Literal["hop_limit", "revisit_limit", "run_limit", "token_limit", "cost_limit", "wall_limit"]
 

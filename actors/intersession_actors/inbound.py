@@ -15,12 +15,19 @@ from intersession_actors.session_commands import Enqueue
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
-from intersession_events.fact import ready
+from intersession_events.facts import (
+    ChatType,
+    Message,
+    MessageRecorded,
+    Provenance,
+    Route,
+    RouteChanged,
+    RunQueued,
+    SessionPatched,
+    ready,
+)
 from intersession_events.keys import SessionKey, parse_agent_id
-from intersession_events.message import Message, Provenance
 from intersession_events.recorded import StreamAppend
-from intersession_events.run import RunQueued
-from intersession_events.session import ChatType, MessageRecorded, Route, RouteChanged, SessionPatched
 
 Command = Literal["allow", "deny", "inherit"]
 

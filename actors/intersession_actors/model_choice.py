@@ -4,7 +4,7 @@ from typing import Any
 
 from intersession_actors.config import Config
 from intersession_actors.config_settings import ModelChoice
-from intersession_projections.json_strings import is_list, is_object
+from intersession_events.plain_json import is_list, is_object
 
 
 def find_model(config: Config, text: str) -> str | None:

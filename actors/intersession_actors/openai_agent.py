@@ -12,7 +12,7 @@ from openai.types.chat import ChatCompletion
 from openai.types.completion_usage import CompletionUsage
 
 from intersession_actors.turn import Reply, Turn, json_text
-from intersession_events.message import TextBlock, Usage
+from intersession_events.facts import TextBlock, Usage
 
 
 class TooManyToolCalls(RuntimeError):

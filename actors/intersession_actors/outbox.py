@@ -12,7 +12,7 @@ from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_actors.send_policy import Verdict
 from intersession_actors.session_commands import CheckSend
 from intersession_events.crash_points import crash_point
-from intersession_events.delivery import (
+from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,

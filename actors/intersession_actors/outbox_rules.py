@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_actors.commands import DeliveryEnded
 from intersession_actors.send_policy import Verdict
-from intersession_events.delivery import (
+from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
@@ -19,9 +19,9 @@ from intersession_events.delivery import (
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
+    Event,
 )
 from intersession_events.recorded import Recorded
-from intersession_events.registry import Event
 
 MAX_ATTEMPTS: Final = 5
 FIRST_RETRY_MS: Final = 1_000

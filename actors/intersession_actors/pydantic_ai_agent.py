@@ -35,7 +35,7 @@ from pydantic_ai.usage import RunUsage
 
 from intersession_actors.agent_result import described
 from intersession_actors.turn import Reply, ToolBox, Turn
-from intersession_events.message import Block, Message, TextBlock, ThinkingBlock, Usage
+from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
 
 
 def pydantic_ai_agent(

@@ -16,9 +16,9 @@ import pykka
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused
-from intersession_actors.handler import Handler
 from intersession_actors.inbound import InboundAccepted, InboundMessage, receive
 from intersession_actors.own_loop import OwnLoop
+from intersession_actors.pykka_actor import SystemActor
 from intersession_actors.reply_future import ReplyFuture
 from intersession_actors.runtime import LocalRef, ThreadingRuntime
 from intersession_actors.tools.arguments import read_arguments
@@ -165,25 +165,3 @@ def _given(call: msgspec.Struct) -> dict[str, Any]:
         for field in msgspec.structs.fields(call)
         if field.required or getattr(call, field.name) != field.default
     }
-
-
-class SystemActor(Handler):
-    """Hands every message on with the answer that is owed, None for nobody's, and goes on with the next.
-
-    `close` is called when it is stopped, on another thread: it waits for actors, which no handler may.
-    """
-
-    def __init__(self, take: Callable[[Any, ReplyFuture | None], None], close: Callable[[], None]) -> None:
-        super().__init__()
-        self._take = take
-        self._close = close
-
-    def on_receive(self, message: Any) -> None:
-        """Hand a message on."""
-        self._take(message, self.take_reply())
-
-    def on_stop(self) -> None:
-        """Close the system, and count as stopped when that is done: whoever stops all actors waits for it."""
-        closing = threading.Thread(target=self._close, name="closing")
-        closing.start()
-        closing.join()

@@ -13,7 +13,7 @@ import msgspec
 
 from intersession_actors.tools.arguments import shown_arguments
 from intersession_events import ids
-from intersession_events.access import AccessEvent, AccessRecorded
+from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import Log
 from intersession_events.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
 

@@ -10,10 +10,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from intersession_events.message import Message
+from intersession_events.facts import (
+    Message,
+    MessageRecorded,
+    RunAborted,
+    RunFailed,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
+    SessionReset,
+)
 from intersession_events.recorded import Recorded
-from intersession_events.run import RunAborted, RunFailed, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened, SessionReset
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
 

@@ -13,13 +13,21 @@ from intersession_actors.session_commands import RunReturned
 from intersession_actors.session_state import Running, Session, is_current
 from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
 from intersession_events import ids
-from intersession_events.delivery import DeliveryDecided
-from intersession_events.exchange import RunStatus
-from intersession_events.message import Message, TextBlock, text_of
+from intersession_events.facts import (
+    DeliveryDecided,
+    Event,
+    Message,
+    MessageRecorded,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunStarted,
+    RunStatus,
+    TextBlock,
+    text_of,
+)
 from intersession_events.recorded import Recorded, StreamAppend
-from intersession_events.registry import Event
-from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunStarted
-from intersession_events.session import MessageRecorded
 
 
 def decide_returned(

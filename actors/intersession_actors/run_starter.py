@@ -16,7 +16,7 @@ from intersession_actors.session_state import Running
 from intersession_actors.turn import Turn
 from intersession_actors.world import World
 from intersession_events.crash_points import crash_point
-from intersession_events.run import RunQueued, Step
+from intersession_events.facts import RunQueued, Step
 
 
 class TurnMaker(Protocol):

@@ -5,8 +5,8 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_actors.config_session import SendAction, SendMatch, SendPolicy
+from intersession_events.facts import ChatType
 from intersession_events.keys import SessionKey
-from intersession_events.session import ChatType
 
 _COMMANDS: Final[dict[str, Literal["allow", "deny", "inherit"]]] = {
     "/send on": "allow",

@@ -54,10 +54,8 @@ from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
+from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunStarted, SessionArchived
 from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
-from intersession_events.registry import Event
-from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunStarted
-from intersession_events.session import SessionArchived
 
 logger = logging.getLogger(__name__)
 STORE_RETRY_MS = 500

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from intersession_actors.commands import Answer, Command
-from intersession_events.message import Message
-from intersession_events.recorded import StreamAppend
-from intersession_events.run import RunQueued
-from intersession_events.session import (
+from intersession_events.facts import (
     ArchiveReason,
+    Message,
     Route,
     RouteChanged,
+    RunQueued,
     SessionOpened,
     SessionPatched,
     ThreadBound,
 )
+from intersession_events.recorded import StreamAppend
 
 
 class Enqueue(Command, frozen=True, kw_only=True):

@@ -19,26 +19,25 @@ from intersession_actors.session_commands import (
     Unbind,
 )
 from intersession_actors.session_state import Session, is_current
-from intersession_events.message import Message, Usage
-from intersession_events.registry import Event
-from intersession_events.run import (
+from intersession_events.facts import (
+    Event,
     FailureCode,
     LateReplyDropped,
+    Message,
+    MessageRecorded,
+    Route,
+    RouteChanged,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
-)
-from intersession_events.session import (
-    MessageRecorded,
-    Route,
-    RouteChanged,
     SessionArchived,
     SessionPatched,
     SessionReset,
     ThreadUnbound,
+    Usage,
 )
 
 SETTINGS: Final = frozenset({"sendPolicy", "label", "model", "thinkingLevel", "verboseLevel", "displayName"})

@@ -5,20 +5,17 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events.message import Message, text_of
-from intersession_events.recorded import Recorded
-from intersession_events.run import (
+from intersession_events.facts import (
+    Message,
+    MessageRecorded,
+    Route,
+    RouteChanged,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
-)
-from intersession_events.session import (
-    MessageRecorded,
-    Route,
-    RouteChanged,
     SessionArchived,
     SessionImported,
     SessionOpened,
@@ -27,7 +24,9 @@ from intersession_events.session import (
     ThreadBound,
     ThreadUnbound,
     UnbindReason,
+    text_of,
 )
+from intersession_events.recorded import Recorded
 
 REMEMBERED_MESSAGES: Final = 64
 REMEMBERED_RUNS: Final = 128

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events.message import Usage
+from intersession_events.facts import Usage
 
 Status = Literal["success", "error", "timeout", "interrupted"]
 

@@ -1,10 +1,7 @@
 """What the spawner is told, beside what every process manager is."""
 
 from intersession_actors.commands import Answer, Command, Refused
-from intersession_events.session import (
-    Route,
-)
-from intersession_events.spawn import SpawnAccepted
+from intersession_events.facts import Route, SpawnAccepted
 
 
 class OpenSpawn(Command, frozen=True, kw_only=True):

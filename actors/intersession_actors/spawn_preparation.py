@@ -14,8 +14,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.spawn_commands import FilesRemoved, Prepared
 from intersession_actors.world import World
 from intersession_events import ids
-from intersession_events.session import Route
-from intersession_events.spawn import Attachments, SpawnAccepted, ThreadAsked
+from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked
 
 
 def needs_preparation(accepted: SpawnAccepted) -> bool:

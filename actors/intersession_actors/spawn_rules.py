@@ -13,23 +13,25 @@ from intersession_actors.spawn_announce import SpawnOutcome, announce_text
 from intersession_actors.spawn_commands import Prepared
 from intersession_actors.tokens import is_announce_skip, visible_text
 from intersession_events import ids
-from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
-from intersession_events.ids import announce_delivery
-from intersession_events.message import Usage
-from intersession_events.registry import Event
-from intersession_events.spawn import (
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
     AttachmentRemovalFailed,
     Attachments,
     AttachmentsReady,
     AttachmentsRemoved,
     ChildArchived,
     ChildEnded,
+    Event,
     ResultHanded,
+    RunStatus,
     SpawnAccepted,
     SpawnClosed,
     SpawnEvent,
     ThreadOpened,
+    Usage,
 )
+from intersession_events.ids import announce_delivery
 
 Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 

@@ -13,12 +13,18 @@ from intersession_actors.system_context import (
     spawn_announce_context,
 )
 from intersession_events import ids
-from intersession_events.exchange import AnnounceRequested
-from intersession_events.message import Message, Provenance
+from intersession_events.facts import (
+    AnnounceRequested,
+    Message,
+    Provenance,
+    ResultHanded,
+    Route,
+    RunQueued,
+    SessionOpened,
+    SpawnAccepted,
+    ThreadBound,
+)
 from intersession_events.recorded import StreamAppend
-from intersession_events.run import RunQueued
-from intersession_events.session import Route, SessionOpened, ThreadBound
-from intersession_events.spawn import ResultHanded, SpawnAccepted
 
 Appends = tuple[StreamAppend, ...]
 

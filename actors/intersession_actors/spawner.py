@@ -28,18 +28,19 @@ from intersession_actors.spawn_steps import Causes, announce_step, result_step, 
 from intersession_actors.world import World
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.delivery import DeliveryDecided
-from intersession_events.exchange import AnnounceDecided, AnnounceRequested
-from intersession_events.recorded import Recorded, StreamAppend
-from intersession_events.session import Route
-from intersession_events.spawn import (
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
     AttachmentsReady,
     ChildArchived,
+    DeliveryDecided,
     ResultHanded,
+    Route,
     SpawnAccepted,
     SpawnClosed,
     ThreadOpened,
 )
+from intersession_events.recorded import Recorded, StreamAppend
 
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""

@@ -12,9 +12,7 @@ from intersession_actors.extras import imported
 from intersession_actors.fencing import fence, fence_id
 from intersession_actors.rendering import render
 from intersession_actors.tokens import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
-from intersession_events.fact import ready
-from intersession_events.message import Block, Message, Provenance, Usage, text_of
-from intersession_events.run import Step
+from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
 
 Dialect = Literal["openai", "anthropic", "pydantic-ai"]
 """Whose message format a rendering is in."""

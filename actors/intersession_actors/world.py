@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from intersession_actors.commands import Command
 from intersession_actors.send_policy import Verdict
-from intersession_events.exchange import ExchangeAccepted
+from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.log import Log
-from intersession_events.session import Route
 
 OnDisk = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Does some work and gives its result, or the exception it raised, to the second function."""

@@ -15,9 +15,8 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.fact import ready
+from intersession_events.facts import TOPICS, UPCASTERS, ready
 from intersession_events.mapper import FIRST, Envelope, damaged, opened
-from intersession_events.registry import TOPICS, UPCASTERS
 
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""

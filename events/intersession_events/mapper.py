@@ -15,8 +15,8 @@ from typing import Final, cast
 import msgspec
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
+from intersession_events.facts import TOPICS, UPCASTERS, decode, encode, topic_of
 from intersession_events.recorded import Draft, Recorded
-from intersession_events.registry import TOPICS, UPCASTERS, decode, encode, topic_of
 
 FIRST: Final = "0" * 64
 """What the first event of a stream has for `prev`."""

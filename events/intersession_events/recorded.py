@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.registry import Event
+from intersession_events.facts import Event
 
 ANY_VERSION: Final = -1
 """An expected version that always fits: for streams whose events don't depend on each other."""

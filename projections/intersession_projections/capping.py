@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_projections.json_strings import as_list, as_object, map_strings
+from intersession_events.plain_json import as_list, as_object, map_strings
 from intersession_projections.redaction import STRUCTURE
 
 MAX_CHARACTERS: Final = 4_000

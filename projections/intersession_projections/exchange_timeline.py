@@ -7,22 +7,29 @@ sessions' streams these lie. So it needs no tables, is never behind, and works o
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from intersession_events.exchange import AnnounceRequested, ExchangeAccepted, TurnRequested
-from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log
-from intersession_events.message import Message
-from intersession_events.recorded import Recorded
-from intersession_events.run import (
+from intersession_events.facts import (
+    AnnounceRequested,
+    ChildArchived,
+    ExchangeAccepted,
     LateReplyDropped,
+    Message,
+    MessageRecorded,
+    ResultHanded,
+    RouteChanged,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
+    SessionArchived,
+    SessionOpened,
+    SpawnAccepted,
+    TurnRequested,
 )
-from intersession_events.session import MessageRecorded, RouteChanged, SessionArchived, SessionOpened
-from intersession_events.spawn import ChildArchived, ResultHanded, SpawnAccepted
+from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
+from intersession_events.log import Log
+from intersession_events.recorded import Recorded
 from intersession_projections.open_flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.steps import Step, step_of

@@ -4,40 +4,36 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.delivery import (
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
+    AttachmentRemovalFailed,
+    AttachmentsRemoved,
+    ChildArchived,
+    ChildEnded,
+    CloseReason,
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
-    Purpose,
-)
-from intersession_events.exchange import (
-    AnnounceDecided,
-    AnnounceRequested,
-    CloseReason,
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnd,
     LoopEnded,
     PrimaryEnded,
-    RunStatus,
-    TurnReplied,
-    TurnRequested,
-)
-from intersession_events.fact import ready
-from intersession_events.recorded import Recorded
-from intersession_events.spawn import (
-    AttachmentRemovalFailed,
-    AttachmentsRemoved,
-    ChildArchived,
-    ChildEnded,
+    Purpose,
     ResultHanded,
+    RunStatus,
     SpawnAccepted,
     SpawnClose,
     SpawnClosed,
+    TurnReplied,
+    TurnRequested,
+    ready,
 )
+from intersession_events.recorded import Recorded
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
 

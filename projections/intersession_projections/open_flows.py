@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
-from intersession_events.exchange import AnnounceRequested, ExchangeAccepted, TurnRequested
+from intersession_events.facts import (
+    AnnounceRequested,
+    ExchangeAccepted,
+    ResultHanded,
+    SpawnAccepted,
+    TurnRequested,
+)
 from intersession_events.log import Log, Sql
 from intersession_events.recorded import Recorded
-from intersession_events.spawn import ResultHanded, SpawnAccepted
 from intersession_projections.flow_rows import (
     DeliverySummary,
     ExchangeSummary,

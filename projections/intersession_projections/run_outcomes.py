@@ -5,21 +5,21 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.exchange import ExchangeAccepted
-from intersession_events.fact import ready
-from intersession_events.log import Log, Sql
-from intersession_events.message import Usage
-from intersession_events.recorded import Recorded
-from intersession_events.run import (
+from intersession_events.facts import (
+    ExchangeAccepted,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
+    SpawnAccepted,
     Step,
+    Usage,
+    ready,
 )
-from intersession_events.spawn import SpawnAccepted
+from intersession_events.log import Log, Sql
+from intersession_events.recorded import Recorded
 from intersession_projections.open_flows import Flows
 from intersession_projections.rows import from_text, to_text
 from intersession_projections.session_row import tokens_of

@@ -6,10 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from intersession_events.errors import IntersessionError
+from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_message
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
-from intersession_events.message import Message, TextBlock, raw_message
-from intersession_events.session import MessageRecorded
 from intersession_events.transcripts.stamp import strip_stamp
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_row import SessionRow

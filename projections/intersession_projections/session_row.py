@@ -4,17 +4,19 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.fact import ready
-from intersession_events.message import Usage
-from intersession_events.recorded import Recorded
-from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
-from intersession_events.session import (
+from intersession_events.facts import (
     ArchiveReason,
     ChatType,
     MessageRecorded,
     OpenedBy,
     Route,
     RouteChanged,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
     SessionArchived,
     SessionImported,
     SessionOpened,
@@ -22,7 +24,10 @@ from intersession_events.session import (
     SessionReset,
     ThreadBound,
     ThreadUnbound,
+    Usage,
+    ready,
 )
+from intersession_events.recorded import Recorded
 
 RunState = Literal["idle", "queued", "running"]
 SendOverride = Literal["allow", "deny"]

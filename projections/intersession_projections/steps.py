@@ -4,61 +4,58 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.access import AccessRecorded, SendRefused
-from intersession_events.delivery import (
+from intersession_events.facts import (
+    AccessRecorded,
+    AnnounceDecided,
+    AnnounceRequested,
+    AttachmentRemovalFailed,
+    AttachmentsReady,
+    AttachmentsRemoved,
+    ChildArchived,
+    ChildEnded,
+    ConfigLoaded,
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
-)
-from intersession_events.exchange import (
-    AnnounceDecided,
-    AnnounceRequested,
     ExchangeAccepted,
     ExchangeClosed,
-    LoopEnded,
-    PrimaryEnded,
-    TurnReplied,
-    TurnRequested,
-)
-from intersession_events.message import Message, ToolCallBlock, text_of
-from intersession_events.recorded import Recorded
-from intersession_events.run import (
+    ImportReported,
     LateReplyDropped,
+    LineImported,
+    LogOpened,
+    LoopEnded,
+    Message,
+    MessageRecorded,
+    PrimaryEnded,
+    ResultHanded,
+    Route,
+    RouteChanged,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
-)
-from intersession_events.session import (
-    LineImported,
-    MessageRecorded,
-    Route,
-    RouteChanged,
+    SendRefused,
     SessionArchived,
     SessionImported,
     SessionOpened,
     SessionPatched,
     SessionReset,
-    ThreadBound,
-    ThreadUnbound,
-)
-from intersession_events.spawn import (
-    AttachmentRemovalFailed,
-    AttachmentsReady,
-    AttachmentsRemoved,
-    ChildArchived,
-    ChildEnded,
-    ResultHanded,
     SpawnAccepted,
     SpawnClosed,
+    ThreadBound,
     ThreadOpened,
+    ThreadUnbound,
+    ToolCallBlock,
+    TurnReplied,
+    TurnRequested,
+    text_of,
 )
-from intersession_events.system import ConfigLoaded, ImportReported, LogOpened
+from intersession_events.recorded import Recorded
 
 NO_TEXT: Final = "(no text)"
 _SPEAKERS: Final = {

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
 from intersession_events.log import Log, Sql
 from intersession_events.recorded import Recorded
-from intersession_events.session import Route, SessionArchived, ThreadBound, ThreadUnbound
 
 _SESSION: Final = "session:"
 

@@ -16,10 +16,9 @@ from typing import Final
 import msgspec
 
 from intersession_events.errors import LogError
-from intersession_events.fact import ready
+from intersession_events.facts import LineImported, MessageRecorded, ready
 from intersession_events.log import Log
 from intersession_events.recorded import Recorded
-from intersession_events.session import LineImported, MessageRecorded
 from intersession_events.store_url import MEMORY
 from intersession_events.transcripts.openclaw_export import entry_line, header_line
 

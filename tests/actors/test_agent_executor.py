@@ -12,7 +12,7 @@ from intersession_actors.agent_executor import AgentExecutor, AgentResult, Answe
 from intersession_actors.handler import Handler
 from intersession_actors.pool import PooledRuntime
 from intersession_actors.turn import Reply, Turn
-from intersession_events.message import Message, Provenance, Usage
+from intersession_events.facts import Message, Provenance, Usage
 
 WAIT = 20.0
 

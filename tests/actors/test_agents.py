@@ -3,8 +3,7 @@ import pytest
 from intersession_actors.agents import ScriptEnded, as_function, echo, scripted
 from intersession_actors.extras import MissingExtra, imported
 from intersession_actors.turn import NoTools, Reply, Turn
-from intersession_events.message import Message
-from intersession_events.run import Step
+from intersession_events.facts import Message, Step
 
 
 def turn(text: str = "hello", *, key: str = "agent:main:main", step: Step = "message") -> Turn:

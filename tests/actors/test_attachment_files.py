@@ -20,7 +20,7 @@ from intersession_actors.attachment_files import (
 )
 from intersession_actors.attachments import GivenFile, receipt
 from intersession_actors.errors import ToolRefused
-from intersession_events.spawn import AttachedFile, Attachments
+from intersession_events.facts import AttachedFile, Attachments
 
 LOG = "00000000-0000-4000-8000-000000000001"
 CONTENTS = {"a.txt": b"one", "b.bin": b"\0\1\2"}

@@ -22,7 +22,7 @@ from intersession_actors.attachments import (
 )
 from intersession_actors.config_tools import AttachmentRules
 from intersession_actors.errors import ToolRefused
-from intersession_events.message import ToolCallBlock
+from intersession_events.facts import ToolCallBlock
 
 ON = AttachmentRules(enabled=True)
 SECRET = "the content itself"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from intersession_actors.config import Config, load_config
 from intersession_actors.config_settings import Settings
 from intersession_actors.errors import ConfigError, UnknownAgent
-from intersession_events.exchange import ExchangeSettings, Limits
+from intersession_events.facts import ExchangeSettings, Limits
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "openclaw_configs").glob("*.json"))
 

@@ -6,11 +6,16 @@ import pytest
 
 from intersession_actors.context_cache import ContextCache
 from intersession_actors.run_context import RunContext, build
-from intersession_events.message import Message
+from intersession_events.facts import (
+    Event,
+    Message,
+    MessageRecorded,
+    RunCompleted,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
+)
 from intersession_events.recorded import Recorded
-from intersession_events.registry import Event
-from intersession_events.run import RunCompleted, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, draft
 

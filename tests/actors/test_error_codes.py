@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from intersession_actors.errors import REFUSAL_CODES, ToolRefused, status_of
-from intersession_events.run import FailureCode
+from intersession_events.facts import FailureCode
 
 DOC = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
 REFUSALS, FAILURES = DOC.split("## Runs that failed")

@@ -28,7 +28,7 @@ from pydantic_ai.usage import RequestUsage
 from intersession_actors.agent_executor import AgentExecutor, AgentResult, Answered, Broke
 from intersession_actors.agents import openai_agent, pydantic_ai_agent
 from intersession_actors.turn import Turn
-from intersession_events.message import (
+from intersession_events.facts import (
     Block,
     ImageBlock,
     Message,

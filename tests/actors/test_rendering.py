@@ -13,9 +13,8 @@ import hostile
 from intersession_actors.dialects import anthropic_messages, openai_messages, parse_anthropic, parse_openai
 from intersession_actors.fencing import NotFenced, fence, fence_id, unfence
 from intersession_actors.rendering import Seen, parse, render, seen
-from intersession_events.message import (
+from intersession_events.facts import (
     Block,
-    Content,
     ImageBlock,
     Message,
     Provenance,
@@ -26,6 +25,7 @@ from intersession_events.message import (
     ThinkingBlock,
     ToolCallBlock,
 )
+from intersession_events.facts.message import Content
 
 RUN = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
 ROWS = hostile.rows("P", field="message")

@@ -13,7 +13,7 @@ from intersession_actors.tools.resolve import (
     resolve_main,
     resolve_target,
 )
-from intersession_events.session import SessionArchived, SessionReset
+from intersession_events.facts import SessionArchived, SessionReset
 from story import MAIN, Story
 
 AGENTS = {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}

@@ -10,7 +10,7 @@ import hostile
 from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
 from intersession_actors.exchange_rules import Exchange, Facts, decide, evolve, speaker_of
 from intersession_events import ids
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
     CloseReason,
@@ -22,13 +22,15 @@ from intersession_events.exchange import (
     LoopEnd,
     LoopEnded,
     PrimaryEnded,
+    Route,
     TurnReplied,
     TurnRequested,
+    Usage,
+    decode,
+    encode,
+    topic_of,
 )
 from intersession_events.ids import announce_delivery
-from intersession_events.message import Usage
-from intersession_events.registry import decode, encode, topic_of
-from intersession_events.session import Route
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"

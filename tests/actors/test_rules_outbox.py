@@ -15,7 +15,7 @@ from intersession_actors.outbox_rules import (
     evolve,
 )
 from intersession_actors.send_policy import Verdict
-from intersession_events.delivery import (
+from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
@@ -23,9 +23,11 @@ from intersession_events.delivery import (
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
+    Route,
+    decode,
+    encode,
+    topic_of,
 )
-from intersession_events.registry import decode, encode, topic_of
-from intersession_events.session import Route
 
 DECIDED = DeliveryDecided(
     delivery_id="d1",

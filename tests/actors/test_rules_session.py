@@ -30,27 +30,29 @@ from intersession_actors.session_rules import (
     decide_wake,
 )
 from intersession_actors.session_state import Session, evolve
-from intersession_events.message import Message, TextBlock
-from intersession_events.recorded import Recorded
-from intersession_events.registry import Event, decode, encode, topic_of
-from intersession_events.run import (
+from intersession_events.facts import (
+    Event,
     LateReplyDropped,
+    Message,
+    MessageRecorded,
+    Route,
+    RouteChanged,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
-)
-from intersession_events.session import (
-    MessageRecorded,
-    Route,
-    RouteChanged,
     SessionArchived,
     SessionOpened,
     SessionPatched,
     SessionReset,
+    TextBlock,
+    decode,
+    encode,
+    topic_of,
 )
+from intersession_events.recorded import Recorded
 
 KEY = "agent:main:main"
 OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="person")

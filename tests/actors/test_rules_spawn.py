@@ -8,11 +8,9 @@ from intersession_actors.commands import DeliveryEnded, Refused, RunEnded, StepR
 from intersession_actors.spawn_commands import Prepared
 from intersession_actors.spawn_rules import Facts, Spawn, decide, decide_prepared, decide_removed, evolve
 from intersession_events import ids
-from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
-from intersession_events.ids import announce_delivery
-from intersession_events.registry import decode, encode, topic_of
-from intersession_events.session import Route
-from intersession_events.spawn import (
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
     AttachedFile,
     AttachmentRemovalFailed,
     Attachments,
@@ -21,13 +19,19 @@ from intersession_events.spawn import (
     ChildArchived,
     ChildEnded,
     ResultHanded,
+    Route,
+    RunStatus,
     SpawnAccepted,
     SpawnClose,
     SpawnClosed,
     SpawnEvent,
     ThreadAsked,
     ThreadOpened,
+    decode,
+    encode,
+    topic_of,
 )
+from intersession_events.ids import announce_delivery
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "spawn:w1"

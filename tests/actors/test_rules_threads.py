@@ -8,10 +8,9 @@ from intersession_actors.commands import Refused
 from intersession_actors.session_commands import Archive, Enqueue, Unbind
 from intersession_actors.session_rules import decide_archive, decide_enqueue, decide_unbind
 from intersession_actors.session_state import Session, evolve
-from intersession_events.message import Message
-from intersession_events.recorded import Recorded
-from intersession_events.registry import Event, encode, topic_of
-from intersession_events.session import (
+from intersession_events.facts import (
+    Event,
+    Message,
     MessageRecorded,
     Route,
     RouteChanged,
@@ -20,7 +19,10 @@ from intersession_events.session import (
     ThreadBound,
     ThreadUnbound,
     UnbindReason,
+    encode,
+    topic_of,
 )
+from intersession_events.recorded import Recorded
 
 KEY = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="spawn")

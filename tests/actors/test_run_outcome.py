@@ -6,18 +6,21 @@ import pytest
 
 from intersession_actors.run_outcome import ended_again, ended_of
 from intersession_actors.session_state import Session, evolve
-from intersession_events.message import Message, Usage
-from intersession_events.recorded import Recorded
-from intersession_events.registry import Event, topic_of
-from intersession_events.run import (
+from intersession_events.facts import (
+    Event,
+    Message,
+    MessageRecorded,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
+    SessionOpened,
+    Usage,
+    topic_of,
 )
-from intersession_events.session import MessageRecorded, SessionOpened
+from intersession_events.recorded import Recorded
 
 KEY = "agent:main:main"
 OPENED = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")

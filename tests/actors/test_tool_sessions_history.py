@@ -10,8 +10,7 @@ import pytest
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.resolve import TargetRefused
 from intersession_actors.tools.sessions_history import sessions_history
-from intersession_events.message import ImageBlock, TextBlock, ToolCallBlock
-from intersession_events.session import SessionArchived, SessionReset
+from intersession_events.facts import ImageBlock, SessionArchived, SessionReset, TextBlock, ToolCallBlock
 from story import MAIN, PERSON, Story
 
 AGENT = {"tools": {"sessions": {"visibility": "agent"}}}

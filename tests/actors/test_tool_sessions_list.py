@@ -12,9 +12,14 @@ import pytest
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.sessions_list import sessions_list
-from intersession_events.message import ThinkingBlock
-from intersession_events.run import RunQueued
-from intersession_events.session import Route, RouteChanged, SessionArchived, SessionPatched
+from intersession_events.facts import (
+    Route,
+    RouteChanged,
+    RunQueued,
+    SessionArchived,
+    SessionPatched,
+    ThinkingBlock,
+)
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 from story import MAIN, Story

@@ -6,7 +6,7 @@ from intersession_actors.dialects import anthropic_messages, openai_messages, pa
 from intersession_actors.fencing import unfence
 from intersession_actors.rendering import parse, seen
 from intersession_actors.turn import Turn
-from intersession_events.message import Block, Message, Provenance, TextBlock, ToolCallBlock
+from intersession_events.facts import Block, Message, Provenance, TextBlock, ToolCallBlock
 
 PERSON = Provenance(kind="external_user")
 OTHER = Provenance(kind="inter_session", source_session_key="agent:other:main", source_tool="sessions_send")

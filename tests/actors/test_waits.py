@@ -6,7 +6,7 @@ from concurrent.futures import Future
 import pytest
 
 from intersession_actors.waits import RunWaits
-from intersession_events.run import RunCompleted
+from intersession_events.facts import RunCompleted
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, draft
 

@@ -5,11 +5,9 @@ from functools import cache
 from itertools import islice
 
 from intersession_events import ids
+from intersession_events.facts import Event, Message, MessageRecorded, SessionOpened
 from intersession_events.log import Log
-from intersession_events.message import Message
 from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.registry import Event
-from intersession_events.session import MessageRecorded, SessionOpened
 
 SECOND_MS = 1000
 START_MS = 1_700_000_000_000

@@ -11,7 +11,7 @@ from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import FULL_LOOP, answers_at_once, system
 from intersession import SessionSystem
 from intersession_events import ids
-from intersession_events.exchange import ExchangeClosed
+from intersession_events.facts import ExchangeClosed
 from intersession_events.recorded import Recorded
 
 NAME = "pingpong"

@@ -31,7 +31,7 @@ from full_house import (
     full_house,
 )
 from intersession import SessionSystem
-from intersession_events.access import AccessRecorded
+from intersession_events.facts import AccessRecorded
 from running import WAIT, merged
 
 Said = dict[str, Any]

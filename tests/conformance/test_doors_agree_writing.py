@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from doors_all import NAMES, Unsayable, open_doors
-from intersession_events.exchange import ExchangeAccepted
-from intersession_events.spawn import AttachmentsRemoved
+from intersession_events.facts import AttachmentsRemoved, ExchangeAccepted
 from running import wait_for, wait_for_number
 from twins import CONFIG, ROOM, Twin
 

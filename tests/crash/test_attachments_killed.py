@@ -13,17 +13,20 @@ from typing import Any
 import pytest
 
 from intersession_events.crash_points import VARIABLE
-from intersession_events.integrity import verify_log
-from intersession_events.run import RunQueued
-from intersession_events.session import SessionArchived, SessionOpened, ThreadBound, ThreadUnbound
-from intersession_events.spawn import (
+from intersession_events.facts import (
     AttachmentsReady,
     AttachmentsRemoved,
     ChildArchived,
+    RunQueued,
+    SessionArchived,
+    SessionOpened,
     SpawnAccepted,
     SpawnClosed,
+    ThreadBound,
     ThreadOpened,
+    ThreadUnbound,
 )
+from intersession_events.integrity import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 
 HOST = Path(__file__).parent / "preparing_host.py"

@@ -7,20 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.delivery import (
+from intersession_events.facts import (
+    ChildArchived,
     DeliveryDecided,
     DeliveryDone,
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
+    Event,
+    ExchangeClosed,
+    MessageRecorded,
+    RunCompleted,
+    RunFailed,
+    RunQueued,
+    SpawnClosed,
+    text_of,
 )
-from intersession_events.exchange import ExchangeClosed
-from intersession_events.message import text_of
 from intersession_events.recorded import Recorded
-from intersession_events.registry import Event
-from intersession_events.run import RunCompleted, RunFailed, RunQueued
-from intersession_events.session import MessageRecorded
-from intersession_events.spawn import ChildArchived, SpawnClosed
 from killed import Host, interrupted, of, story, streams
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.exchange import ExchangeAccepted
-from intersession_events.spawn import ChildArchived, SpawnAccepted
+from intersession_events.facts import ChildArchived, ExchangeAccepted, SpawnAccepted
 from killed import Host, of
 
 SENDS, SPAWNS, ASKED = 16, 3, 6

@@ -17,7 +17,7 @@ from intersession import SessionSystem, echo
 from intersession.cli.demo_agents import AGENTS, CONFIG
 from intersession_actors.channels import MemoryChannel
 from intersession_actors.turn import Turn
-from intersession_events.exchange import ExchangeClosed, PrimaryEnded
+from intersession_events.facts import ExchangeClosed, PrimaryEnded
 from intersession_events.stores.sqlite import SqliteLog
 from running import closed_exchange, merged, one
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from command_line import ran
-from intersession_events.session import SessionPatched
+from intersession_events.facts import SessionPatched
 from story import MAIN, Story
 
 POLICY = """{

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from command_line import DemoLog, ran, words
-from intersession_events.message import Provenance, TextBlock
-from intersession_events.session import SessionArchived, SessionReset
+from intersession_events.facts import Provenance, SessionArchived, SessionReset, TextBlock
 from story import MAIN, PERSON, Story
 
 OPS = "agent:ops:main"

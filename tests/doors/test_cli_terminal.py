@@ -15,7 +15,7 @@ from hostile import given as given_of
 from hostile import row_id, rows
 from intersession.cli.answer import json_text
 from intersession.cli.terminal import Screen, one_line, safe, shown
-from intersession_events.message import TextBlock, ToolCallBlock
+from intersession_events.facts import TextBlock, ToolCallBlock
 from story import MAIN, PERSON, Story
 
 HOSTILE = rows("R")

@@ -25,11 +25,10 @@ from intersession_actors.tools.arguments import read_arguments
 from intersession_actors.tools.list_size import Cursor, read_cursor, write_cursor
 from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
+from intersession_events.facts import TOPICS, Message, Provenance, decode
 from intersession_events.keys import SessionKey, refer
 from intersession_events.mapper import FIRST, payload_of, seal, unseal
-from intersession_events.message import Message, Provenance
 from intersession_events.recorded import Draft
-from intersession_events.registry import TOPICS, decode
 from intersession_events.stores.writer_lock import holder_of, lock_path
 from intersession_events.transcripts.openclaw_json import Unreadable, read_json5
 from intersession_events.transcripts.openclaw_state import SourceFile

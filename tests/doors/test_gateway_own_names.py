@@ -10,8 +10,7 @@ import pytest
 from gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
 from intersession import SessionSystem, Turn
 from intersession.gateway.run_events import MOST_RUNS, RunEvents
-from intersession_events.exchange import ExchangeAccepted
-from intersession_events.run import RunQueued
+from intersession_events.facts import ExchangeAccepted, RunQueued
 from intersession_projections.run_outcomes import Asked, asked_in
 from running import SEES_ALL, Gate, merged
 

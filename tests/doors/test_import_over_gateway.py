@@ -16,8 +16,8 @@ from intersession.gateway.addresses import is_this_machine
 from intersession.gateway.client import GatewayClient
 from intersession_actors.errors import RefusalCode
 from intersession_events.errors import StoreUnavailable
+from intersession_events.facts import ImportReported
 from intersession_events.stores.sqlite import SqliteLog
-from intersession_events.system import ImportReported
 from intersession_events.transcripts import openclaw_append
 from intersession_events.transcripts.openclaw import import_openclaw
 from running import merged, wait_for

@@ -22,9 +22,7 @@ from intersession import (
     Turn,
     echo,
 )
-from intersession_events.message import Message
-from intersession_events.run import RunStarted
-from intersession_events.session import MessageRecorded
+from intersession_events.facts import Message, MessageRecorded, RunStarted
 from running import QUIET, WAIT, Booth, Gate, recorded, wait_for_number
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

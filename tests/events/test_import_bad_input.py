@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from intersession_events import registry
 from intersession_events.errors import ImportFailed
-from intersession_events.session import LineImported, MessageRecorded, SessionImported, SessionOpened
+from intersession_events.facts import LineImported, MessageRecorded, SessionImported, SessionOpened, registry
 from intersession_events.transcripts.openclaw import read_state
 from intersession_events.transcripts.openclaw_files import MAX_LINE_BYTES
 from intersession_events.transcripts.openclaw_report import Skipped

@@ -10,12 +10,19 @@ import pytest
 
 from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
-from intersession_events.exchange import ExchangeAccepted, ExchangeClosed
-from intersession_events.message import Message
+from intersession_events.facts import (
+    Event,
+    ExchangeAccepted,
+    ExchangeClosed,
+    Message,
+    MessageRecorded,
+    SessionArchived,
+    SessionOpened,
+    SessionReset,
+    SpawnAccepted,
+    SpawnClosed,
+)
 from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.registry import Event
-from intersession_events.session import MessageRecorded, SessionArchived, SessionOpened, SessionReset
-from intersession_events.spawn import SpawnAccepted, SpawnClosed
 from intersession_events.stores import open_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.transcripts import openclaw_append

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from intersession_events import ids
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    Event,
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
+    MessageRecorded,
     PrimaryEnded,
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.registry import Event
-from intersession_events.session import MessageRecorded
 from intersession_events.transcripts.openclaw import ImportPlan
 from openclaw_samples import (
     DESK,

@@ -11,13 +11,18 @@ import pytest
 
 from intersession_events import ids
 from intersession_events.errors import ImportFailed
-from intersession_events.message import Message
+from intersession_events.facts import (
+    ChildArchived,
+    ImportReported,
+    Message,
+    MessageRecorded,
+    SessionImported,
+    SessionOpened,
+    SessionReset,
+)
 from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.session import MessageRecorded, SessionImported, SessionOpened, SessionReset
-from intersession_events.spawn import ChildArchived
 from intersession_events.stores import open_log
 from intersession_events.stores.sqlite import SqliteLog
-from intersession_events.system import ImportReported
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw
 from openclaw_samples import (
     HOME,

@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events import registry
-from intersession_events.message import Message, OtherBlock, ToolCallBlock, Usage, raw_message, text_of
-from intersession_events.session import LineImported, MessageRecorded
+from intersession_events.facts import (
+    LineImported,
+    Message,
+    MessageRecorded,
+    OtherBlock,
+    ToolCallBlock,
+    Usage,
+    raw_message,
+    registry,
+    text_of,
+)
 from intersession_events.transcripts.openclaw import plan, read_state
 from intersession_events.transcripts.openclaw_message import same, to_message
 from intersession_events.transcripts.stamp import strip_stamp

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.keys import SessionKey
-from intersession_events.message import text_of
-from intersession_events.session import (
+from intersession_events.facts import (
     LineImported,
     MessageRecorded,
     Route,
@@ -14,7 +12,9 @@ from intersession_events.session import (
     SessionImported,
     SessionOpened,
     SessionReset,
+    text_of,
 )
+from intersession_events.keys import SessionKey
 from intersession_events.transcripts.openclaw import read_state
 from openclaw_samples import (
     DESK,

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from intersession_events import ids
-from intersession_events.exchange import AnnounceDecided
-from intersession_events.registry import Event
-from intersession_events.session import SessionOpened
-from intersession_events.spawn import ChildArchived, ChildEnded, ResultHanded, SpawnAccepted, SpawnClosed
+from intersession_events.facts import (
+    AnnounceDecided,
+    ChildArchived,
+    ChildEnded,
+    Event,
+    ResultHanded,
+    SessionOpened,
+    SpawnAccepted,
+    SpawnClosed,
+)
 from intersession_events.transcripts.openclaw import ImportPlan
 from openclaw_samples import (
     HOME,

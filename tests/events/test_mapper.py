@@ -7,7 +7,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events import registry
+from intersession_events.facts import registry
 from intersession_events.mapper import FIRST, payload_of, seal, unseal
 from intersession_events.recorded import Draft
 from vocabulary import strategy_of

@@ -19,10 +19,9 @@ from intersession_events.errors import (
     StoreLocked,
     StoreUnavailable,
 )
+from intersession_events.facts import RunCompleted, Usage
 from intersession_events.log import Log
-from intersession_events.message import Usage
 from intersession_events.recorded import Committed, Conflict, Outcome, Recorded, Unavailable
-from intersession_events.run import RunCompleted
 from intersession_events.stores import group_commit, open_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.stores.writer_lock import holder_of

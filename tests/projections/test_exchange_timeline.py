@@ -3,21 +3,31 @@
 import pytest
 from hypothesis import given, settings
 
-from intersession_events.delivery import DeliveryDecided, DeliveryDone
-from intersession_events.exchange import (
+from intersession_events.facts import (
+    TOPICS,
     AnnounceDecided,
+    ChildArchived,
+    DeliveryDecided,
+    DeliveryDone,
+    Event,
     ExchangeAccepted,
     ExchangeClosed,
+    LateReplyDropped,
     LoopEnded,
+    Message,
+    MessageRecorded,
     PrimaryEnded,
+    Provenance,
+    Route,
+    RunCompleted,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
+    SpawnAccepted,
+    ToolCallBlock,
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.message import Message, Provenance, ToolCallBlock
-from intersession_events.registry import TOPICS, Event
-from intersession_events.run import LateReplyDropped, RunCompleted, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, Route, SessionOpened
-from intersession_events.spawn import ChildArchived, SpawnAccepted
 from intersession_projections.exchange_timeline import Timeline
 from intersession_projections.steps import Step, step_of
 from plain_log import PlainLog

@@ -4,7 +4,11 @@ from typing import Literal
 
 import pytest
 
-from intersession_events.delivery import (
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
+    ChildArchived,
+    ChildEnded,
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
@@ -12,19 +16,17 @@ from intersession_events.delivery import (
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
-)
-from intersession_events.exchange import (
-    AnnounceDecided,
-    AnnounceRequested,
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
     PrimaryEnded,
+    ResultHanded,
+    Route,
+    SpawnAccepted,
+    SpawnClosed,
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.session import Route
-from intersession_events.spawn import ChildArchived, ChildEnded, ResultHanded, SpawnAccepted, SpawnClosed
 from intersession_projections.open_flows import Flows, PendingArchive
 from story import MAIN, Story
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from intersession_events.facts import Event
 from intersession_events.log import InlineView
-from intersession_events.registry import Event
 from intersession_projections.open_flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView

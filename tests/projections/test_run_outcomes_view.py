@@ -2,10 +2,18 @@
 
 import pytest
 
-from intersession_events.exchange import ExchangeAccepted
-from intersession_events.message import Usage
-from intersession_events.run import RunAborted, RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
-from intersession_events.spawn import ChildEnded, SpawnAccepted
+from intersession_events.facts import (
+    ChildEnded,
+    ExchangeAccepted,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnAccepted,
+    Usage,
+)
 from intersession_projections.run_outcomes import ChainTotals, KeyUse, Runs
 from story import MAIN, Story
 

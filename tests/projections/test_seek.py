@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_events.system import ConfigLoaded
+from intersession_events.facts import ConfigLoaded
 from intersession_projections.positions import Positions
 from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
 from story import MAIN, Story

@@ -4,9 +4,17 @@ from typing import Any
 
 import pytest
 
-from intersession_events.message import ImageBlock, Message, OtherBlock, TextBlock, ThinkingBlock
+from intersession_events.facts import (
+    ImageBlock,
+    LineImported,
+    Message,
+    MessageRecorded,
+    OtherBlock,
+    SessionReset,
+    TextBlock,
+    ThinkingBlock,
+)
 from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.session import LineImported, MessageRecorded, SessionReset
 from intersession_projections.session_history import History, UnknownMessage
 from story import MAIN, PERSON, Story
 

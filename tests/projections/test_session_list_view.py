@@ -2,16 +2,20 @@
 
 import pytest
 
-from intersession_events.delivery import DeliveryStarted
-from intersession_events.message import Usage
-from intersession_events.run import RunAborted, RunCompleted, RunInterrupted, RunQueued, RunStarted
-from intersession_events.session import (
+from intersession_events.facts import (
+    DeliveryStarted,
     Route,
     RouteChanged,
+    RunAborted,
+    RunCompleted,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
     SessionArchived,
     SessionImported,
     SessionPatched,
     SessionReset,
+    Usage,
 )
 from intersession_projections.session_list import Generation, Sessions
 from story import MAIN, Story

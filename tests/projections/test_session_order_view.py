@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from intersession_events.facts import SessionArchived, SessionOpened, SessionPatched
 from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.session import SessionArchived, SessionOpened, SessionPatched
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_order import Place, Seen
 from story import Story

@@ -2,8 +2,7 @@
 
 import pytest
 
-from intersession_events.session import SessionArchived
-from intersession_events.spawn import ChildEnded, SpawnAccepted
+from intersession_events.facts import ChildEnded, SessionArchived, SpawnAccepted
 from intersession_projections.spawn_tree import SpawnTree
 from story import MAIN, Story
 

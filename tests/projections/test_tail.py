@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from intersession_events.errors import UnknownTopic
+from intersession_events.facts import SessionPatched
 from intersession_events.log import InlineView, Sql
 from intersession_events.recorded import Recorded
-from intersession_events.session import SessionPatched
 from intersession_projections.session_list import SessionListView, Sessions
 from intersession_projections.tail import Tail
 from plain_log import PlainLog

@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_events.session import Route, SessionArchived, ThreadBound, ThreadUnbound
+from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
 from intersession_projections.thread_bindings import ThreadBindings
 from story import Story
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.message import Message, TextBlock
+from intersession_events.facts import Message, MessageRecorded, TextBlock
 from intersession_events.recorded import Draft, StreamAppend
-from intersession_events.session import MessageRecorded
 from intersession_events.stores import open_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.transcript_mirror import TranscriptMirror

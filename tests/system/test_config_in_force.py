@@ -8,10 +8,16 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem
 from intersession_actors.turn import Reply, Turn
-from intersession_events.access import AccessRecorded
-from intersession_events.delivery import DeliveryDenied, DeliveryStarted
-from intersession_events.exchange import ExchangeAccepted, ExchangeClosed, LoopEnded, TurnRequested
-from intersession_events.run import RunQueued
+from intersession_events.facts import (
+    AccessRecorded,
+    DeliveryDenied,
+    DeliveryStarted,
+    ExchangeAccepted,
+    ExchangeClosed,
+    LoopEnded,
+    RunQueued,
+    TurnRequested,
+)
 from running import SEES_ALL, Booth, Gate, merged, recorded, wait_for, wait_for_number
 
 MAIN = "agent:main:main"

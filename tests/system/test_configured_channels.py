@@ -13,7 +13,7 @@ import pytest
 
 from command_line import environment, ran
 from intersession import ConfigError, MemoryChannel, MissingExtra, Outbound, SessionSystem, echo
-from intersession_events.delivery import DeliveryDone, DeliveryFailed, DeliveryUnknown
+from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from loopback import Answer, Loopback
 from running import WAIT, Booth
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import Outbound, Reply, SessionSystem, Turn
-from intersession_events.run import RunAborted, RunCompleted, RunFailed
+from intersession_events.facts import RunAborted, RunCompleted, RunFailed
 from running import QUIET, SEES_ALL, WAIT, merged, recorded
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

@@ -7,25 +7,23 @@ import pytest
 
 from fakes import ManualClock
 from intersession import DeliveryRefused, MemoryChannel, Outbound, Reply, Turn
-from intersession_events.access import SendRefused
-from intersession_events.delivery import (
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
     DeliveryFailed,
     DeliveryStarted,
-)
-from intersession_events.exchange import (
-    AnnounceDecided,
-    AnnounceRequested,
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
+    RunQueued,
+    SendRefused,
     TurnReplied,
     TurnRequested,
+    Usage,
 )
-from intersession_events.message import Usage
-from intersession_events.run import RunQueued
 from running import (
     Booth,
     Gate,

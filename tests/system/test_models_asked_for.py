@@ -8,8 +8,7 @@ import pytest
 
 from intersession import SessionSystem, Turn, load_config
 from intersession.gateway.configured_agents import configured_agents
-from intersession_events.run import RunStarted
-from intersession_events.spawn import SpawnClosed
+from intersession_events.facts import RunStarted, SpawnClosed
 from running import wait_for
 from scripted_endpoint import Endpoint, scripted_endpoint
 

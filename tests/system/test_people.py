@@ -6,9 +6,16 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, Turn
-from intersession_events.delivery import DeliveryDecided, DeliveryDenied
-from intersession_events.run import RunCompleted, RunQueued
-from intersession_events.session import MessageRecorded, RouteChanged, SessionOpened, SessionPatched
+from intersession_events.facts import (
+    DeliveryDecided,
+    DeliveryDenied,
+    MessageRecorded,
+    RouteChanged,
+    RunCompleted,
+    RunQueued,
+    SessionOpened,
+    SessionPatched,
+)
 from running import QUIET, WAIT, Booth, recorded, texts, wait_for
 
 MAIN = "agent:main:main"

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, Turn
-from intersession_events.access import AccessRecorded, SendRefused
-from intersession_events.delivery import DeliveryDone
+from intersession_events.facts import AccessRecorded, DeliveryDone, SendRefused
 from intersession_events.recorded import Recorded
 from running import QUIET, WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
 

@@ -9,7 +9,7 @@ from intersession_actors.claims import claimed_session
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import GatewayCaller
 from intersession_actors.receipts import keys_digest
-from intersession_events.access import AccessRecorded
+from intersession_events.facts import AccessRecorded
 
 MAIN = "agent:main:main"
 OPS = "agent:ops:main"

@@ -9,21 +9,29 @@ import pytest
 
 from fakes import ManualClock
 from intersession import Channel, MemoryChannel, Outbound, Reply, SessionSystem, Turn
-from intersession_events.delivery import DeliveryDone, DeliveryFailed, DeliveryStarted, DeliveryUnknown
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    ChildEnded,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
+    MessageRecorded,
     PrimaryEnded,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnClosed,
+    ToolCallBlock,
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.message import ToolCallBlock
-from intersession_events.run import RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded
-from intersession_events.spawn import ChildEnded, SpawnClosed
 from running import (
     QUIET,
     WAIT,

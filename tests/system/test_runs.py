@@ -8,9 +8,16 @@ import pytest
 
 from fakes import ManualClock
 from intersession import MemoryChannel, Reply, Turn
-from intersession_events.message import Message, TextBlock, Usage
-from intersession_events.run import LateReplyDropped, RunAborted, RunFailed, RunStarted
-from intersession_events.session import MessageRecorded
+from intersession_events.facts import (
+    LateReplyDropped,
+    Message,
+    MessageRecorded,
+    RunAborted,
+    RunFailed,
+    RunStarted,
+    TextBlock,
+    Usage,
+)
 from running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, Turn
-from intersession_events.exchange import ExchangeAccepted, ExchangeClosed, PrimaryEnded
-from intersession_events.run import LateReplyDropped, RunCompleted, RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened
+from intersession_events.facts import (
+    ExchangeAccepted,
+    ExchangeClosed,
+    LateReplyDropped,
+    MessageRecorded,
+    PrimaryEnded,
+    RunCompleted,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
+)
 from running import (
     QUIET,
     WAIT,

@@ -6,10 +6,18 @@ import pytest
 
 from fakes import ManualClock
 from intersession import MemoryChannel, Reply, Turn
-from intersession_events.exchange import AnnounceDecided
-from intersession_events.run import RunQueued, RunStarted
-from intersession_events.session import SessionArchived, SessionOpened
-from intersession_events.spawn import ChildArchived, ChildEnded, ResultHanded, SpawnAccepted, SpawnClosed
+from intersession_events.facts import (
+    AnnounceDecided,
+    ChildArchived,
+    ChildEnded,
+    ResultHanded,
+    RunQueued,
+    RunStarted,
+    SessionArchived,
+    SessionOpened,
+    SpawnAccepted,
+    SpawnClosed,
+)
 from running import (
     WAIT,
     Booth,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.spawn import SpawnAccepted, SpawnClosed
+from intersession_events.facts import SpawnAccepted, SpawnClosed
 from running import Booth, closed_spawn, one, recorded
 
 MAIN = "agent:main:main"

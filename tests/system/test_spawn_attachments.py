@@ -15,16 +15,18 @@ import hostile
 from fakes import ManualClock
 from intersession import MemoryChannel, Message, Reply, SessionSystem, Turn
 from intersession_events import crash_points
-from intersession_events.message import ToolCallBlock
-from intersession_events.run import RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened
-from intersession_events.spawn import (
+from intersession_events.facts import (
     AttachmentRemovalFailed,
     AttachmentsReady,
     AttachmentsRemoved,
     ChildArchived,
+    MessageRecorded,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
     SpawnAccepted,
     SpawnClosed,
+    ToolCallBlock,
 )
 from running import Booth, Gate, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
 

@@ -7,9 +7,14 @@ import pytest
 
 from fakes import ManualClock
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
-from intersession_events.run import RunQueued, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened
-from intersession_events.spawn import ResultHanded, SpawnAccepted
+from intersession_events.facts import (
+    MessageRecorded,
+    ResultHanded,
+    RunQueued,
+    RunStarted,
+    SessionOpened,
+    SpawnAccepted,
+)
 from running import Booth, Gate, closed_spawn, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"

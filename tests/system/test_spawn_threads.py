@@ -9,20 +9,18 @@ import pytest
 from fakes import ManualClock
 from intersession import Channel, DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.channels import ThreadWanted
-from intersession_events.run import RunQueued
-from intersession_events.session import (
-    MessageRecorded,
-    Route,
-    SessionOpened,
-    ThreadBound,
-    ThreadUnbound,
-)
-from intersession_events.spawn import (
+from intersession_events.facts import (
     AttachmentsRemoved,
     ChildArchived,
+    MessageRecorded,
+    Route,
+    RunQueued,
+    SessionOpened,
     SpawnAccepted,
     SpawnClosed,
+    ThreadBound,
     ThreadOpened,
+    ThreadUnbound,
 )
 from running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, wait_for
 

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_events.access import SendRefused
-from intersession_events.exchange import ExchangeAccepted, ExchangeClosed
-from intersession_events.run import RunQueued
+from intersession_events.facts import ExchangeAccepted, ExchangeClosed, RunQueued, SendRefused
 
 OPEN_TO_ALL: dict[str, Any] = {
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},

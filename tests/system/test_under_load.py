@@ -10,11 +10,16 @@ import pytest
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.config import load_config
 from intersession_events import ids
-from intersession_events.exchange import LoopEnded
+from intersession_events.facts import (
+    LoopEnded,
+    MessageRecorded,
+    RunCompleted,
+    RunStarted,
+    SessionOpened,
+    SessionPatched,
+)
 from intersession_events.log import Sql
 from intersession_events.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
-from intersession_events.run import RunCompleted, RunStarted
-from intersession_events.session import MessageRecorded, SessionOpened, SessionPatched
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 from running import (

@@ -16,7 +16,7 @@ from intersession.cli.words import counted
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target
-from intersession_events.access import AccessRecorded, SendRefused
+from intersession_events.facts import AccessRecorded, SendRefused
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
 
 audit = App(name="audit", help="Look at who asked for what.")

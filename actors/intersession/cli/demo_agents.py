@@ -11,8 +11,8 @@ from typing import Final
 from intersession_actors.channels import Channel, MemoryChannel
 from intersession_actors.system import SessionSystem
 from intersession_actors.turn import AgentFunction, Reply, Turn
+from intersession_events.facts import Usage
 from intersession_events.keys import SessionKey
-from intersession_events.message import Usage
 
 RESEARCH: Final = "agent:research:main"
 CONFIG: Final = {

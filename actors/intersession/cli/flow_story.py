@@ -7,37 +7,36 @@ from intersession.cli.causes import Causes
 from intersession.cli.said import attempt_told, message_told
 from intersession.cli.words import CLOSES, SILENCES, STATUSES, loop_end
 from intersession_actors.tokens import is_reply_skip
-from intersession_events.delivery import (
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryUnknown,
-)
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
-    ExchangeAccepted,
-    ExchangeClosed,
-    LoopEnded,
-    PrimaryEnded,
-    TurnReplied,
-    TurnRequested,
-)
-from intersession_events.recorded import Recorded
-from intersession_events.run import LateReplyDropped, RunAborted, RunFailed, RunInterrupted
-from intersession_events.session import MessageRecorded
-from intersession_events.spawn import (
     AttachmentRemovalFailed,
     AttachmentsReady,
     AttachmentsRemoved,
     ChildArchived,
     ChildEnded,
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryUnknown,
+    ExchangeAccepted,
+    ExchangeClosed,
+    LateReplyDropped,
+    LoopEnded,
+    MessageRecorded,
+    PrimaryEnded,
     ResultHanded,
+    RunAborted,
+    RunFailed,
+    RunInterrupted,
     SpawnAccepted,
     SpawnClosed,
     ThreadOpened,
+    TurnReplied,
+    TurnRequested,
 )
+from intersession_events.recorded import Recorded
 from intersession_projections.steps import route_text
 
 OPERATOR = "the operator"

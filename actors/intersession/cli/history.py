@@ -15,7 +15,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target
 from intersession_actors.tools.sessions_history import sessions_history
-from intersession_events.message import Message, raw_message
+from intersession_events.facts import Message, raw_message
 
 
 def history(

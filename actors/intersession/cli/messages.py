@@ -6,7 +6,7 @@ from typing import Any
 
 from intersession.cli.moments import moment
 from intersession.cli.terminal import Screen, one_line, safe
-from intersession_projections.json_strings import is_object
+from intersession_events.plain_json import is_object
 
 _INTERNAL = "the system"
 

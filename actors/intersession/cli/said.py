@@ -4,8 +4,16 @@ from collections.abc import Iterator
 
 from intersession.cli.beat import Told
 from intersession.cli.words import FAILURES
-from intersession_events.message import Message, TextBlock, ToolCallBlock, text_of
-from intersession_events.run import LateReplyDropped, RunAborted, RunFailed, RunInterrupted
+from intersession_events.facts import (
+    LateReplyDropped,
+    Message,
+    RunAborted,
+    RunFailed,
+    RunInterrupted,
+    TextBlock,
+    ToolCallBlock,
+    text_of,
+)
 
 THE_SYSTEM = "the system"
 A_PERSON = "a person"

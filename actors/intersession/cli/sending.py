@@ -12,18 +12,19 @@ from intersession.cli.flow_story import FlowStory
 from intersession.cli.flows_shown import flow_value, in_words
 from intersession.cli.log_host import LogHost
 from intersession_actors.errors import ToolRefused
-from intersession_events.delivery import DeliveryDecided, DeliveryFailed
-from intersession_events.exchange import (
+from intersession_events.facts import (
     AnnounceRequested,
+    DeliveryDecided,
+    DeliveryFailed,
     ExchangeAccepted,
     ExchangeClosed,
+    MessageRecorded,
+    RunQueued,
     TurnRequested,
 )
 from intersession_events.ids import exchange_stream
 from intersession_events.keys import SessionKey
 from intersession_events.recorded import Recorded
-from intersession_events.run import RunQueued
-from intersession_events.session import MessageRecorded
 from intersession_projections.flow_rows import ExchangeSummary
 
 _POLL_S: Final = 0.5

@@ -6,20 +6,27 @@ from intersession.cli.beat import Beat, Told, beat_of
 from intersession.cli.causes import Causes
 from intersession.cli.said import attempt_told, message_told
 from intersession.cli.words import ARCHIVALS, CLOSES, OPENINGS, loop_end
-from intersession_events.exchange import ExchangeAccepted, ExchangeClosed, LoopEnded
-from intersession_events.recorded import Recorded
-from intersession_events.run import LateReplyDropped, RunAborted, RunCompleted, RunFailed, RunInterrupted
-from intersession_events.session import (
+from intersession_events.facts import (
+    ExchangeAccepted,
+    ExchangeClosed,
+    LateReplyDropped,
+    LoopEnded,
     MessageRecorded,
     Route,
     RouteChanged,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
     SessionArchived,
     SessionImported,
     SessionOpened,
     SessionPatched,
     SessionReset,
+    SpawnAccepted,
+    SpawnClosed,
 )
-from intersession_events.spawn import SpawnAccepted, SpawnClosed
+from intersession_events.recorded import Recorded
 from intersession_events.transcripts.stamp import strip_stamp
 from intersession_projections.steps import route_text
 

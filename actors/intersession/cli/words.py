@@ -3,10 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_events.exchange import CloseReason, LoopEnd, RunStatus
-from intersession_events.run import FailureCode
-from intersession_events.session import ArchiveReason, OpenedBy
-from intersession_events.spawn import SpawnClose
+from intersession_events.facts import (
+    ArchiveReason,
+    CloseReason,
+    FailureCode,
+    LoopEnd,
+    OpenedBy,
+    RunStatus,
+    SpawnClose,
+)
 
 LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
     "reply_skip": "nothing more to say (REPLY_SKIP)",

@@ -11,7 +11,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from intersession.gateway.frames import PROTOCOL
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
-from intersession_projections.json_strings import is_object
+from intersession_events.plain_json import is_object
 
 OPEN_S: Final = 10.0
 

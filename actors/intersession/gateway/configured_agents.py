@@ -7,7 +7,7 @@ from intersession_actors.agents import openai_agent
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.turn import AgentFunction, Reply, Turn
-from intersession_projections.json_strings import is_list, is_object
+from intersession_events.plain_json import is_list, is_object
 
 SPEAKS: Final = frozenset({"openai-completions"})
 """The kinds of endpoint (`models.providers.<id>.api`) that can be called."""

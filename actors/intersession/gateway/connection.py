@@ -30,7 +30,7 @@ from intersession.gateway.run_names import name_for
 from intersession.gateway.scopes import granted, needed_scope
 from intersession_actors.config_host import OperatorScope
 from intersession_actors.errors import ToolRefused
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
 
 TOOL_EVENTS: Final = "tool-events"

@@ -27,9 +27,9 @@ from intersession_actors.system import SessionSystem
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import IntersessionError
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
-from intersession_projections.json_strings import is_object
+from intersession_events.plain_json import is_object
 from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger("intersession.gateway")

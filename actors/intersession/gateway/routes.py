@@ -20,7 +20,7 @@ from intersession.gateway.event_stream import event_stream
 from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession.gateway.shield import CREDENTIAL
 from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_projections.json_strings import is_list, is_object
+from intersession_events.plain_json import is_list, is_object
 
 _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
     "invalid_request": (400, "invalid_request_error"),

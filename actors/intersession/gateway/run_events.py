@@ -10,18 +10,21 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.tokens import visible_text
-from intersession_events.ids import session_stream
-from intersession_events.message import Message, TextBlock, ToolCallBlock, text_of
-from intersession_events.recorded import Recorded
-from intersession_events.run import (
+from intersession_events.facts import (
+    Message,
+    MessageRecorded,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
+    TextBlock,
+    ToolCallBlock,
+    text_of,
 )
-from intersession_events.session import MessageRecorded
+from intersession_events.ids import session_stream
+from intersession_events.recorded import Recorded
 from intersession_projections.run_outcomes import Asked, asked_in
 
 MOST_RUNS: Final = 10_000

@@ -17,7 +17,7 @@ from intersession_actors.config import Config
 from intersession_actors.config_read import read_config_file
 from intersession_actors.errors import ConfigError
 from intersession_actors.system import SessionSystem
-from intersession_projections.json_strings import is_object
+from intersession_events.plain_json import is_object
 
 __all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "serve", "with_token"]
 

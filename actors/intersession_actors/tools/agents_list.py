@@ -10,7 +10,7 @@ from intersession_actors.receipts import AccessSummary
 from intersession_actors.spawn_access import agents_list as listed
 from intersession_actors.tools.arguments import read_arguments
 from intersession_actors.tools.tool_call import Answer
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 
 
 @ready

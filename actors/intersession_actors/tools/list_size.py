@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.arguments import invalid
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 
 MAX_BYTES: Final = 256 * 1024
 _ENVELOPE: Final = 2048

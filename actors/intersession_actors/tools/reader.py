@@ -9,7 +9,7 @@ from intersession_actors.access_rules import AccessSettings, Reach, Requester, a
 from intersession_actors.clock import Clock
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_events.access import AccessEvent
+from intersession_events.facts import AccessEvent
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.open_flows import Flows

@@ -13,7 +13,7 @@ from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import Resolved, resolve_target
 from intersession_actors.tools.shown_messages import shown_messages
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 from intersession_projections.session_history import HistoryPage, UnknownMessage
 
 DEFAULT_LIMIT: Final = 200

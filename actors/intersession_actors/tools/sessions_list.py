@@ -13,7 +13,7 @@ from intersession_actors.tools.list_size import Cursor, digest_of_filters, fit, 
 from intersession_actors.tools.reader import Place, Reader
 from intersession_actors.tools.shown_messages import shown_messages
 from intersession_events.errors import InvalidKey
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
 from intersession_projections.session_order import Seen
 from intersession_projections.session_row import SessionRow

@@ -23,13 +23,10 @@ from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_m
 from intersession_actors.tools.tool_call import Answer, Pending
 from intersession_actors.waits import Wait
 from intersession_events import ids
-from intersession_events.access import SendRefused
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.exchange import ExchangeAccepted, LoopEnd
-from intersession_events.fact import ready
+from intersession_events.facts import ExchangeAccepted, LoopEnd, SendRefused, SessionOpened, ready
 from intersession_events.keys import SessionKey
-from intersession_events.session import SessionOpened
 from intersession_projections.run_outcomes import ChainTotals, RunOutcome
 
 DEFAULT_TIMEOUT_S: Final = 30

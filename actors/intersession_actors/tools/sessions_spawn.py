@@ -36,8 +36,7 @@ from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, 
 from intersession_actors.tools.tool_call import Answer
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.fact import ready
-from intersession_events.spawn import SpawnAccepted
+from intersession_events.facts import SpawnAccepted, ready
 
 MAX_RUN_TIMEOUT_S: Final = 31_536_000
 PREPARATION_TIMEOUT_S: Final = 90.0

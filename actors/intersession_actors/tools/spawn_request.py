@@ -14,8 +14,8 @@ from intersession_actors.gateway_caller import Caller, CallingRun
 from intersession_actors.spawn_access import SpawnAllowed
 from intersession_actors.workspaces import workspace_of
 from intersession_events import ids
+from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
 from intersession_events.keys import SessionKey
-from intersession_events.spawn import Attachments, SpawnAccepted, ThreadAsked
 
 MOST_TITLE: Final = 80
 HOUR_S: Final = 3600

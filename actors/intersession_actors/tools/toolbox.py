@@ -22,7 +22,7 @@ from intersession_actors.tools.tool_call import Answer, Pending, ordinals
 from intersession_actors.turn import Dialect
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
-from intersession_events.message import Block, Message, TextBlock, ToolCallBlock
+from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock
 
 Result = dict[str, Any]
 

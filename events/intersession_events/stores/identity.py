@@ -9,7 +9,7 @@ import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
-from intersession_events.registry import TOPICS, UPCASTERS
+from intersession_events.facts import TOPICS, UPCASTERS
 from intersession_events.stores.datastore import database_uri
 from intersession_events.stores.failures import log_error
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 
 _TRIES: Final = 25
 _PAUSE_S: Final = 0.02

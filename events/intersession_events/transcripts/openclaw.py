@@ -28,10 +28,9 @@ import msgspec
 
 from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
+from intersession_events.facts import ImportReported, LineImported, MessageRecorded
 from intersession_events.log import Log
 from intersession_events.recorded import Draft, StreamAppend
-from intersession_events.session import LineImported, MessageRecorded
-from intersession_events.system import ImportReported
 from intersession_events.transcripts.openclaw_append import (
     Appended,
     Fresh,

@@ -4,18 +4,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from intersession_events.exchange import ExchangeClosed
-from intersession_events.log import Log
-from intersession_events.recorded import Draft, Recorded, StreamAppend
-from intersession_events.run import RunQueued
-from intersession_events.session import (
+from intersession_events.facts import (
+    ChildArchived,
+    ExchangeClosed,
     MessageRecorded,
+    RunQueued,
     SessionArchived,
     SessionImported,
     SessionOpened,
     SessionReset,
+    SpawnClosed,
 )
-from intersession_events.spawn import ChildArchived, SpawnClosed
+from intersession_events.log import Log
+from intersession_events.recorded import Draft, Recorded, StreamAppend
 from intersession_events.transcripts.openclaw_drafts import Planned, planned_id
 from intersession_events.transcripts.openclaw_plan import ImportPlan
 from intersession_events.transcripts.openclaw_session_facts import archived_step, reset_step

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from intersession_events.message import text_of
+from intersession_events.facts import text_of
 from intersession_events.transcripts.openclaw_json import a_count, a_list, a_text, at
 from intersession_events.transcripts.openclaw_state import RunRecord
 from intersession_events.transcripts.openclaw_steps import WHITE_SPACE, Call, Step, calls_of, steps_of

@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from intersession_events.message import raw_message
+from intersession_events.facts import LineImported, MessageRecorded, raw_message
 from intersession_events.recorded import Recorded
-from intersession_events.session import LineImported, MessageRecorded
 
 _ENCODER = msgspec.json.Encoder()
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 import msgspec
 
-from intersession_events.message import (
+from intersession_events.facts import (
     Block,
     ImageBlock,
     Message,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from intersession_events.fact import ready
+from intersession_events.facts import ready
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from intersession_events import ids
-from intersession_events.registry import Event
-from intersession_events.session import (
+from intersession_events.facts import (
     ArchiveReason,
     ChatType,
+    Event,
     LineImported,
     MessageRecorded,
     Route,

@@ -5,12 +5,13 @@ from typing import Any, Final, Literal
 import msgspec
 
 from intersession_events import ids
-from intersession_events.exchange import AnnounceDecided, RunStatus
-from intersession_events.registry import Event
-from intersession_events.spawn import (
+from intersession_events.facts import (
+    AnnounceDecided,
     ChildArchived,
     ChildEnded,
+    Event,
     ResultHanded,
+    RunStatus,
     SpawnAccepted,
     SpawnClose,
     SpawnClosed,

@@ -6,8 +6,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from intersession_events.exchange import RunStatus
-from intersession_events.message import Message, ToolCallBlock, Usage, text_of
+from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
 from intersession_events.transcripts.openclaw_json import Unreadable, a_text, read_object
 from intersession_events.transcripts.openclaw_transcript import Line
 from intersession_events.transcripts.stamp import strip_stamp

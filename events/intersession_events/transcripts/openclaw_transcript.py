@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from intersession_events.message import Message
+from intersession_events.facts import Message
 from intersession_events.transcripts.openclaw_json import Unreadable, a_text, a_time, at, read_object
 from intersession_events.transcripts.openclaw_message import to_message
 from intersession_events.transcripts.openclaw_report import Note, Skipped

@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.fact import Fact
-from intersession_events.message import Message
+from intersession_events.facts.base import Fact
+from intersession_events.facts.message import Message
 
 OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
 ChatType = Literal["direct", "group", "channel"]

@@ -4,7 +4,7 @@ Stream `access:<requester key>`, `access:operator`, or `access:credential:<name>
 session.
 """
 
-from intersession_events.fact import Fact
+from intersession_events.facts.base import Fact
 
 
 class AccessRecorded(Fact, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_events import access, delivery, exchange, run, session, spawn, system
 from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.facts import access, delivery, exchange, log, run, session, spawn
 
 Event = (
     session.SessionEvent
@@ -20,7 +20,7 @@ Event = (
     | spawn.SpawnEvent
     | delivery.DeliveryEvent
     | access.AccessEvent
-    | system.SystemEvent
+    | log.SystemEvent
 )
 
 TOPICS: Final[Mapping[str, type[Event]]] = {
@@ -66,9 +66,9 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "delivery_denied.1": delivery.DeliveryDenied,
     "access_recorded.1": access.AccessRecorded,
     "send_refused.1": access.SendRefused,
-    "log_opened.1": system.LogOpened,
-    "config_loaded.1": system.ConfigLoaded,
-    "import_reported.1": system.ImportReported,
+    "log_opened.1": log.LogOpened,
+    "config_loaded.1": log.ConfigLoaded,
+    "import_reported.1": log.ImportReported,
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)

@@ -5,9 +5,9 @@ The primary run, the reply-back loop turn by turn, the end of the loop and why, 
 
 from typing import Literal
 
-from intersession_events.fact import Fact
-from intersession_events.message import Usage
-from intersession_events.session import Route
+from intersession_events.facts.base import Fact
+from intersession_events.facts.message import Usage
+from intersession_events.facts.session import Route
 
 LoopEnd = Literal[
     "reply_skip",

@@ -1,6 +1,6 @@
 """What can have happened to the log as a whole: opened, configured, imported into. Stream `log` and `import:<id>`."""
 
-from intersession_events.fact import Fact
+from intersession_events.facts.base import Fact
 
 
 class LogOpened(Fact, frozen=True, kw_only=True):

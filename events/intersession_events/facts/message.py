@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from intersession_events.fact import Fact
+from intersession_events.facts.base import Fact
 
 Role = Literal["user", "assistant", "toolResult", "system"]
 ProvenanceKind = Literal["external_user", "inter_session", "internal_system"]

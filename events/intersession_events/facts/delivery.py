@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from intersession_events.fact import Fact
-from intersession_events.session import Route
+from intersession_events.facts.base import Fact
+from intersession_events.facts.session import Route
 
 Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send"]
 

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from intersession_events.fact import Fact
-from intersession_events.message import Usage
-from intersession_events.session import Route
+from intersession_events.facts.base import Fact
+from intersession_events.facts.message import Usage
+from intersession_events.facts.session import Route
 
 Step = Literal["message", "reply", "announce"]
 FailureCode = Literal[

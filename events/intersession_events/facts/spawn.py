@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from intersession_events.exchange import AnnounceDecided, AnnounceRequested, RunStatus
-from intersession_events.fact import Fact
-from intersession_events.message import Usage
-from intersession_events.session import Route
+from intersession_events.facts.base import Fact
+from intersession_events.facts.exchange import AnnounceDecided, AnnounceRequested, RunStatus
+from intersession_events.facts.message import Usage
+from intersession_events.facts.session import Route
 
 SpawnClose = Literal[
     "no_route",

@@ -1,0 +1,30 @@
+"""The actor that speaks for the whole system in Pykka's registry: it takes messages in, and answers when there is an answer."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from intersession_actors.handler import Handler
+from intersession_actors.reply_future import ReplyFuture
+
+
+class SystemActor(Handler):
+    """Hands every message on with the answer that is owed, None for nobody's, and goes on with the next.
+
+    `close` is called when it is stopped, on another thread: it waits for actors, which no handler may.
+    """
+
+    def __init__(self, take: Callable[[Any, ReplyFuture | None], None], close: Callable[[], None]) -> None:
+        super().__init__()
+        self._take = take
+        self._close = close
+
+    def on_receive(self, message: Any) -> None:
+        """Hand a message on."""
+        self._take(message, self.take_reply())
+
+    def on_stop(self) -> None:
+        """Close the system, and count as stopped when that is done: whoever stops all actors waits for it."""
+        closing = threading.Thread(target=self._close, name="closing")
+        closing.start()
+        closing.join()
