@@ -10,7 +10,7 @@ import sys
 import threading
 
 from intersession_events.facts import ExchangeAccepted
-from intersession_events.recorded import Committed, Outcome
+from intersession_events.log import Committed, Outcome
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, draft, said, to
 

@@ -37,8 +37,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.integrity import verify_log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded, verify_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from intersession_events import ids
-from intersession_events.recorded import Draft
+from intersession_events.log import Draft
 from intersession_events.transcripts.openclaw import ImportPlan, plan, read_state
 
 LOG_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from intersession_events.facts import Event, topic_of
-from intersession_events.log import InlineView, OnLoaded, Sql
-from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend
+from intersession_events.log import Committed, InlineView, OnLoaded, OnOutcome, Recorded, Sql, StreamAppend
 
 T = TypeVar("T")
 

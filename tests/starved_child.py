@@ -9,7 +9,7 @@ import os
 import sys
 from contextlib import suppress
 
-from intersession_events.recorded import Committed, Outcome
+from intersession_events.log import Committed, Outcome
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, said
 

@@ -19,8 +19,7 @@ from intersession_events.facts import (
     SessionOpened,
 )
 from intersession_events.facts.message import Content
-from intersession_events.log import InlineView
-from intersession_events.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, InlineView, Recorded, StreamAppend
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 

@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.errors import RefusalCode
 from intersession_events.facts import Route, RunStatus, Usage
-from intersession_events.recorded import Outcome, Recorded
+from intersession_events.log import Outcome, Recorded
 
 Answer = Callable[[Any], None]
 """Where a door waits for the outcome of a command. Must not block."""

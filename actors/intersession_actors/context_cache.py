@@ -10,8 +10,7 @@ from typing import Final
 
 from intersession_actors.run_context import RunContext, TranscriptFold
 from intersession_events import ids
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 
 MOST_SESSIONS: Final = 256
 

@@ -26,7 +26,7 @@ from intersession_events.facts import (
     LoopEnded,
     TurnRequested,
 )
-from intersession_events.recorded import Recorded, StreamAppend
+from intersession_events.log import Recorded, StreamAppend
 
 
 class Coordinator(ProcessManager[Exchange]):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from intersession_events import ids
 from intersession_events.facts import Event, encode, topic_of
-from intersession_events.recorded import Draft, StreamAppend
+from intersession_events.log import Draft, StreamAppend
 
 
 def append_of(

@@ -19,7 +19,7 @@ from intersession_events.facts import (
     RunQueued,
     TurnRequested,
 )
-from intersession_events.recorded import StreamAppend
+from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
 

@@ -3,8 +3,7 @@
 import threading
 from collections.abc import Iterator
 
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 
 POLL_S = 0.5
 """How often somebody who waits looks whether the log was closed."""

@@ -27,7 +27,7 @@ from intersession_events.facts import (
     ready,
 )
 from intersession_events.keys import SessionKey, parse_agent_id
-from intersession_events.recorded import StreamAppend
+from intersession_events.log import StreamAppend
 
 Command = Literal["allow", "deny", "inherit"]
 

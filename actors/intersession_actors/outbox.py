@@ -21,7 +21,7 @@ from intersession_events.facts import (
     DeliveryStarted,
     DeliveryUnknown,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 ASK_AGAIN_MS = 60_000
 """How long to wait for a session that could not say whether its words may go out."""

@@ -21,7 +21,7 @@ from intersession_events.facts import (
     DeliveryUnknown,
     Event,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 MAX_ATTEMPTS: Final = 5
 FIRST_RETRY_MS: Final = 1_000

@@ -31,7 +31,7 @@ from intersession_actors.drafting import append_of
 from intersession_actors.handler import Handler
 from intersession_actors.world import World
 from intersession_events.facts import Event
-from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
+from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
 
 S = TypeVar("S")
 logger = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ import msgspec
 from intersession_actors.tools.arguments import shown_arguments
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
-from intersession_events.log import Log
-from intersession_events.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
+from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable
 
 
 class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
 

@@ -27,7 +27,7 @@ from intersession_events.facts import (
     TextBlock,
     text_of,
 )
-from intersession_events.recorded import Recorded, StreamAppend
+from intersession_events.log import Recorded, StreamAppend
 
 
 def decide_returned(

@@ -55,7 +55,7 @@ from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
 from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunStarted, SessionArchived
-from intersession_events.recorded import Committed, Conflict, Recorded, StreamAppend, Unavailable
+from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
 
 logger = logging.getLogger(__name__)
 STORE_RETRY_MS = 500

@@ -14,7 +14,7 @@ from intersession_events.facts import (
     SessionPatched,
     ThreadBound,
 )
-from intersession_events.recorded import StreamAppend
+from intersession_events.log import StreamAppend
 
 
 class Enqueue(Command, frozen=True, kw_only=True):

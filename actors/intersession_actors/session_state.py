@@ -26,7 +26,7 @@ from intersession_events.facts import (
     UnbindReason,
     text_of,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 REMEMBERED_MESSAGES: Final = 64
 REMEMBERED_RUNS: Final = 128

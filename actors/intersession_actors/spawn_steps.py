@@ -24,7 +24,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     ThreadBound,
 )
-from intersession_events.recorded import StreamAppend
+from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
 

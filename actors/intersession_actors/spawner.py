@@ -40,7 +40,7 @@ from intersession_events.facts import (
     SpawnClosed,
     ThreadOpened,
 )
-from intersession_events.recorded import Recorded, StreamAppend
+from intersession_events.log import Recorded, StreamAppend
 
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""

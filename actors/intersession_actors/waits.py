@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from intersession_actors.guards import find_wait_cycle
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import RunAborted, RunCompleted, RunFailed
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 
 
 class RunWaits:

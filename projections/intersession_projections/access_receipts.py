@@ -8,8 +8,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"

@@ -28,8 +28,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 from intersession_projections.open_flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.steps import Step, step_of

@@ -33,7 +33,7 @@ from intersession_events.facts import (
     TurnRequested,
     ready,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
 

@@ -10,8 +10,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     TurnRequested,
 )
-from intersession_events.log import Log, Sql
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded, Sql
 from intersession_projections.flow_rows import (
     DeliverySummary,
     ExchangeSummary,

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from intersession_events.log import Log, Sql
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded, Sql
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine

@@ -18,8 +18,7 @@ from intersession_events.facts import (
     Usage,
     ready,
 )
-from intersession_events.log import Log, Sql
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded, Sql
 from intersession_projections.open_flows import Flows
 from intersession_projections.rows import from_text, to_text
 from intersession_projections.session_row import tokens_of

@@ -27,7 +27,7 @@ from intersession_events.facts import (
     Usage,
     ready,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 RunState = Literal["idle", "queued", "running"]
 SendOverride = Literal["allow", "deny"]

@@ -55,7 +55,7 @@ from intersession_events.facts import (
     TurnRequested,
     text_of,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 NO_TEXT: Final = "(no text)"
 _SPEAKERS: Final = {

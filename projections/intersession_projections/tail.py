@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from intersession_events.errors import LogError, StoreUnavailable
-from intersession_events.log import InlineView, Log, Sql
-from intersession_events.recorded import Recorded
+from intersession_events.log import InlineView, Log, Recorded, Sql
 
 _BATCH: Final = 500
 _RETRY_SECONDS: Final = 1.0

@@ -3,8 +3,7 @@
 from typing import Final
 
 from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
-from intersession_events.log import Log, Sql
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded, Sql
 
 _SESSION: Final = "session:"
 

@@ -15,7 +15,7 @@ from intersession_events.facts import (
     RunStarted,
     SessionOpened,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, draft
 

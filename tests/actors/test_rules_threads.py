@@ -22,7 +22,7 @@ from intersession_events.facts import (
     encode,
     topic_of,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 KEY = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="spawn")

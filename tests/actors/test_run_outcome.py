@@ -20,7 +20,7 @@ from intersession_events.facts import (
     Usage,
     topic_of,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 KEY = "agent:main:main"
 OPENED = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")

@@ -6,8 +6,7 @@ from itertools import islice
 
 from intersession_events import ids
 from intersession_events.facts import Event, Message, MessageRecorded, SessionOpened
-from intersession_events.log import Log
-from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
 
 SECOND_MS = 1000
 START_MS = 1_700_000_000_000

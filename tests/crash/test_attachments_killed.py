@@ -26,7 +26,7 @@ from intersession_events.facts import (
     ThreadOpened,
     ThreadUnbound,
 )
-from intersession_events.integrity import verify_log
+from intersession_events.log import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 
 HOST = Path(__file__).parent / "preparing_host.py"

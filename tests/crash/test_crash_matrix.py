@@ -23,7 +23,7 @@ from intersession_events.facts import (
     SpawnClosed,
     text_of,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from killed import Host, interrupted, of, story, streams
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.integrity import verify_log
+from intersession_events.log import verify_log
 from intersession_events.stores.sqlite import SqliteLog
 from power_loss import Operation, images, operations, record
 

@@ -22,7 +22,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores import open_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.transcripts import openclaw_append

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hostile import row_id, rows
 from intersession_events.errors import NotALog
-from intersession_events.integrity import KEPT, Finding, LogHead, VerifyReport, head, verify_log
-from intersession_events.recorded import Draft
+from intersession_events.log import Draft, LogHead, VerifyReport, head, verify_log
+from intersession_events.log.verification import KEPT, Finding
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, said, to
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.facts import registry
-from intersession_events.mapper import FIRST, payload_of, seal, unseal
-from intersession_events.recorded import Draft
+from intersession_events.log import FIRST, Draft, payload_of, seal, unseal
 from vocabulary import strategy_of
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import NotALog
-from intersession_events.integrity import verify_log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import open_log
 from intersession_events.stores.sqlite import SqliteLog
 from log_drafts import anywhere, said

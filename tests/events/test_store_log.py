@@ -20,8 +20,7 @@ from intersession_events.errors import (
     StoreUnavailable,
 )
 from intersession_events.facts import RunCompleted, Usage
-from intersession_events.log import Log
-from intersession_events.recorded import Committed, Conflict, Outcome, Recorded, Unavailable
+from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, Unavailable
 from intersession_events.stores import group_commit, open_log
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.stores.writer_lock import holder_of

@@ -14,7 +14,7 @@ from intersession_events.facts import (
     TextBlock,
     ThinkingBlock,
 )
-from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.session_history import History, UnknownMessage
 from story import MAIN, PERSON, Story
 

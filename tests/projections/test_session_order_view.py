@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intersession_events.facts import SessionArchived, SessionOpened, SessionPatched
-from intersession_events.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_order import Place, Seen
 from story import Story

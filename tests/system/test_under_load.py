@@ -18,8 +18,7 @@ from intersession_events.facts import (
     SessionOpened,
     SessionPatched,
 )
-from intersession_events.log import Sql
-from intersession_events.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_projections.inline import inline_views
 from running import (

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 Kind = Literal["said", "tool", "note", "end"]
 """`said`: words from one to another; `tool`: what an agent did meanwhile; `note`: what happened besides; `end`: how it

@@ -1,6 +1,6 @@
 """From any event back to the last one before it that is shown: what led to what, in a story that leaves things out."""
 
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 
 class Causes:

@@ -36,7 +36,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from intersession_projections.steps import route_text
 
 OPERATOR = "the operator"

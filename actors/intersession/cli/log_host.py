@@ -6,8 +6,7 @@ from typing import Any, Protocol
 from intersession_actors.errors import ToolRefused
 from intersession_actors.follow import Follower
 from intersession_actors.system import SessionSystem
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 from intersession_projections.open_flows import Flows
 from intersession_projections.run_outcomes import Runs
 

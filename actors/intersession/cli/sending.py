@@ -24,7 +24,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import exchange_stream
 from intersession_events.keys import SessionKey
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from intersession_projections.flow_rows import ExchangeSummary
 
 _POLL_S: Final = 0.5

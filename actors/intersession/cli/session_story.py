@@ -26,7 +26,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from intersession_events.transcripts.stamp import strip_stamp
 from intersession_projections.steps import route_text
 

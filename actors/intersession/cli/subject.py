@@ -11,8 +11,7 @@ from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, refer
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 from intersession_projections.exchange_timeline import Timeline
 from intersession_projections.session_row import SessionRow
 from intersession_projections.steps import Step

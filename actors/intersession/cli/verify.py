@@ -12,7 +12,7 @@ from intersession.cli.options import COMMON, Common
 from intersession.cli.reading import reading_log
 from intersession.cli.terminal import Screen, safe
 from intersession.cli.words import counted
-from intersession_events.integrity import LogHead, VerifyReport, verify_log
+from intersession_events.log import LogHead, VerifyReport, verify_log
 
 _MOST_FINDINGS = 50
 

@@ -13,7 +13,7 @@ from intersession.gateway.credentials import Credential
 from intersession.gateway.door import Door
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 PAGE: Final = 200
 _SESSION: Final = session_stream("")

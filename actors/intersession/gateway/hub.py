@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 
 from intersession.gateway.run_events import RunEvent, RunEvents
 from intersession_events.errors import IntersessionError
-from intersession_events.log import Log
-from intersession_events.recorded import Recorded
+from intersession_events.log import Log, Recorded
 from intersession_projections.run_outcomes import Asked, Runs
 
 Listener = Callable[[Sequence[RunEvent]], None]

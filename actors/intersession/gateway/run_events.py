@@ -24,7 +24,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.ids import session_stream
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from intersession_projections.run_outcomes import Asked, asked_in
 
 MOST_RUNS: Final = 10_000

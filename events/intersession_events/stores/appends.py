@@ -8,9 +8,10 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
-from intersession_events.mapper import FIRST, SALT_BYTES, opened, seal, unseal
-from intersession_events.recorded import (
+from intersession_events.log import (
     ANY_VERSION,
+    FIRST,
+    SALT_BYTES,
     Committed,
     Conflict,
     Draft,
@@ -18,6 +19,9 @@ from intersession_events.recorded import (
     Outcome,
     Recorded,
     Unavailable,
+    opened,
+    seal,
+    unseal,
 )
 from intersession_events.stores.failures import log_error
 

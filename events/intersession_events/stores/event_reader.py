@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.mapper import FIRST, unseal
-from intersession_events.recorded import Recorded
+from intersession_events.log import FIRST, Recorded, unseal
 from intersession_events.stores.failures import typed
 from intersession_events.stores.readers import Readers, rows
 

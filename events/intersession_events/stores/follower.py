@@ -5,7 +5,7 @@ import threading
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, LogError, UnknownTopic
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 from intersession_events.stores.event_reader import PAGE, EventReader
 from intersession_events.stores.failures import typed
 from intersession_events.stores.frontier import Frontier

@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from intersession_events.log import OnCommitted
-from intersession_events.recorded import Recorded
+from intersession_events.log import OnCommitted, Recorded
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 

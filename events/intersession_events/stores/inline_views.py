@@ -7,8 +7,7 @@ import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView
-from intersession_events.recorded import Recorded
+from intersession_events.log import InlineView, Recorded
 from intersession_events.stores.failures import is_of_the_store
 
 PAGE: Final = 500

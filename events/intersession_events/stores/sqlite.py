@@ -9,8 +9,17 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from intersession_events.errors import ForkedStoreError, LogError, NoSuchStore, StoreUnavailable
-from intersession_events.log import InlineView, OnCommitted, OnLoaded, Sql
-from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
+from intersession_events.log import (
+    Committed,
+    InlineView,
+    OnCommitted,
+    OnLoaded,
+    OnOutcome,
+    Recorded,
+    Sql,
+    StreamAppend,
+    Unavailable,
+)
 from intersession_events.stores import identity
 from intersession_events.stores.ambient import machine_entropy, random_log_id, wall_clock_ms
 from intersession_events.stores.appends import tell

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import AppendConflict, StoreUnavailable
-from intersession_events.recorded import Committed, Conflict, Outcome, Unavailable
+from intersession_events.log import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores.failures import is_of_the_store, log_error
 
 T = TypeVar("T")

@@ -9,9 +9,15 @@ from eventsourcing.sqlite import SQLiteCursor
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable, UnknownTopic
 from intersession_events.facts import Event, ExchangeAccepted, TurnRequested
-from intersession_events.log import InlineView
-from intersession_events.mapper import payload_of
-from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
+from intersession_events.log import (
+    Committed,
+    InlineView,
+    OnOutcome,
+    Recorded,
+    StreamAppend,
+    Unavailable,
+    payload_of,
+)
 from intersession_events.stores import identity
 from intersession_events.stores.appends import Append, Encoded, Heads, Part, Sealing, tell
 from intersession_events.stores.event_reader import EventReader

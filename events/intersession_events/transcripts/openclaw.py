@@ -29,8 +29,7 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
-from intersession_events.log import Log
-from intersession_events.recorded import Draft, StreamAppend
+from intersession_events.log import Draft, Log, StreamAppend
 from intersession_events.transcripts.openclaw_append import (
     Appended,
     Fresh,

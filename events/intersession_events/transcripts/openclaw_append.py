@@ -15,8 +15,7 @@ from intersession_events.facts import (
     SessionReset,
     SpawnClosed,
 )
-from intersession_events.log import Log
-from intersession_events.recorded import Draft, Recorded, StreamAppend
+from intersession_events.log import Draft, Log, Recorded, StreamAppend
 from intersession_events.transcripts.openclaw_drafts import Planned, planned_id
 from intersession_events.transcripts.openclaw_plan import ImportPlan
 from intersession_events.transcripts.openclaw_session_facts import archived_step, reset_step

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from intersession_events.facts import LineImported, MessageRecorded, raw_message
-from intersession_events.recorded import Recorded
+from intersession_events.log import Recorded
 
 _ENCODER = msgspec.json.Encoder()
 

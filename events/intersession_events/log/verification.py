@@ -16,7 +16,7 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import TOPICS, UPCASTERS, ready
-from intersession_events.mapper import FIRST, Envelope, damaged, opened
+from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
 
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""

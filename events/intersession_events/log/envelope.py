@@ -16,7 +16,7 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
 from intersession_events.facts import TOPICS, UPCASTERS, decode, encode, topic_of
-from intersession_events.recorded import Draft, Recorded
+from intersession_events.log.recorded import Draft, Recorded
 
 FIRST: Final = "0" * 64
 """What the first event of a stream has for `prev`."""

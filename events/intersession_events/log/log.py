@@ -6,7 +6,7 @@ The protocol that everything else is written against; `stores/` has the implemen
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from intersession_events.recorded import Committed, OnOutcome, Recorded, StreamAppend
+from intersession_events.log.recorded import Committed, OnOutcome, Recorded, StreamAppend
 
 T = TypeVar("T")
 

@@ -1,0 +1,43 @@
+"""The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
+
+from intersession_events.log.envelope import FIRST, SALT_BYTES, opened, payload_of, seal, unseal
+from intersession_events.log.log import InlineView, Log, OnCommitted, OnLoaded, Sql
+from intersession_events.log.recorded import (
+    ANY_VERSION,
+    Committed,
+    Conflict,
+    Draft,
+    OnOutcome,
+    Outcome,
+    Recorded,
+    StreamAppend,
+    Unavailable,
+)
+from intersession_events.log.verification import LogHead, VerifyReport, head, verify_log
+
+__all__ = [
+    "ANY_VERSION",
+    "FIRST",
+    "SALT_BYTES",
+    "Committed",
+    "Conflict",
+    "Draft",
+    "InlineView",
+    "Log",
+    "LogHead",
+    "OnCommitted",
+    "OnLoaded",
+    "OnOutcome",
+    "Outcome",
+    "Recorded",
+    "Sql",
+    "StreamAppend",
+    "Unavailable",
+    "VerifyReport",
+    "head",
+    "opened",
+    "payload_of",
+    "seal",
+    "unseal",
+    "verify_log",
+]
