@@ -5,7 +5,12 @@ import sqlite3
 from eventsourcing.sqlite import SQLiteConnection, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
 
-from intersession_events.stores.datastore import LogDatastore, LogFactory, PinnedConnection, PinnedPool
+from intersession_events.stores.sqlite.connections import (
+    LogDatastore,
+    LogFactory,
+    PinnedConnection,
+    PinnedPool,
+)
 
 
 class Fault:

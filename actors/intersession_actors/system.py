@@ -34,8 +34,8 @@ from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
+from intersession_events.machine import random_log_id
 from intersession_events.stores import open_log
-from intersession_events.stores.ambient import random_log_id
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline import inline_views
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_events.store_url import MEMORY
+from intersession_events.stores import MEMORY
 
 
 def workspace_of(config: Config, agent_id: str, store: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from intersession_events.errors import LogError
 from intersession_events.facts import LineImported, MessageRecorded, ready
 from intersession_events.log import Log, Recorded
-from intersession_events.store_url import MEMORY
+from intersession_events.stores import MEMORY
 from intersession_events.transcripts.openclaw_export import entry_line, header_line
 
 _BATCH: Final = 500

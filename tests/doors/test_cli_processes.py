@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import DemoLog, environment, process, ran, ran_as_process
-from intersession_events.stores.writer_lock import Holder, WriterLock
+from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
 
 HOST = """
 import sys

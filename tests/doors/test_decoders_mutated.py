@@ -28,7 +28,8 @@ from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
 from intersession_events.facts import TOPICS, Message, Provenance, decode
 from intersession_events.keys import SessionKey, refer
 from intersession_events.log import FIRST, Draft, payload_of, seal, unseal
-from intersession_events.stores.writer_lock import holder_of, lock_path
+from intersession_events.stores.sqlite import holder_of
+from intersession_events.stores.sqlite.writer_lock import lock_path
 from intersession_events.transcripts.openclaw_json import Unreadable, read_json5
 from intersession_events.transcripts.openclaw_state import SourceFile
 from intersession_events.transcripts.openclaw_transcript import read_transcript

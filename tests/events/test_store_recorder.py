@@ -15,8 +15,8 @@ from eventsourcing.tests.persistence import (
 )
 from eventsourcing.utils import Environment
 
-from intersession_events.stores.datastore import LogDatastore, PinnedConnection
-from intersession_events.stores.recorder import GroupCommitRecorder
+from intersession_events.stores.sqlite.connections import LogDatastore, PinnedConnection
+from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
 
 ENVIRONMENT = {
     "PERSISTENCE_MODULE": "intersession_events.stores.datastore:LogFactory",

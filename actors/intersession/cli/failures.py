@@ -19,7 +19,7 @@ from intersession_events.errors import (
     StoreUnavailable,
     UnknownTopic,
 )
-from intersession_events.stores.writer_lock import holder_of
+from intersession_events.stores import holder_of
 from intersession_projections.seek import UnknownPlace
 
 

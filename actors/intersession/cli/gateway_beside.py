@@ -15,7 +15,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.extras import imported
 from intersession_events.errors import ImportFailed, StoreUnavailable
 from intersession_events.log import Log
-from intersession_events.stores.writer_lock import holder_of
+from intersession_events.stores import holder_of
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable

@@ -14,7 +14,7 @@ from intersession_actors.extras import imported
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.resolve import resolve_target
 from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.stores.writer_lock import holder_of
+from intersession_events.stores import holder_of
 
 TOKEN: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - where one is
 

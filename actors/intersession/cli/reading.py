@@ -11,9 +11,7 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target
 from intersession_events.log import InlineView
-from intersession_events.store_url import sqlite_path
-from intersession_events.stores import open_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog, open_log, sqlite_path
 from intersession_projections.inline import inline_views
 from intersession_projections.transcript_mirror import mirror_directory
 

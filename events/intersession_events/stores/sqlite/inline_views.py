@@ -8,7 +8,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded
-from intersession_events.stores.failures import is_of_the_store
+from intersession_events.stores.sqlite.failures import is_of_the_store
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""

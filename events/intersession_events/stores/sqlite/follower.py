@@ -6,10 +6,10 @@ from typing import Final
 
 from intersession_events.errors import CorruptEvent, LogError, UnknownTopic
 from intersession_events.log import Recorded
-from intersession_events.stores.event_reader import PAGE, EventReader
-from intersession_events.stores.failures import typed
-from intersession_events.stores.frontier import Frontier
-from intersession_events.stores.readers import Readers
+from intersession_events.stores.sqlite.event_reader import PAGE, EventReader
+from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.frontier import Frontier
+from intersession_events.stores.sqlite.readers import Readers
 
 POLL_S: Final = 0.02
 """Looking costs some three microseconds."""

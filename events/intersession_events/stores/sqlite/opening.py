@@ -7,11 +7,11 @@ from typing import NamedTuple, cast
 from eventsourcing.sqlite import SQLiteFactory
 from eventsourcing.utils import Environment, get_topic
 
-from intersession_events.stores import identity
-from intersession_events.stores.datastore import MEMORY, LogDatastore, LogFactory, database_uri
-from intersession_events.stores.failures import typed
-from intersession_events.stores.recorder import GroupCommitRecorder
-from intersession_events.stores.writer_lock import Holder, WriterLock
+from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.connections import MEMORY, LogDatastore, LogFactory, database_uri
+from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
+from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
 
 
 class Opened(NamedTuple):

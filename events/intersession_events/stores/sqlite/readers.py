@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Protocol
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.datastore import database_uri, pin
+from intersession_events.stores.sqlite.connections import database_uri, pin
 
 
 class Readers(Protocol):

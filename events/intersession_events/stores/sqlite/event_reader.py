@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import FIRST, Recorded, unseal
-from intersession_events.stores.failures import typed
-from intersession_events.stores.readers import Readers, rows
+from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.readers import Readers, rows
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""

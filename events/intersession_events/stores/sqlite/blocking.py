@@ -8,7 +8,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import AppendConflict, StoreUnavailable
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable
-from intersession_events.stores.failures import is_of_the_store, log_error
+from intersession_events.stores.sqlite.failures import is_of_the_store, log_error
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
-from intersession_events.stores.datastore import database_uri
-from intersession_events.stores.failures import log_error
+from intersession_events.stores.sqlite.connections import database_uri
+from intersession_events.stores.sqlite.failures import log_error
 
 FORMAT: Final = 1
 """The layout of the tables. It goes up when a writer of an older version would do damage."""

@@ -20,18 +20,18 @@ from intersession_events.log import (
     StreamAppend,
     Unavailable,
 )
-from intersession_events.stores import identity
-from intersession_events.stores.ambient import machine_entropy, random_log_id, wall_clock_ms
-from intersession_events.stores.appends import tell
-from intersession_events.stores.datastore import MEMORY
-from intersession_events.stores.event_reader import EventReader, Row
-from intersession_events.stores.failures import typed
-from intersession_events.stores.follower import Follower
-from intersession_events.stores.frontier import Frontier
-from intersession_events.stores.inline_views import SetAside, TransactionSql
-from intersession_events.stores.opening import open_for_writing
-from intersession_events.stores.readers import FileReaders, MemoryReaders, Readers, rows
-from intersession_events.stores.writer import Writer
+from intersession_events.machine import machine_entropy, random_log_id, wall_clock_ms
+from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.appends import tell
+from intersession_events.stores.sqlite.connections import MEMORY
+from intersession_events.stores.sqlite.event_reader import EventReader, Row
+from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.follower import Follower
+from intersession_events.stores.sqlite.frontier import Frontier
+from intersession_events.stores.sqlite.inline_views import SetAside, TransactionSql
+from intersession_events.stores.sqlite.opening import open_for_writing
+from intersession_events.stores.sqlite.readers import FileReaders, MemoryReaders, Readers, rows
+from intersession_events.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
 

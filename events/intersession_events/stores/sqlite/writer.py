@@ -18,15 +18,15 @@ from intersession_events.log import (
     Unavailable,
     payload_of,
 )
-from intersession_events.stores import identity
-from intersession_events.stores.appends import Append, Encoded, Heads, Part, Sealing, tell
-from intersession_events.stores.event_reader import EventReader
-from intersession_events.stores.frontier import Frontier
-from intersession_events.stores.group_commit import Work
-from intersession_events.stores.inline_views import PAGE, InlineViews, SetAside
-from intersession_events.stores.opening import Opened
-from intersession_events.stores.transact import Transact, Waiting
-from intersession_events.stores.writer_lock import Holder
+from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.appends import Append, Encoded, Heads, Part, Sealing, tell
+from intersession_events.stores.sqlite.blocking import Transact, Waiting
+from intersession_events.stores.sqlite.event_reader import EventReader
+from intersession_events.stores.sqlite.frontier import Frontier
+from intersession_events.stores.sqlite.group_commit import Work
+from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews, SetAside
+from intersession_events.stores.sqlite.opening import Opened
+from intersession_events.stores.sqlite.writer_lock import Holder
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from intersession_events.log import (
     seal,
     unseal,
 )
-from intersession_events.stores.failures import log_error
+from intersession_events.stores.sqlite.failures import log_error
 
 CACHED: Final = 20_000
 """This many streams are remembered (a few megabytes); the others are read again."""

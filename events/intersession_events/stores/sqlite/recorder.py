@@ -20,8 +20,8 @@ from eventsourcing.persistence import (
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.failures import is_input_output, is_of_the_store
-from intersession_events.stores.group_commit import GroupCommit, Work
+from intersession_events.stores.sqlite.failures import is_input_output, is_of_the_store
+from intersession_events.stores.sqlite.group_commit import GroupCommit, Work
 
 OnAck = Callable[[Sequence[int] | Exception], None]
 """Hears the positions of the events once they are durable, or why they are not."""
