@@ -11,7 +11,7 @@ import threading
 
 from intersession_events.facts import ExchangeAccepted
 from intersession_events.log import Committed, Outcome
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from log_drafts import anywhere, draft, said, to
 
 

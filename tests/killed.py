@@ -38,7 +38,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import Recorded, verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 
 HOST = Path(__file__).parent / "crash" / "host.py"

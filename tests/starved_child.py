@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 
 from intersession_events.log import Committed, Outcome
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from log_drafts import anywhere, said
 
 

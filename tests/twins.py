@@ -9,7 +9,7 @@ from full_house import uuid
 from gateway_live import GATEWAY
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.keys import SessionKey
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 from running import WAIT, Gate, merged
 

@@ -9,7 +9,7 @@ from intersession_events.errors import IntersessionError
 from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_message
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
-from intersession_events.transcripts.stamp import strip_stamp
+from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_row import SessionRow
 

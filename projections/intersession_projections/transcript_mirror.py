@@ -19,7 +19,7 @@ from intersession_events.errors import LogError
 from intersession_events.facts import LineImported, MessageRecorded, ready
 from intersession_events.log import Log, Recorded
 from intersession_events.stores import MEMORY
-from intersession_events.transcripts.openclaw_export import entry_line, header_line
+from intersession_events.transcripts.openclaw import entry_line, header_line
 
 _BATCH: Final = 500
 _KNOWN_FILES: Final = 1_000

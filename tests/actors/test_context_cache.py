@@ -16,7 +16,7 @@ from intersession_events.facts import (
     SessionOpened,
 )
 from intersession_events.log import Recorded
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from log_drafts import anywhere, draft
 
 KEY = "agent:main:main"

@@ -20,7 +20,7 @@ from intersession_events.facts import (
     SessionPatched,
     ThinkingBlock,
 )
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 from story import MAIN, Story
 

@@ -7,7 +7,7 @@ import pytest
 
 from intersession_actors.waits import RunWaits
 from intersession_events.facts import RunCompleted
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from log_drafts import anywhere, draft
 
 RUN = "run-1"

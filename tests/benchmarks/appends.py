@@ -12,7 +12,7 @@ from benchmarks.figures import Figure, per_second
 from benchmarks.logs import draft, open_sessions, saying, session_key
 from intersession_events import ids
 from intersession_events.log import Committed, Outcome, StreamAppend
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 
 NAME = "appends"

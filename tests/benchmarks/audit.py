@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, per_second
 from intersession_events.log import verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline import inline_views
 

@@ -10,7 +10,7 @@ from intersession_actors.clock import SystemClock
 from intersession_actors.config import load_config
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.sessions_list import sessions_list
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 
 NAME = "list"

@@ -17,7 +17,7 @@ from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_label
 from intersession_actors.tools.sessions_history import sessions_history
 from intersession_events.facts import SessionOpened
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 
 NAME: Final = "oracle"

@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import NO_LOOP, answers_at_once, system
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 
 NAME = "recovery"

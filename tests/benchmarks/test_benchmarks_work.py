@@ -8,7 +8,7 @@ import pytest
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.run import BENCHMARKS, TINY, main, measure
 from intersession_events.log import verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

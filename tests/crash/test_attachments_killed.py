@@ -27,7 +27,7 @@ from intersession_events.facts import (
     ThreadUnbound,
 )
 from intersession_events.log import verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 
 HOST = Path(__file__).parent / "preparing_host.py"
 PATIENCE_S = 60.0

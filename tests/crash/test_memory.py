@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.log import verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 
 # The interpreter's own switch for failing allocations; not every build has it.
 pytest.importorskip("_testcapi")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.log import verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from power_loss import Operation, images, operations, record
 
 CHILD = Path(__file__).parent.parent / "appending_child.py"

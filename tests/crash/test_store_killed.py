@@ -15,7 +15,7 @@ import pytest
 from intersession_events.crash_points import VARIABLE
 from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.log import Outcome, Unavailable, verify_log
-from intersession_events.stores.sqlite import SqliteLog, holder_of
+from intersession_events.stores import SqliteLog, holder_of
 from log_drafts import anywhere, said, to
 
 # A host that forks is what these tests are about.

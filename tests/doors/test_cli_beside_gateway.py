@@ -18,7 +18,7 @@ from intersession.cli.demo_agents import AGENTS, CONFIG
 from intersession_actors.channels import MemoryChannel
 from intersession_actors.turn import Turn
 from intersession_events.facts import ExchangeClosed, PrimaryEnded
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from running import closed_exchange, merged, one
 
 SERVED = merged(CONFIG, GATEWAY)

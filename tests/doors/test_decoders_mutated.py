@@ -28,11 +28,11 @@ from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
 from intersession_events.facts import TOPICS, Message, Provenance, decode
 from intersession_events.keys import SessionKey, refer
 from intersession_events.log import FIRST, Draft, payload_of, seal, unseal
-from intersession_events.stores.sqlite import holder_of
+from intersession_events.stores import holder_of
 from intersession_events.stores.sqlite.writer_lock import lock_path
-from intersession_events.transcripts.openclaw_json import Unreadable, read_json5
-from intersession_events.transcripts.openclaw_state import SourceFile
-from intersession_events.transcripts.openclaw_transcript import read_transcript
+from intersession_events.transcripts.openclaw.reading import Unreadable, read_transcript
+from intersession_events.transcripts.openclaw.reading.foreign_json import read_json5
+from intersession_events.transcripts.openclaw.reading.state import SourceFile
 from log_drafts import said
 from mutations import mutations
 

@@ -22,7 +22,7 @@ from intersession import ConfigError, SessionSystem, load_config
 from intersession.gateway.configured_agents import configured_agents
 from intersession.gateway.serve import given_config, with_token
 from intersession.gateway.server import listen
-from intersession_events.stores.sqlite import holder_of
+from intersession_events.stores import holder_of
 from scripted_endpoint import Endpoint, scripted_endpoint
 from served_gateway import CONFIGS, Served, config_for, token_of
 

@@ -17,9 +17,8 @@ from intersession.gateway.client import GatewayClient
 from intersession_actors.errors import RefusalCode
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ImportReported
-from intersession_events.stores.sqlite import SqliteLog
-from intersession_events.transcripts import openclaw_append
-from intersession_events.transcripts.openclaw import import_openclaw
+from intersession_events.stores import SqliteLog
+from intersession_events.transcripts.openclaw import appending, import_openclaw
 from running import merged, wait_for
 
 STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
@@ -234,7 +233,7 @@ def test_whatever_the_gateway_says_no_to_is_the_error_it_would_be_here(
 def test_who_stops_waiting_does_not_stop_the_import(
     system: SessionSystem, live: LiveGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openclaw_append, "BATCH", 2)
+    monkeypatch.setattr(appending, "BATCH", 2)
     begun, go_on = threading.Event(), threading.Event()
 
     def wait_once(_batch: object) -> None:

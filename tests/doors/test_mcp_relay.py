@@ -18,7 +18,7 @@ from intersession.gateway import app
 from intersession.gateway.credentials import Credentials
 from intersession.mcp_http import McpCaller, mcp_app
 from intersession.mcp_relay import Host, relaying
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from mcp_clients import over_http, served
 from running import QUIET, SEES_ALL, merged
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import LineImported, MessageRecorded, SessionImported, SessionOpened, registry
 from intersession_events.transcripts.openclaw import read_state
-from intersession_events.transcripts.openclaw_files import MAX_LINE_BYTES
-from intersession_events.transcripts.openclaw_report import Skipped
+from intersession_events.transcripts.openclaw.reading.files import MAX_LINE_BYTES
+from intersession_events.transcripts.openclaw.report import Skipped
 from openclaw_samples import all_events, header, message, planned, said, session_of, write_state
 
 PATH = "agents/main/sessions/s-1.jsonl"

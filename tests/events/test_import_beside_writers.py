@@ -23,10 +23,8 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import open_log
-from intersession_events.stores.sqlite import SqliteLog
-from intersession_events.transcripts import openclaw_append
-from intersession_events.transcripts.openclaw import ImportReport, import_openclaw
+from intersession_events.stores import SqliteLog, open_log
+from intersession_events.transcripts.openclaw import ImportReport, appending, import_openclaw
 from openclaw_samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
 
 NOW = 1_800_000_000_000
@@ -37,7 +35,7 @@ BESIDE = "agent:main:imported-s-1"
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteLog]:
     """Return a log into which an import appends two events at a time."""
-    monkeypatch.setattr(openclaw_append, "BATCH", 2)
+    monkeypatch.setattr(appending, "BATCH", 2)
     with open_log(":memory:") as opened:
         yield opened
 
@@ -121,7 +119,7 @@ def test_a_key_that_is_taken_while_it_is_imported_is_left_to_whom_it_is(
 def test_wherever_an_import_is_overtaken_no_exchange_or_spawn_stays_open(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openclaw_append, "BATCH", 3)
+    monkeypatch.setattr(appending, "BATCH", 3)
     for moment in range(1, 20, 3):
         with open_log(":memory:") as log:
             into(log, HOUSEHOLD, progress=once(partial(speak, log, key), after=moment))
@@ -150,7 +148,7 @@ def test_a_cut_off_import_that_was_overtaken_closes_what_it_had_begun(
         if begun():
             raise Cut
 
-    monkeypatch.setattr(openclaw_append, "BATCH", 1)
+    monkeypatch.setattr(appending, "BATCH", 1)
     with pytest.raises(Cut):
         into(log, HOUSEHOLD, progress=cut)
     [left_open] = begun()

@@ -21,8 +21,7 @@ from intersession_events.facts import (
     SessionReset,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import open_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw
 from openclaw_samples import (
     HOME,

@@ -19,9 +19,9 @@ from intersession_events.facts import (
     registry,
     text_of,
 )
-from intersession_events.transcripts.openclaw import plan, read_state
-from intersession_events.transcripts.openclaw_message import same, to_message
-from intersession_events.transcripts.stamp import strip_stamp
+from intersession_events.transcripts.openclaw import read_state, strip_stamp
+from intersession_events.transcripts.openclaw.importing import plan
+from intersession_events.transcripts.openclaw.reading.message import same, to_message
 from openclaw_samples import (
     DESK,
     HOUSEHOLD,

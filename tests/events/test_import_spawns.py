@@ -17,7 +17,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.transcripts.openclaw import ImportPlan
+from intersession_events.transcripts.openclaw.importing import ImportPlan
 from openclaw_samples import (
     HOME,
     HOUSEHOLD,

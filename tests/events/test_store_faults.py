@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable, payload_of, seal, verify_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from log_drafts import anywhere, said, to
 
 A, B, C = (said(name) for name in "abc")

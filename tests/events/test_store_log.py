@@ -21,8 +21,8 @@ from intersession_events.errors import (
 )
 from intersession_events.facts import RunCompleted, Usage
 from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, Unavailable
-from intersession_events.stores import open_log
-from intersession_events.stores.sqlite import SqliteLog, group_commit, holder_of
+from intersession_events.stores import SqliteLog, holder_of, open_log
+from intersession_events.stores.sqlite import group_commit
 from log_drafts import anywhere, draft, said, to
 
 A, B, C = (said(name) for name in "abc")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import MessageRecorded, text_of
 from intersession_events.log import Outcome, Recorded, Sql
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_events.stores.sqlite.inline_views import PAGE
 from log_drafts import anywhere, said, to
 

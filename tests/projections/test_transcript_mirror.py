@@ -7,8 +7,7 @@ import pytest
 
 from intersession_events.facts import Message, MessageRecorded, TextBlock
 from intersession_events.log import Draft, StreamAppend
-from intersession_events.stores import open_log
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog, open_log
 from intersession_projections.transcript_mirror import TranscriptMirror
 
 STREAM = "session:agent:main:main"

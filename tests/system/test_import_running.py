@@ -8,7 +8,7 @@ import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession_actors.turn import Turn
-from intersession_events.transcripts import openclaw_append
+from intersession_events.transcripts.openclaw import appending
 from openclaw_samples import HOUSEHOLD, header, message, said, write_state
 from running import QUIET, WAIT, Booth
 
@@ -101,7 +101,7 @@ def test_a_session_that_was_used_since_its_import_goes_on_and_the_state_is_kept_
 def test_a_session_that_is_used_while_it_is_imported_loses_and_doubles_nothing(
     system: SessionSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openclaw_append, "BATCH", 3)
+    monkeypatch.setattr(appending, "BATCH", 3)
     state = notes(tmp_path, "one", "two", "three", "four")
     answered: list[str] = []
 

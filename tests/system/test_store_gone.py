@@ -8,7 +8,7 @@ import pytest
 from faulty_store import FAULT, FAULTY, sync_failed
 from intersession import SessionSystem, Turn
 from intersession_events.facts import RunInterrupted, RunStarted
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 
 

@@ -19,7 +19,7 @@ from intersession_events.facts import (
     SessionPatched,
 )
 from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores import SqliteLog
 from intersession_projections.inline import inline_views
 from running import (
     QUIET,

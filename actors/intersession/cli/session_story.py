@@ -27,7 +27,7 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.log import Recorded
-from intersession_events.transcripts.stamp import strip_stamp
+from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.steps import route_text
 
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from intersession_events.transcripts.openclaw_report import Note, Skipped
+from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 Closing = Literal["reset", "deleted", "bak"]
 

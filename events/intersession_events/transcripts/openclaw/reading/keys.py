@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey
-from intersession_events.transcripts.openclaw_state import Settings
+from intersession_events.transcripts.openclaw.reading.state import Settings
 
 _RUN: Final = re.compile(r"(?P<job>(?:.*:)?cron:[^:]+):run:[^:]+")
 _WHATSAPP_GROUP: Final = "@g.us"

@@ -9,24 +9,39 @@ from typing import Final
 import msgspec
 
 from intersession_events import ids
-from intersession_events.transcripts.openclaw_drafts import Links, Planned
-from intersession_events.transcripts.openclaw_exchange_facts import Chain, World, exchange_facts
-from intersession_events.transcripts.openclaw_exchanges import Found, Stepped, find_exchanges, inter_session
-from intersession_events.transcripts.openclaw_json import a_count
-from intersession_events.transcripts.openclaw_keys import kept_aside, mentioned
-from intersession_events.transcripts.openclaw_report import ImportReport, Note, Renamed, Unattributed, folded
-from intersession_events.transcripts.openclaw_session_facts import (
+from intersession_events.transcripts.openclaw.reading import (
+    Line,
+    OpenClawState,
+    a_count,
+    kept_aside,
+    mentioned,
+)
+from intersession_events.transcripts.openclaw.reconstruction import (
+    Chain,
+    Found,
+    FoundSpawns,
     Lineage,
+    Links,
+    Planned,
+    Session,
+    Spawn,
+    Stepped,
+    Survey,
+    World,
+    exchange_facts,
+    find_exchanges,
+    find_spawns,
+    inter_session,
+    is_cleaned_up,
+    mirrors_of,
     planned_lines,
     route_of,
     session_facts,
+    spawn_facts,
+    steps_of,
+    survey,
 )
-from intersession_events.transcripts.openclaw_sessions import Session, Survey, survey
-from intersession_events.transcripts.openclaw_spawn_facts import is_cleaned_up, spawn_facts
-from intersession_events.transcripts.openclaw_spawns import FoundSpawns, Spawn, find_spawns
-from intersession_events.transcripts.openclaw_state import OpenClawState
-from intersession_events.transcripts.openclaw_steps import mirrors_of, steps_of
-from intersession_events.transcripts.openclaw_transcript import Line
+from intersession_events.transcripts.openclaw.report import ImportReport, Note, Renamed, Unattributed, folded
 
 _TAKEN: Final = "the log has another session of this key: kept beside it, not mixed into it"
 

@@ -7,14 +7,16 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.transcripts.openclaw_evidence import Completion, completion_of, task_of
-from intersession_events.transcripts.openclaw_exchanges import Stepped
-from intersession_events.transcripts.openclaw_json import a_count, a_text
-from intersession_events.transcripts.openclaw_report import Unattributed
-from intersession_events.transcripts.openclaw_sessions import Session
-from intersession_events.transcripts.openclaw_state import RunRecord
-from intersession_events.transcripts.openclaw_steps import Call, Step
-from intersession_events.transcripts.openclaw_transcript import Line
+from intersession_events.transcripts.openclaw.reading import Line, RunRecord, a_count, a_text
+from intersession_events.transcripts.openclaw.reconstruction.evidence import (
+    Completion,
+    completion_of,
+    task_of,
+)
+from intersession_events.transcripts.openclaw.reconstruction.exchanges import Stepped
+from intersession_events.transcripts.openclaw.reconstruction.sessions import Session
+from intersession_events.transcripts.openclaw.reconstruction.steps import Call, Step
+from intersession_events.transcripts.openclaw.report import Unattributed
 
 _MIRROR: Final = re.compile(
     r"\S+ Subagent \S.*? (?:finished|timed out|failed)[^\n]*(?:\n\n(?P<body>.*))?", re.DOTALL

@@ -15,9 +15,9 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.transcripts.openclaw_json import a_text
-from intersession_events.transcripts.openclaw_report import Unattributed
-from intersession_events.transcripts.openclaw_steps import WHITE_SPACE, Call, Step, plain
+from intersession_events.transcripts.openclaw.reading import a_text
+from intersession_events.transcripts.openclaw.reconstruction.steps import WHITE_SPACE, Call, Step, plain
+from intersession_events.transcripts.openclaw.report import Unattributed
 
 ANNOUNCE_PROMPT: Final = "Agent-to-agent announce step."
 REPLY_SKIP: Final = "REPLY_SKIP"

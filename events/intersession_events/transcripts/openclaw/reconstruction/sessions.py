@@ -10,18 +10,27 @@ from typing import Final
 import msgspec
 
 from intersession_events.keys import SessionKey
-from intersession_events.transcripts.openclaw_evidence import (
+from intersession_events.transcripts.openclaw.reading import (
+    Closing,
+    Entry,
+    Line,
+    OpenClawState,
+    Transcript,
+    a_count,
+    a_text,
+    agent_id_of,
+    canonical,
+    is_run_alias,
+    kept_aside,
+    read_transcript,
+)
+from intersession_events.transcripts.openclaw.reconstruction.evidence import (
     Found,
     Words,
     key_from_content,
     keys_by_session_id,
 )
-from intersession_events.transcripts.openclaw_files import agent_id_of
-from intersession_events.transcripts.openclaw_json import a_count, a_text
-from intersession_events.transcripts.openclaw_keys import canonical, is_run_alias, kept_aside
-from intersession_events.transcripts.openclaw_report import Note, Renamed, Skipped
-from intersession_events.transcripts.openclaw_state import Closing, Entry, OpenClawState
-from intersession_events.transcripts.openclaw_transcript import Line, Transcript, read_transcript
+from intersession_events.transcripts.openclaw.report import Note, Renamed, Skipped
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TOPIC: Final = re.compile(r"(?P<id>.+?)-topic-(?P<topic>.+)")

@@ -16,12 +16,15 @@ from intersession_events.facts import (
     SpawnClose,
     SpawnClosed,
 )
-from intersession_events.transcripts.openclaw_drafts import Place, Planned, StreamPlan, beside
-from intersession_events.transcripts.openclaw_evidence import task_of
-from intersession_events.transcripts.openclaw_exchange_facts import ANNOUNCE_SKIP, Chain, World
-from intersession_events.transcripts.openclaw_json import a_count, a_text, at
-from intersession_events.transcripts.openclaw_spawns import Spawn
-from intersession_events.transcripts.openclaw_transcript import Line
+from intersession_events.transcripts.openclaw.reading import Line, a_count, a_text, at
+from intersession_events.transcripts.openclaw.reconstruction.drafts import Place, Planned, StreamPlan, beside
+from intersession_events.transcripts.openclaw.reconstruction.evidence import task_of
+from intersession_events.transcripts.openclaw.reconstruction.exchange_events import (
+    ANNOUNCE_SKIP,
+    Chain,
+    World,
+)
+from intersession_events.transcripts.openclaw.reconstruction.spawns import Spawn
 
 _STATUS: Final[dict[str, RunStatus]] = {
     "ok": "ok",

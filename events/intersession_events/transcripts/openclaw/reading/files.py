@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from intersession_events.errors import ImportFailed
-from intersession_events.transcripts.openclaw_json import (
+from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_count,
     a_list,
@@ -22,8 +22,7 @@ from intersession_events.transcripts.openclaw_json import (
     read_object,
     text_of,
 )
-from intersession_events.transcripts.openclaw_report import Note, Skipped
-from intersession_events.transcripts.openclaw_state import (
+from intersession_events.transcripts.openclaw.reading.state import (
     Closing,
     Entry,
     OpenClawState,
@@ -31,6 +30,7 @@ from intersession_events.transcripts.openclaw_state import (
     Settings,
     SourceFile,
 )
+from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 _MAX_FILE_BYTES: Final = 256 * 1024 * 1024

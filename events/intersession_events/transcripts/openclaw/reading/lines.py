@@ -5,10 +5,16 @@ from typing import Any
 import msgspec
 
 from intersession_events.facts import Message
-from intersession_events.transcripts.openclaw_json import Unreadable, a_text, a_time, at, read_object
-from intersession_events.transcripts.openclaw_message import to_message
-from intersession_events.transcripts.openclaw_report import Note, Skipped
-from intersession_events.transcripts.openclaw_state import SourceFile
+from intersession_events.transcripts.openclaw.reading.foreign_json import (
+    Unreadable,
+    a_text,
+    a_time,
+    at,
+    read_object,
+)
+from intersession_events.transcripts.openclaw.reading.message import to_message
+from intersession_events.transcripts.openclaw.reading.state import SourceFile
+from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 UNREADABLE = "unreadable"
 DUPLICATE = "duplicate"

@@ -17,11 +17,9 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.transcripts.openclaw_drafts import Links, Place, Planned, StreamPlan
-from intersession_events.transcripts.openclaw_json import a_count, a_text, at
-from intersession_events.transcripts.openclaw_sessions import Generation, Session
-from intersession_events.transcripts.openclaw_state import Entry
-from intersession_events.transcripts.openclaw_transcript import Line
+from intersession_events.transcripts.openclaw.reading import Entry, Line, a_count, a_text, at
+from intersession_events.transcripts.openclaw.reconstruction.drafts import Links, Place, Planned, StreamPlan
+from intersession_events.transcripts.openclaw.reconstruction.sessions import Generation, Session
 
 SOURCE: Final = "openclaw"
 _BEHIND: Final = 1 << 60

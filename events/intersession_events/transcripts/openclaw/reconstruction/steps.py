@@ -7,9 +7,13 @@ from typing import Any, Final, cast
 import msgspec
 
 from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
-from intersession_events.transcripts.openclaw_json import Unreadable, a_text, read_object
-from intersession_events.transcripts.openclaw_transcript import Line
-from intersession_events.transcripts.stamp import strip_stamp
+from intersession_events.transcripts.openclaw.reading import (
+    Line,
+    Unreadable,
+    a_text,
+    read_object,
+    strip_stamp,
+)
 
 WHITE_SPACE: Final = " \t\r\n"
 _TAGS: Final = re.compile(r"\[\[[^\]]*\]\]|<think>.*?</think>", re.DOTALL)

@@ -19,11 +19,16 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.transcripts.openclaw_drafts import Links, Place, Planned, StreamPlan, beside
-from intersession_events.transcripts.openclaw_exchanges import REPLY_SKIP, Exchange, Turn
-from intersession_events.transcripts.openclaw_json import a_text
-from intersession_events.transcripts.openclaw_steps import Step
-from intersession_events.transcripts.openclaw_transcript import Line
+from intersession_events.transcripts.openclaw.reading import Line, a_text
+from intersession_events.transcripts.openclaw.reconstruction.drafts import (
+    Links,
+    Place,
+    Planned,
+    StreamPlan,
+    beside,
+)
+from intersession_events.transcripts.openclaw.reconstruction.exchanges import REPLY_SKIP, Exchange, Turn
+from intersession_events.transcripts.openclaw.reconstruction.steps import Step
 
 ANNOUNCE_SKIP: Final = "ANNOUNCE_SKIP"
 _TURN_LIMIT: Final = "session.agentToAgent.maxPingPongTurns"

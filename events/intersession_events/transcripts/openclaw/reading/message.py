@@ -24,7 +24,7 @@ from intersession_events.facts import (
     raw_block,
     raw_message,
 )
-from intersession_events.transcripts.openclaw_json import (
+from intersession_events.transcripts.openclaw.reading.foreign_json import (
     LARGEST,
     a_count,
     a_list,

@@ -30,7 +30,7 @@ from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
 from intersession_events.log import Draft, Log, StreamAppend
-from intersession_events.transcripts.openclaw_append import (
+from intersession_events.transcripts.openclaw.appending import (
     Appended,
     Fresh,
     KnownStreams,
@@ -39,11 +39,10 @@ from intersession_events.transcripts.openclaw_append import (
     begun,
     fresh,
 )
-from intersession_events.transcripts.openclaw_files import read_state
-from intersession_events.transcripts.openclaw_plan import ImportPlan, plan, plan_survey
-from intersession_events.transcripts.openclaw_report import ImportReport, Note
-from intersession_events.transcripts.openclaw_sessions import Survey, survey
-from intersession_events.transcripts.openclaw_state import OpenClawState
+from intersession_events.transcripts.openclaw.plan import ImportPlan, plan, plan_survey
+from intersession_events.transcripts.openclaw.reading import OpenClawState, read_state
+from intersession_events.transcripts.openclaw.reconstruction import Survey, survey
+from intersession_events.transcripts.openclaw.report import ImportReport, Note
 
 __all__ = [
     "ImportPlan",

@@ -16,9 +16,13 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.log import Draft, Log, Recorded, StreamAppend
-from intersession_events.transcripts.openclaw_drafts import Planned, planned_id
-from intersession_events.transcripts.openclaw_plan import ImportPlan
-from intersession_events.transcripts.openclaw_session_facts import archived_step, reset_step
+from intersession_events.transcripts.openclaw.plan import ImportPlan
+from intersession_events.transcripts.openclaw.reconstruction import (
+    Planned,
+    archived_step,
+    planned_id,
+    reset_step,
+)
 
 BATCH: Final = 256
 _FLOWS: Final = ("exchange:", "spawn:")

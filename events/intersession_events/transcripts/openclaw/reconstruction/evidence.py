@@ -6,11 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from intersession_events.facts import text_of
-from intersession_events.transcripts.openclaw_json import a_count, a_list, a_text, at
-from intersession_events.transcripts.openclaw_state import RunRecord
-from intersession_events.transcripts.openclaw_steps import WHITE_SPACE, Call, Step, calls_of, steps_of
-from intersession_events.transcripts.openclaw_transcript import Transcript
-from intersession_events.transcripts.stamp import strip_stamp
+from intersession_events.transcripts.openclaw.reading import (
+    RunRecord,
+    Transcript,
+    a_count,
+    a_list,
+    a_text,
+    at,
+    strip_stamp,
+)
+from intersession_events.transcripts.openclaw.reconstruction.steps import (
+    WHITE_SPACE,
+    Call,
+    Step,
+    calls_of,
+    steps_of,
+)
 
 _SESSION_KEY: Final = re.compile(r"^session_key: (?P<key>\S+)$", re.MULTILINE)
 _SESSION_ID: Final = re.compile(r"^session_id: (?P<id>\S+)$", re.MULTILINE)

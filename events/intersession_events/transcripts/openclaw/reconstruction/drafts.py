@@ -5,7 +5,7 @@ from typing import NamedTuple
 from intersession_events import ids
 from intersession_events.facts import Event, topic_of
 from intersession_events.log import Draft
-from intersession_events.transcripts.openclaw_transcript import Line
+from intersession_events.transcripts.openclaw.reading import Line
 
 
 class Place(NamedTuple):

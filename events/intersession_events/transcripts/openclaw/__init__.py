@@ -1,0 +1,20 @@
+"""Imports an OpenClaw state directory into a log, and writes transcripts in its format."""
+
+from intersession_events.transcripts.openclaw.export import entry_line, header_line
+from intersession_events.transcripts.openclaw.importing import (
+    ImportReport,
+    OnTaken,
+    import_openclaw,
+    read_state,
+)
+from intersession_events.transcripts.openclaw.reading import strip_stamp
+
+__all__ = [
+    "ImportReport",
+    "OnTaken",
+    "entry_line",
+    "header_line",
+    "import_openclaw",
+    "read_state",
+    "strip_stamp",
+]
