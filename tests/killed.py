@@ -39,7 +39,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 HOST = Path(__file__).parent / "crash" / "host.py"
 PATIENCE_S = 60.0

@@ -38,7 +38,7 @@ from intersession_events.facts import (
 )
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 from running import WAIT, pass_time, wait_for
 
 DATA = Path(__file__).parent / "data" / "recordings"

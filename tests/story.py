@@ -21,7 +21,7 @@ from intersession_events.facts import (
 from intersession_events.facts.message import Content
 from intersession_events.log import ANY_VERSION, Draft, InlineView, Recorded, StreamAppend
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 LOG_ID = "00000000-0000-4000-8000-000000000001"
 MAIN = "agent:main:main"

@@ -17,24 +17,36 @@ CONFIG: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encod
 
 # (contract, module that breaks it, line planted there)
 PLANTS = [
-    ("Imports point one way", "events/intersession_events/keys.py", "import intersession_projections.rows"),
+    (
+        "Imports point one way",
+        "events/intersession_events/keys.py",
+        "import intersession_projections.columns",
+    ),
     ("Imports point one way", "events/intersession_events/facts/base.py", "import intersession_actors.clock"),
     (
         "Imports point one way",
-        "projections/intersession_projections/rows.py",
+        "projections/intersession_projections/columns.py",
         "import intersession_actors.errors",
     ),
     ("Imports point one way", "actors/intersession_actors/clock.py", "import intersession"),
     ("Events and projections know nothing", "events/intersession_events/keys.py", "import pykka"),
-    ("Events and projections know nothing", "projections/intersession_projections/rows.py", "import pykka"),
+    (
+        "Events and projections know nothing",
+        "projections/intersession_projections/columns.py",
+        "import pykka",
+    ),
     (
         "Actors and rules never read a view",
         "actors/intersession_actors/exchange_rules.py",
-        "import intersession_projections.rows",
+        "import intersession_projections.columns",
     ),
     ("Rules are pure", "actors/intersession_actors/spawn_rules.py", "import time"),
     ("Rules are pure", "actors/intersession_actors/session_rules.py", "import threading"),
-    ("Only the store knows", "projections/intersession_projections/rows.py", "import eventsourcing.sqlite"),
+    (
+        "Only the store knows",
+        "projections/intersession_projections/columns.py",
+        "import eventsourcing.sqlite",
+    ),
     ("Only the command line prints", "actors/intersession_actors/channels.py", "import rich"),
 ]
 

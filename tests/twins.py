@@ -10,7 +10,7 @@ from gateway_live import GATEWAY
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.keys import SessionKey
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 from running import WAIT, Gate, merged
 
 ROOM = 6

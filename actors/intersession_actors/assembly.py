@@ -35,7 +35,7 @@ from intersession_actors.world import World
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
-from intersession_projections.flow_rows import DeliverySummary
+from intersession_projections.flows import DeliverySummary
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 
 logger = logging.getLogger(__name__)

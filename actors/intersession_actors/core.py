@@ -26,7 +26,7 @@ from intersession_events.facts import DeliveryDecided, Purpose, Route, SessionOp
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, StreamAppend
 from intersession_events.stores import MEMORY
-from intersession_projections.open_flows import Flows
+from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_row import SessionRow

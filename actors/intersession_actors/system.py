@@ -37,7 +37,7 @@ from intersession_events.log import Log
 from intersession_events.machine import random_log_id
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 logger = logging.getLogger(__name__)
 

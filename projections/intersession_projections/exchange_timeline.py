@@ -29,7 +29,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
 from intersession_events.log import Log, Recorded
-from intersession_projections.open_flows import Flows
+from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.steps import Step, step_of
 

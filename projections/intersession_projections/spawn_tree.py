@@ -3,8 +3,7 @@
 import msgspec
 
 from intersession_events.log import Log
-from intersession_projections.flow_rows import SpawnSummary
-from intersession_projections.open_flows import Flows
+from intersession_projections.flows import Flows, SpawnSummary
 from intersession_projections.session_list import Sessions
 from intersession_projections.session_row import SessionRow
 

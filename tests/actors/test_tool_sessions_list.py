@@ -21,7 +21,7 @@ from intersession_events.facts import (
     ThinkingBlock,
 )
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 from story import MAIN, Story
 
 ALL = {"tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}}}

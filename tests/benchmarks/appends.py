@@ -13,7 +13,7 @@ from benchmarks.logs import draft, open_sessions, saying, session_key
 from intersession_events import ids
 from intersession_events.log import Committed, Outcome, StreamAppend
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 NAME = "appends"
 SESSIONS = (1, 8, 512)

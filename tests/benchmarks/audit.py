@@ -11,7 +11,7 @@ from benchmarks.figures import Figure, per_second
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
 from intersession_events.transcripts.openclaw import import_openclaw
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 NAME = "audit"
 START_S = 1_772_442_000

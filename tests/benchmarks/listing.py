@@ -11,7 +11,7 @@ from intersession_actors.config import load_config
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.sessions_list import sessions_list
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 NAME = "list"
 LIMIT = 50

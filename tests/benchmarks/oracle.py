@@ -18,7 +18,7 @@ from intersession_actors.tools.resolve import resolve_label
 from intersession_actors.tools.sessions_history import sessions_history
 from intersession_events.facts import SessionOpened
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 NAME: Final = "oracle"
 MAIN: Final = "agent:main:main"

@@ -27,7 +27,8 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_projections.open_flows import Flows, PendingArchive
+from intersession_projections.flows import Flows
+from intersession_projections.flows.flows import PendingArchive
 from story import MAIN, Story
 
 OPS = "agent:ops:main"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from intersession_events.facts import Event
 from intersession_events.log import InlineView
-from intersession_projections.open_flows import OpenFlowsView
+from intersession_projections.flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.session_list import SessionListView, Sessions

@@ -9,7 +9,7 @@ from faulty_store import FAULT, FAULTY, sync_failed
 from intersession import SessionSystem, Turn
 from intersession_events.facts import RunInterrupted, RunStarted
 from intersession_events.stores import SqliteLog
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 
 @pytest.mark.clause("D4", "S6")

@@ -22,7 +22,7 @@ from intersession_actors.config import load_config
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.reader import Reader
 from intersession_events.stores import VARIABLE, open_log
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 _WAIT_S: Final = 20.0
 _INTRO: Final = (

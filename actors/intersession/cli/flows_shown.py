@@ -4,7 +4,7 @@ from typing import Any
 
 from intersession.cli.words import CLOSES, FAILURES, LOOP_ENDS, counted
 from intersession_events.facts import FailureCode
-from intersession_projections.flow_rows import ExchangeSummary, SpawnSummary
+from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
 
 Flow = ExchangeSummary | SpawnSummary | RunOutcome

@@ -17,7 +17,7 @@ from intersession_actors.clock import SystemClock
 from intersession_actors.config import load_config
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
 

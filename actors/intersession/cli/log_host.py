@@ -7,7 +7,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.follow import Follower
 from intersession_actors.system import SessionSystem
 from intersession_events.log import Log, Recorded
-from intersession_projections.open_flows import Flows
+from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs
 
 

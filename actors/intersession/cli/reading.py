@@ -12,7 +12,7 @@ from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target
 from intersession_events.log import InlineView
 from intersession_events.stores import SqliteLog, open_log, sqlite_path
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 from intersession_projections.transcript_mirror import mirror_directory
 
 

@@ -17,7 +17,7 @@ from intersession.cli.sending import Sending
 from intersession.cli.terminal import Screen, safe
 from intersession_actors.config import load_config
 from intersession_events.machine import random_log_id
-from intersession_projections.inline import inline_views
+from intersession_projections.inline_views import inline_views
 
 _HURRIED_S: Final = 0.5
 

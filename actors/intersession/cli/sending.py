@@ -25,7 +25,7 @@ from intersession_events.facts import (
 from intersession_events.ids import exchange_stream
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
-from intersession_projections.flow_rows import ExchangeSummary
+from intersession_projections.flows import ExchangeSummary
 
 _POLL_S: Final = 0.5
 

@@ -12,7 +12,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_events.facts import AccessEvent
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
-from intersession_projections.open_flows import Flows
+from intersession_projections.flows import Flows
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of

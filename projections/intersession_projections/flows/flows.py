@@ -11,7 +11,8 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import Log, Recorded, Sql
-from intersession_projections.flow_rows import (
+from intersession_projections.columns import from_text, to_text
+from intersession_projections.flows.rows import (
     DeliverySummary,
     ExchangeSummary,
     SpawnSummary,
@@ -21,7 +22,6 @@ from intersession_projections.flow_rows import (
     evolve_exchange,
     evolve_spawn,
 )
-from intersession_projections.rows import from_text, to_text
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """The views that every call needs at once: written in the transaction of the append itself."""
 
 from intersession_events.log import InlineView
-from intersession_projections.open_flows import OpenFlowsView
+from intersession_projections.flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.session_list import SessionListView
