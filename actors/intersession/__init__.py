@@ -50,7 +50,7 @@ from intersession_events.errors import (
 from intersession_events.facts import Message, Usage
 from intersession_events.keys import SessionKey
 from intersession_projections.seek import UnknownPlace
-from intersession_projections.session_history import UnknownMessage
+from intersession_projections.sessions import UnknownMessage
 
 __all__ = [
     "AgentsList",

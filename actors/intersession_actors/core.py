@@ -28,9 +28,7 @@ from intersession_events.log import Log, StreamAppend
 from intersession_events.stores import MEMORY
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.session_list import Sessions
-from intersession_projections.session_row import SessionRow
-from intersession_projections.thread_bindings import ThreadBindings
+from intersession_projections.sessions import SessionRow, Sessions, ThreadBindings
 
 COMMIT_TIMEOUT_S = 30.0
 """How long a door waits for the log to take a command."""

@@ -27,7 +27,7 @@ from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_label
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list
 from intersession_events.facts import Message, Provenance, TextBlock
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import SessionRow
 
 Result = dict[str, Any]
 

@@ -4,8 +4,7 @@ from intersession_events.log import InlineView
 from intersession_projections.flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
-from intersession_projections.session_list import SessionListView
-from intersession_projections.thread_bindings import ThreadBindingsView
+from intersession_projections.sessions import SessionListView, ThreadBindingsView
 
 
 def inline_views() -> tuple[InlineView, ...]:

@@ -21,7 +21,7 @@ from intersession_events.facts import (
 from intersession_events.log import Log, Recorded, Sql
 from intersession_projections.columns import from_text, to_text
 from intersession_projections.flows import Flows
-from intersession_projections.session_row import tokens_of
+from intersession_projections.sessions import tokens_of
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
 

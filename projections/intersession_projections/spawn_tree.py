@@ -4,8 +4,7 @@ import msgspec
 
 from intersession_events.log import Log
 from intersession_projections.flows import Flows, SpawnSummary
-from intersession_projections.session_list import Sessions
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import SessionRow, Sessions
 
 
 class SpawnNode(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,8 @@ from intersession_events.log import InlineView
 from intersession_projections.flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
-from intersession_projections.session_list import SessionListView, Sessions
+from intersession_projections.sessions import SessionListView, Sessions, ThreadBindingsView
 from intersession_projections.tail import Tail
-from intersession_projections.thread_bindings import ThreadBindingsView
 from plain_log import PlainLog, PlainSql
 from vocabulary import logs
 

@@ -15,7 +15,7 @@ from intersession_events.facts import (
     ThinkingBlock,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_projections.session_history import History, UnknownMessage
+from intersession_projections.sessions import History, UnknownMessage
 from story import MAIN, PERSON, Story
 
 STREAM = f"session:{MAIN}"

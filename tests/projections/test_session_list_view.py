@@ -17,7 +17,8 @@ from intersession_events.facts import (
     SessionReset,
     Usage,
 )
-from intersession_projections.session_list import Generation, Sessions
+from intersession_projections.sessions import Sessions
+from intersession_projections.sessions.list import Generation
 from story import MAIN, Story
 
 STREAM = f"session:{MAIN}"

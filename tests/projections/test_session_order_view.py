@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from intersession_events.facts import SessionArchived, SessionOpened, SessionPatched
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_projections.session_list import Sessions
-from intersession_projections.session_order import Place, Seen
+from intersession_projections.sessions import Seen, Sessions
+from intersession_projections.sessions.order import Place
 from story import Story
 
 AGENTS = ("main", "ops", "desk")

@@ -7,7 +7,7 @@ import pytest
 from intersession_events.errors import UnknownTopic
 from intersession_events.facts import SessionPatched
 from intersession_events.log import InlineView, Recorded, Sql
-from intersession_projections.session_list import SessionListView, Sessions
+from intersession_projections.sessions import SessionListView, Sessions
 from intersession_projections.tail import Tail
 from plain_log import PlainLog
 from story import MAIN, Story

@@ -14,8 +14,7 @@ from intersession_actors.send_policy import Speaker, judge_send
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import KeyReference, SessionKey, refer
 from intersession_projections.inline_views import inline_views
-from intersession_projections.session_list import Sessions
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import SessionRow, Sessions
 
 policy = App(name="policy", help="Look at the send policy.")
 

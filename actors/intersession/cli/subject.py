@@ -13,7 +13,7 @@ from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, refer
 from intersession_events.log import Log, Recorded
 from intersession_projections.exchange_timeline import Timeline
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import SessionRow
 from intersession_projections.steps import Step
 
 _MOST_FLOWS = 1_000_000

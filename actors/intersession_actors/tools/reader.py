@@ -16,9 +16,7 @@ from intersession_projections.flows import Flows
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
-from intersession_projections.session_history import History
-from intersession_projections.session_list import Sessions
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import History, SessionRow, Sessions
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""

@@ -17,7 +17,7 @@ from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_actors.tools.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id, refer
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import SessionRow
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):

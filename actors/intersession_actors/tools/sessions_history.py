@@ -14,7 +14,7 @@ from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import Resolved, resolve_target
 from intersession_actors.tools.shown_messages import shown_messages
 from intersession_events.facts import ready
-from intersession_projections.session_history import HistoryPage, UnknownMessage
+from intersession_projections.sessions import HistoryPage, UnknownMessage
 
 DEFAULT_LIMIT: Final = 200
 MAX_LIMIT: Final = 1000

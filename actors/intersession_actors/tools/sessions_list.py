@@ -15,8 +15,7 @@ from intersession_actors.tools.shown_messages import shown_messages
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
-from intersession_projections.session_order import Seen
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions import Seen, SessionRow
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200

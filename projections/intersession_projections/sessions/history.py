@@ -10,8 +10,8 @@ from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_m
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
 from intersession_events.transcripts.openclaw import strip_stamp
-from intersession_projections.session_list import Sessions
-from intersession_projections.session_row import SessionRow
+from intersession_projections.sessions.list import Sessions
+from intersession_projections.sessions.row import SessionRow
 
 RawMessage = dict[str, Any]
 

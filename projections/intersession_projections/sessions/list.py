@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from intersession_events.facts import MessageRecorded, SessionImported, SessionOpened, SessionReset
 from intersession_events.log import Log, Recorded, Sql
 from intersession_projections.columns import from_text, to_text
-from intersession_projections.session_order import Place, Seen, SessionOrder
-from intersession_projections.session_row import SessionRow, evolve_row
+from intersession_projections.sessions.order import Place, Seen, SessionOrder
+from intersession_projections.sessions.row import SessionRow, evolve_row
 
 _STREAM: Final = "session:"
 _CHUNK: Final = 100

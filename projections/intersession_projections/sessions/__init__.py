@@ -1,0 +1,20 @@
+"""The session list, its order, the history of a session, and which thread belongs to which session."""
+
+from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
+from intersession_projections.sessions.list import SessionListView, Sessions
+from intersession_projections.sessions.order import Seen
+from intersession_projections.sessions.row import SessionRow, tokens_of
+from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
+
+__all__ = [
+    "History",
+    "HistoryPage",
+    "Seen",
+    "SessionListView",
+    "SessionRow",
+    "Sessions",
+    "ThreadBindings",
+    "ThreadBindingsView",
+    "UnknownMessage",
+    "tokens_of",
+]
