@@ -28,8 +28,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_projections.exchange_timeline import Timeline
-from intersession_projections.steps import Step, step_of
+from intersession_projections.timeline import Step, Timeline, step_of
 from plain_log import PlainLog
 from story import MAIN, Story
 from vocabulary import events

@@ -37,7 +37,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import Recorded
-from intersession_projections.steps import route_text
+from intersession_projections.timeline import route_text
 
 OPERATOR = "the operator"
 _SESSION = "session:"

@@ -27,7 +27,7 @@ from intersession.cli.subject import (
 from intersession.cli.terminal import Screen, one_line, safe
 from intersession_actors.tools.reader import Reader
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.steps import Step, step_of
+from intersession_projections.timeline import Step, step_of
 
 
 def replay(

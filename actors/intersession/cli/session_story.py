@@ -28,7 +28,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
-from intersession_projections.steps import route_text
+from intersession_projections.timeline import route_text
 
 
 class SessionStory:

@@ -12,9 +12,8 @@ from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, refer
 from intersession_events.log import Log, Recorded
-from intersession_projections.exchange_timeline import Timeline
 from intersession_projections.sessions import SessionRow
-from intersession_projections.steps import Step
+from intersession_projections.timeline import Step, Timeline
 
 _MOST_FLOWS = 1_000_000
 

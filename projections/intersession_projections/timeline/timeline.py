@@ -31,7 +31,7 @@ from intersession_events.ids import delivery_stream, exchange_stream, session_st
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.steps import Step, step_of
+from intersession_projections.timeline.steps import Step, step_of
 
 _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
