@@ -28,7 +28,7 @@ PLANTS = [
         "projections/intersession_projections/columns.py",
         "import intersession_actors.errors",
     ),
-    ("Imports point one way", "actors/intersession_actors/clock.py", "import intersession"),
+    ("Imports point one way", "actors/intersession_actors/runtime/clock.py", "import intersession"),
     ("Events and projections know nothing", "events/intersession_events/keys.py", "import pykka"),
     (
         "Events and projections know nothing",

@@ -15,11 +15,8 @@ from intersession_actors.channels import (
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
 from intersession_actors.extras import MissingExtra
-from intersession_actors.handler import HandlerFailed
-from intersession_actors.inbox import InboxFull
 from intersession_actors.pykka_door import As, Inbound
-from intersession_actors.reply_future import WaitedInHandler
-from intersession_actors.runtime import RuntimeStopped
+from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.agents_list import AgentsListArguments as AgentsList
 from intersession_actors.tools.sessions_history import HistoryArguments as SessionsHistory

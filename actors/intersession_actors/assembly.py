@@ -12,23 +12,20 @@ from intersession_actors.agent_executor import AgentExecutor
 from intersession_actors.agents import Agent
 from intersession_actors.channel_caller import ChannelCaller
 from intersession_actors.chapters import open_chapter
-from intersession_actors.clock import Clock
 from intersession_actors.config import Config
 from intersession_actors.context_cache import ContextCache
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import Core
 from intersession_actors.doors import DoorThreads
 from intersession_actors.outbox import Outbox
-from intersession_actors.pool import PooledRuntime
 from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged
-from intersession_actors.runtime import Runtime
+from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.runtimes import runner_of, runner_of_turn
 from intersession_actors.send_policy import Speaker, Verdict, judge_send
 from intersession_actors.session import SessionActor
 from intersession_actors.spawner import Spawner
 from intersession_actors.supervisor import Recipe, Supervisor
-from intersession_actors.timers import TimerWheel
 from intersession_actors.tools.reader import Reader
 from intersession_actors.turns import Turns
 from intersession_actors.world import World

@@ -20,9 +20,9 @@ from intersession_actors.channels import (
     ThreadWanted,
     as_channel,
 )
-from intersession_actors.clock import Clock
 from intersession_actors.host_actor import HostActor, asking, is_host_actor
 from intersession_actors.outside import Call, Came, Outcome, Outside, Raised
+from intersession_actors.runtime import Clock
 from intersession_events.facts import Fact
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ from typing import Any, TypeGuard
 import pykka
 from pykka._envelope import Envelope
 
-from intersession_actors.reply_future import ReplyFuture
-from intersession_actors.runtime import LocalRef
+from intersession_actors.runtime import LocalRef, ReplyFuture
 
 HostActor = pykka.ActorRef[Any] | LocalRef
 """An address of an actor: Pykka's own, or one of our runtimes'."""

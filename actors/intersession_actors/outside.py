@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeGuard
 import pykka
 
 from intersession_actors.own_loop import OwnLoop
-from intersession_actors.reply_future import ReplyFuture
+from intersession_actors.runtime import ReplyFuture
 from intersession_actors.workers import Job, Workers
 
 logger = logging.getLogger(__name__)

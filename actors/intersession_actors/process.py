@@ -28,7 +28,7 @@ from intersession_actors.commands import (
     StreamLoaded,
 )
 from intersession_actors.drafting import append_of
-from intersession_actors.handler import Handler
+from intersession_actors.runtime import Handler
 from intersession_actors.world import World
 from intersession_events.facts import Event
 from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable

@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from intersession_actors.handler import Handler
-from intersession_actors.reply_future import ReplyFuture
+from intersession_actors.runtime import Handler, ReplyFuture
 
 
 class SystemActor(Handler):

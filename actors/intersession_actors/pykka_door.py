@@ -19,8 +19,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.inbound import InboundAccepted, InboundMessage, receive
 from intersession_actors.own_loop import OwnLoop
 from intersession_actors.pykka_actor import SystemActor
-from intersession_actors.reply_future import ReplyFuture
-from intersession_actors.runtime import LocalRef, ThreadingRuntime
+from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
 from intersession_actors.tools.arguments import read_arguments
 from intersession_actors.tools.registry import TOOLS
 from intersession_actors.tools.toolbox import Result, Tools

@@ -27,10 +27,10 @@ from intersession_actors.commands import (
 )
 from intersession_actors.context_cache import ContextCache
 from intersession_actors.drafting import append_of
-from intersession_actors.handler import Handler
 from intersession_actors.run_context import RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
 from intersession_actors.run_starter import RETURNED, RunStarter, TurnMaker
+from intersession_actors.runtime import Handler
 from intersession_actors.send_policy import Verdict
 from intersession_actors.session_commands import (
     Abort,

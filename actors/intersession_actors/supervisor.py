@@ -21,9 +21,7 @@ from intersession_actors.commands import (
     StreamLoaded,
 )
 from intersession_actors.errors import RefusalCode
-from intersession_actors.handler import Failure, Handler, Ref
-from intersession_actors.inbox import InboxFull
-from intersession_actors.runtime import Runtime, RuntimeStopped
+from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
 from intersession_actors.session_commands import ContextBuilt, IdleFor
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ import pykka
 from intersession_actors.agents import Agent
 from intersession_actors.assembly import Assembly
 from intersession_actors.channels import Channel
-from intersession_actors.clock import Clock, SystemClock
 from intersession_actors.config import Config, load_config
 from intersession_actors.configured_channels import configured_channels
 from intersession_actors.core import Core
@@ -27,7 +26,7 @@ from intersession_actors.imports import Imports
 from intersession_actors.inbound import ChatDoor
 from intersession_actors.pykka_door import PykkaDoor
 from intersession_actors.recovery import recover_flows, wake_agent
-from intersession_actors.runtime import Runtime
+from intersession_actors.runtime import Clock, Runtime, SystemClock
 from intersession_actors.runtimes import ACP, is_agent
 from intersession_actors.session_commands import Unbind
 from intersession_actors.tools.toolbox import Tools

@@ -9,8 +9,7 @@ import pykka
 import pytest
 
 from intersession_actors.agent_executor import AgentExecutor, AgentResult, Answered, Broke
-from intersession_actors.handler import Handler
-from intersession_actors.pool import PooledRuntime
+from intersession_actors.runtime import Handler, PooledRuntime
 from intersession_actors.turn import Reply, Turn
 from intersession_events.facts import Message, Provenance, Usage
 

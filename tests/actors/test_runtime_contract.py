@@ -13,11 +13,18 @@ from typing import Any
 import pykka
 import pytest
 
-from intersession_actors.handler import Failure, Handler, HandlerFailed, Ref
-from intersession_actors.inbox import InboxFull
-from intersession_actors.pool import PooledRuntime
-from intersession_actors.reply_future import ReplyFuture, WaitedInHandler
-from intersession_actors.runtime import RuntimeStopped, ThreadingRuntime
+from intersession_actors.runtime import (
+    Failure,
+    Handler,
+    HandlerFailed,
+    InboxFull,
+    PooledRuntime,
+    Ref,
+    ReplyFuture,
+    RuntimeStopped,
+    ThreadingRuntime,
+    WaitedInHandler,
+)
 
 AnyRuntime = PooledRuntime | ThreadingRuntime
 WAIT = 20.0

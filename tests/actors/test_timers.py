@@ -5,8 +5,7 @@ from functools import partial
 import pytest
 
 from fakes import ManualClock, ManualTimers
-from intersession_actors.clock import SystemClock
-from intersession_actors.timers import TimerWheel
+from intersession_actors.runtime import SystemClock, TimerWheel
 
 WAIT = 20.0
 YEAR_MS = 365 * 24 * 3600 * 1000

@@ -6,8 +6,8 @@ from typing import Any
 from benchmarks.figures import Figure, spread, timed
 from benchmarks.logs import draft as drafted
 from benchmarks.logs import open_sessions, opening, session_key, to, write
-from intersession_actors.clock import SystemClock
 from intersession_actors.config import load_config
+from intersession_actors.runtime import SystemClock
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.sessions_list import sessions_list
 from intersession_events.stores import SqliteLog

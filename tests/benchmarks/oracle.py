@@ -10,9 +10,9 @@ from typing import Any, Final
 from benchmarks.figures import Figure, quantile
 from benchmarks.logs import draft as drafted
 from benchmarks.logs import to, write
-from intersession_actors.clock import SystemClock
 from intersession_actors.config import load_config
 from intersession_actors.errors import ToolRefused
+from intersession_actors.runtime import SystemClock
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_label
 from intersession_actors.tools.sessions_history import sessions_history

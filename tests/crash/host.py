@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.clock import SystemClock
+from intersession_actors.runtime import SystemClock
 
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
 HOUR_MS = 3_600_000

@@ -17,8 +17,8 @@ from intersession.cli.replay import Story
 from intersession.cli.subject import find_subject
 from intersession.cli.terminal import Screen, safe
 from intersession_actors.channels import console_channel
-from intersession_actors.clock import SystemClock
 from intersession_actors.config import load_config
+from intersession_actors.runtime import SystemClock
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools.reader import Reader
 from intersession_events.stores import VARIABLE, open_log

@@ -13,8 +13,8 @@ from intersession.cli.options import READING, Reading
 from intersession.cli.reading import reading_log, store_path, store_url
 from intersession.cli.terminal import Screen, safe
 from intersession.cli.words import counted
-from intersession_actors.clock import SystemClock
 from intersession_actors.config import load_config
+from intersession_actors.runtime import SystemClock
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views

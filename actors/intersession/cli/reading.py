@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from intersession.cli.options import Common, Reading
 from intersession_actors.access_rules import Requester
-from intersession_actors.clock import SystemClock
 from intersession_actors.config import Config, load_config
+from intersession_actors.runtime import SystemClock
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target
 from intersession_events.log import InlineView

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from intersession_actors.access_rules import AccessSettings, Reach, Requester, access_settings, reach_of
-from intersession_actors.clock import Clock
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
+from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log

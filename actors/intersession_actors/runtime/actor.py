@@ -14,8 +14,8 @@ from weakref import WeakSet
 
 import pykka
 
-from intersession_actors.inbox import Inbox, Mail, refuse
-from intersession_actors.reply_future import ReplyFuture, handled_here, handling
+from intersession_actors.runtime.inbox import Inbox, Mail, refuse
+from intersession_actors.runtime.reply import ReplyFuture, handled_here, handling
 from intersession_events.errors import IntersessionError
 
 logger = logging.getLogger(__name__)

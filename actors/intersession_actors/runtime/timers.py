@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final, NamedTuple
 
-from intersession_actors.clock import Clock
+from intersession_actors.runtime.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, cast
 import pykka
 from pykka._envelope import Envelope
 
-from intersession_actors.handler import Handler, OnFailure, Ref, is_inside
-from intersession_actors.inbox import Inbox, Mail, a_stop
-from intersession_actors.reply_future import ReplyFuture, handled_here
+from intersession_actors.runtime.actor import Handler, OnFailure, Ref, is_inside
+from intersession_actors.runtime.inbox import Inbox, Mail, a_stop
+from intersession_actors.runtime.reply import ReplyFuture, handled_here
 from intersession_events.errors import IntersessionError
 
 __all__ = ["ActorsOfARuntime", "Handler", "LocalRef", "Ref", "Runtime", "RuntimeStopped", "ThreadingRuntime"]

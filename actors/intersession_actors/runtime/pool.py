@@ -7,10 +7,10 @@ from typing import Any
 
 import pykka
 
-from intersession_actors.handler import Handler
-from intersession_actors.inbox import Inbox
-from intersession_actors.reply_future import ReplyFuture, handled_here
-from intersession_actors.runtime import ActorsOfARuntime
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.inbox import Inbox
+from intersession_actors.runtime.reply import ReplyFuture, handled_here
+from intersession_actors.runtime.runtime import ActorsOfARuntime
 
 logger = logging.getLogger(__name__)
 
