@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.disclosure import redact_text
 from intersession_actors.outside import Came, Outcome, Raised
 from intersession_actors.turn import Reply, Turn
 from intersession_events.facts import Fact, FailureCode, Message, Usage
-from intersession_projections.redaction import redact_text
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
 MOST_ERROR_CHARACTERS: Final = 2_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_projections.capping import MAX_BYTES, MAX_CHARACTERS, cap, cap_message
+from intersession_actors.disclosure.capping import MAX_BYTES, MAX_CHARACTERS, cap, cap_message
 
 
 def message(text: str, number: int = 0) -> dict[str, Any]:

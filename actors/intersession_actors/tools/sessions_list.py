@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from intersession_actors.access_rules import Requester
+from intersession_actors.disclosure import shown_messages
 from intersession_actors.receipts import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.list_size import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_actors.tools.reader import Place, Reader
-from intersession_actors.tools.shown_messages import shown_messages
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.disclosure.redaction import STRUCTURE
 from intersession_events.plain_json import as_list, as_object, map_strings
-from intersession_projections.redaction import STRUCTURE
 
 MAX_CHARACTERS: Final = 4_000
 MAX_BYTES: Final = 80 * 1024

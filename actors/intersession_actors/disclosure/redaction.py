@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from intersession_actors.disclosure.secrets import is_secret_name, secret_spans
 from intersession_events.plain_json import as_list, as_object, map_strings
-from intersession_projections.secret_spans import is_secret_name, secret_spans
 
 _SHORT: Final = 18
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")

@@ -5,8 +5,8 @@ from typing import Any, overload
 
 import msgspec
 
-from intersession_projections.capping import cap
-from intersession_projections.redaction import redact_raw
+from intersession_actors.disclosure.capping import cap
+from intersession_actors.disclosure.redaction import redact_raw
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,6 @@
+"""What may be shown of a text: secrets are hidden, long texts are cut."""
+
+from intersession_actors.disclosure.messages import shown_messages
+from intersession_actors.disclosure.redaction import redact_text
+
+__all__ = ["redact_text", "shown_messages"]
