@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession import SessionSystem
-from intersession_actors.tokens import visible_text
+from intersession_actors.prompt import visible_text
 from intersession_events.crash_points import VARIABLE
 from intersession_events.facts import (
     AnnounceRequested,

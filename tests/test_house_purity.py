@@ -36,7 +36,7 @@ SEAMS = {
     "intersession_actors.channel_caller": "calls channels",
     "intersession_actors.channels": "the memory channel is read while it is called",
     "intersession_actors.runtime.clock": "the clock that is handed in",
-    "intersession_actors.context_cache": "is read by the loaders and told by the writer",
+    "intersession_actors.prompt.cache": "is read by the loaders and told by the writer",
     "intersession_actors.follow": "somebody else's thread ends an iteration",
     "intersession_actors.runtime.actor": "Pykka's actors have an event that says they stopped",
     "intersession_actors.imports": "one import at a time, whoever asks",

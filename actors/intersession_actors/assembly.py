@@ -13,11 +13,11 @@ from intersession_actors.agents import Agent
 from intersession_actors.channel_caller import ChannelCaller
 from intersession_actors.chapters import open_chapter
 from intersession_actors.config import Config
-from intersession_actors.context_cache import ContextCache
 from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import Core
 from intersession_actors.doors import DoorThreads
 from intersession_actors.outbox import Outbox
+from intersession_actors.prompt import ContextCache
 from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel

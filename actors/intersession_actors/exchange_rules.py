@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
 from intersession_actors.guards import ChainSoFar, Tripped, check_turn
-from intersession_actors.tokens import is_announce_skip, is_reply_skip, spoken, visible_text
+from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,

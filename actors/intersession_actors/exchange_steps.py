@@ -2,14 +2,14 @@
 
 from intersession_actors.exchange_commands import OpenExchange
 from intersession_actors.exchange_rules import Exchange
-from intersession_actors.session_commands import Enqueue
-from intersession_actors.system_context import (
+from intersession_actors.prompt import (
     ANNOUNCE_PROMPT,
     Parties,
     announce_context,
     primary_context,
     turn_context,
 )
+from intersession_actors.session_commands import Enqueue
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,

@@ -9,9 +9,9 @@ from intersession_actors.agent_executor import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RunEnded
 from intersession_actors.drafting import append_of
+from intersession_actors.prompt import is_announce_skip, is_reply_skip, visible_text
 from intersession_actors.session_commands import RunReturned
 from intersession_actors.session_state import Running, Session, is_current
-from intersession_actors.tokens import is_announce_skip, is_reply_skip, visible_text
 from intersession_events import ids
 from intersession_events.facts import (
     DeliveryDecided,

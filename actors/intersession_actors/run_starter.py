@@ -8,8 +8,7 @@ from typing import Protocol
 
 from intersession_actors.agent_result import AgentResult
 from intersession_actors.commands import Command
-from intersession_actors.context_cache import ContextCache
-from intersession_actors.run_context import RunContext
+from intersession_actors.prompt import ContextCache, RunContext
 from intersession_actors.session_commands import ContextBuilt, DeadlinePassed, RunReturned
 from intersession_actors.session_rules import is_task
 from intersession_actors.session_state import Running

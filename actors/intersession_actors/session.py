@@ -25,9 +25,8 @@ from intersession_actors.commands import (
     StepTaken,
     StreamLoaded,
 )
-from intersession_actors.context_cache import ContextCache
 from intersession_actors.drafting import append_of
-from intersession_actors.run_context import RunContext
+from intersession_actors.prompt import ContextCache, RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
 from intersession_actors.run_starter import RETURNED, RunStarter, TurnMaker
 from intersession_actors.runtime import Handler

@@ -3,15 +3,15 @@
 from typing import NamedTuple
 
 from intersession_actors.attachments import relative_directory
-from intersession_actors.session_commands import Enqueue
-from intersession_actors.spawn_rules import Spawn
-from intersession_actors.system_context import (
+from intersession_actors.prompt import (
     SPAWN_ANNOUNCE_PROMPT,
     FilesTold,
     child_context,
     result_context,
     spawn_announce_context,
 )
+from intersession_actors.session_commands import Enqueue
+from intersession_actors.spawn_rules import Spawn
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,

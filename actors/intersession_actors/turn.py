@@ -7,11 +7,17 @@ from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
-from intersession_actors.dialects import anthropic_messages, openai_messages
 from intersession_actors.extras import imported
-from intersession_actors.fencing import fence, fence_id
-from intersession_actors.rendering import render
-from intersession_actors.tokens import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_actors.prompt import (
+    ANNOUNCE_SKIP,
+    NO_REPLY,
+    REPLY_SKIP,
+    anthropic_messages,
+    fence,
+    fence_id,
+    openai_messages,
+    render,
+)
 from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
 
 Dialect = Literal["openai", "anthropic", "pydantic-ai"]

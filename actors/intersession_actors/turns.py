@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from intersession_actors.core import Core
 from intersession_actors.gateway_caller import CallingRun
-from intersession_actors.run_context import RunContext
+from intersession_actors.prompt import RunContext
 from intersession_actors.runtimes import ACP
 from intersession_actors.session_state import Running
 from intersession_actors.tools.toolbox import RunRecorder, Tools

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.context_cache import ContextCache
-from intersession_actors.run_context import RunContext, build
+from intersession_actors.prompt import ContextCache, RunContext
+from intersession_actors.prompt.transcript import build
 from intersession_events.facts import (
     Event,
     Message,

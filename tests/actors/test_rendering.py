@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.dialects import anthropic_messages, openai_messages, parse_anthropic, parse_openai
-from intersession_actors.fencing import NotFenced, fence, fence_id, unfence
-from intersession_actors.rendering import Seen, parse, render, seen
+from intersession_actors.prompt import anthropic_messages, fence, fence_id, openai_messages, render
+from intersession_actors.prompt.fencing import NotFenced, unfence
+from intersession_actors.prompt.formats import parse_anthropic, parse_openai
+from intersession_actors.prompt.rendering import Seen, parse, seen
 from intersession_events.facts import (
     Block,
     ImageBlock,

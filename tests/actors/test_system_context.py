@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.fencing import unfence
-from intersession_actors.system_context import (
+from intersession_actors.prompt import (
     ANNOUNCE_PROMPT,
+    ANNOUNCE_SKIP,
+    REPLY_SKIP,
     SPAWN_ANNOUNCE_PROMPT,
     Parties,
     announce_context,
@@ -17,7 +18,7 @@ from intersession_actors.system_context import (
     spawn_announce_context,
     turn_context,
 )
-from intersession_actors.tokens import ANNOUNCE_SKIP, REPLY_SKIP
+from intersession_actors.prompt.fencing import unfence
 
 PARTIES = Parties(
     requester="agent:main:main",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.tokens import (
+from intersession_actors.prompt import (
     ANNOUNCE_SKIP,
     NO_REPLY,
     REPLY_SKIP,

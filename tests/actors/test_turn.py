@@ -2,9 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_actors.dialects import anthropic_messages, openai_messages, parse_openai
-from intersession_actors.fencing import unfence
-from intersession_actors.rendering import parse, seen
+from intersession_actors.prompt import anthropic_messages, openai_messages
+from intersession_actors.prompt.fencing import unfence
+from intersession_actors.prompt.formats import parse_openai
+from intersession_actors.prompt.rendering import parse, seen
 from intersession_actors.turn import Turn
 from intersession_events.facts import Block, Message, Provenance, TextBlock, ToolCallBlock
 

@@ -19,8 +19,9 @@ from intersession_actors.config import load_config
 from intersession_actors.config_host import GatewayAuth
 from intersession_actors.config_read import read_config_file
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.fencing import NotFenced
-from intersession_actors.rendering import parse, render
+from intersession_actors.prompt import render
+from intersession_actors.prompt.fencing import NotFenced
+from intersession_actors.prompt.rendering import parse
 from intersession_actors.tools.arguments import read_arguments
 from intersession_actors.tools.list_size import Cursor, read_cursor, write_cursor
 from intersession_actors.tools.registry import TOOLS

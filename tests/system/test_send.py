@@ -589,7 +589,7 @@ def test_the_target_is_told_who_asks_and_gets_the_message_as_it_was_typed(booth:
 
 @pytest.mark.clause("PROV-4")
 def test_the_context_of_a_run_is_rebuilt_from_the_log_to_the_same_hash(booth: Booth) -> None:
-    from intersession_actors import run_context  # noqa: PLC0415 - what a debugger does
+    from intersession_actors.prompt import transcript as run_context  # noqa: PLC0415 - what a debugger does
 
     system = booth.start(AGENTS, None, QUIET)
     for number in range(3):

@@ -6,7 +6,7 @@ from intersession.cli.beat import Beat, Told, beat_of
 from intersession.cli.causes import Causes
 from intersession.cli.said import attempt_told, message_told
 from intersession.cli.words import CLOSES, SILENCES, STATUSES, loop_end
-from intersession_actors.tokens import is_reply_skip
+from intersession_actors.prompt import is_reply_skip
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.tokens import visible_text
+from intersession_actors.prompt import visible_text
 from intersession_events.facts import (
     Message,
     MessageRecorded,

@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.fencing import fence, fence_id
-from intersession_actors.tokens import ANNOUNCE_SKIP, REPLY_SKIP
+from intersession_actors.prompt.fencing import fence, fence_id
+from intersession_actors.prompt.silence import ANNOUNCE_SKIP, REPLY_SKIP
 
 FENCES: Final = (
     "What no person typed stands between a line [[message ID …]] or [[quote ID …]] and a line [[end ID]]. The first "

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.fencing import OPENING
-from intersession_actors.rendering import (
+from intersession_actors.prompt.fencing import OPENING
+from intersession_actors.prompt.rendering import (
     Call,
     Picture,
     Seen,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.fencing import OPENING, NotFenced, fence, fence_id, unfence
+from intersession_actors.prompt.fencing import OPENING, NotFenced, fence, fence_id, unfence
 from intersession_events.facts import ImageBlock, Message, ProvenanceKind, Role, ToolCallBlock, ready, text_of
 
 _PERSON: Final = re.compile(r"user \(([0-9]{1,15}) characters\):\n")

@@ -1,0 +1,55 @@
+"""What an agent is given of its session: the transcript, fenced and in its model's format, and the instructions."""
+
+from intersession_actors.prompt.cache import ContextCache
+from intersession_actors.prompt.fencing import fence, fence_id
+from intersession_actors.prompt.formats import anthropic_messages, openai_messages
+from intersession_actors.prompt.instructions import (
+    ANNOUNCE_PROMPT,
+    SPAWN_ANNOUNCE_PROMPT,
+    FilesTold,
+    Parties,
+    announce_context,
+    child_context,
+    primary_context,
+    result_context,
+    spawn_announce_context,
+    turn_context,
+)
+from intersession_actors.prompt.rendering import render
+from intersession_actors.prompt.silence import (
+    ANNOUNCE_SKIP,
+    NO_REPLY,
+    REPLY_SKIP,
+    is_announce_skip,
+    is_reply_skip,
+    spoken,
+    visible_text,
+)
+from intersession_actors.prompt.transcript import RunContext
+
+__all__ = [
+    "ANNOUNCE_PROMPT",
+    "ANNOUNCE_SKIP",
+    "NO_REPLY",
+    "REPLY_SKIP",
+    "SPAWN_ANNOUNCE_PROMPT",
+    "ContextCache",
+    "FilesTold",
+    "Parties",
+    "RunContext",
+    "announce_context",
+    "anthropic_messages",
+    "child_context",
+    "fence",
+    "fence_id",
+    "is_announce_skip",
+    "is_reply_skip",
+    "openai_messages",
+    "primary_context",
+    "render",
+    "result_context",
+    "spawn_announce_context",
+    "spoken",
+    "turn_context",
+    "visible_text",
+]
