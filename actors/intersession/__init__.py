@@ -14,7 +14,7 @@ from intersession_actors.channels import (
 )
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
-from intersession_actors.extras import MissingExtra
+from intersession_actors.host import MissingExtra
 from intersession_actors.pykka_door import As, Inbound
 from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
 from intersession_actors.system import SessionSystem

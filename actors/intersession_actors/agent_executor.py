@@ -14,7 +14,7 @@ from intersession_actors.agent_result import (
     result_of,
 )
 from intersession_actors.agents import Agent, as_function
-from intersession_actors.outside import Call, Outcome, Outside
+from intersession_actors.host import Call, Outcome, Outside
 from intersession_actors.turn import AgentFunction, Turn
 
 __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
-from intersession_actors.extras import imported
-from intersession_actors.host_actor import HostActor, asking, is_host_actor
+from intersession_actors.host import HostActor, asking, imported, is_host_actor
 from intersession_actors.turn import AgentFunction, Reply, Turn
 
 

@@ -20,8 +20,7 @@ from intersession_actors.channels import (
     ThreadWanted,
     as_channel,
 )
-from intersession_actors.host_actor import HostActor, asking, is_host_actor
-from intersession_actors.outside import Call, Came, Outcome, Outside, Raised
+from intersession_actors.host import Call, Came, HostActor, Outcome, Outside, Raised, asking, is_host_actor
 from intersession_actors.runtime import Clock
 from intersession_events.facts import Fact
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from intersession_actors.host_actor import HostActor, is_host_actor
+from intersession_actors.host import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact
 

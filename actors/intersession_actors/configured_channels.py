@@ -9,7 +9,7 @@ from intersession_actors.channel_url import BadChannelUrl, channel_url
 from intersession_actors.channels import Channel, DeliveryRefused
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.extras import imported
+from intersession_actors.host import imported
 from intersession_actors.public_addresses import THIS_NETWORK, Network, plain_host
 from intersession_actors.webhook import SCHEMES, webhook
 

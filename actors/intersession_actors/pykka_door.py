@@ -16,8 +16,8 @@ import pykka
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused
+from intersession_actors.host import OwnLoop
 from intersession_actors.inbound import InboundAccepted, InboundMessage, receive
-from intersession_actors.own_loop import OwnLoop
 from intersession_actors.pykka_actor import SystemActor
 from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
 from intersession_actors.tools.arguments import read_arguments

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
-from intersession_actors.extras import imported
+from intersession_actors.host import imported
 from intersession_actors.prompt import (
     ANNOUNCE_SKIP,
     NO_REPLY,

@@ -1,7 +1,7 @@
 import pytest
 
 from intersession_actors.agents import ScriptEnded, as_function, echo, scripted
-from intersession_actors.extras import MissingExtra, imported
+from intersession_actors.host import MissingExtra, imported
 from intersession_actors.turn import NoTools, Reply, Turn
 from intersession_events.facts import Message, Step
 

@@ -16,7 +16,7 @@ from intersession import ConfigError, MissingExtra, SessionSystem, echo
 from intersession.gateway import app
 from intersession.gateway.attempts import FailedAttempts
 from intersession.gateway.limits import Limits
-from intersession_actors.extras import imported
+from intersession_actors.host import imported
 from running import SEES_ALL, merged
 
 OPEN = {"gateway": {"tools": {"allow": ["sessions_send", "sessions_spawn"]}}}

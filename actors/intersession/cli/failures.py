@@ -6,7 +6,7 @@ from cyclopts import CycloptsError
 
 from intersession.cli.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.extras import MissingExtra
+from intersession_actors.host import MissingExtra
 from intersession_events.errors import (
     CorruptEvent,
     ImportFailed,

@@ -12,7 +12,7 @@ from intersession.cli.options import Reading
 from intersession.cli.reading import store_path, store_url
 from intersession_actors.config import load_config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.extras import imported
+from intersession_actors.host import imported
 from intersession_events.errors import ImportFailed, StoreUnavailable
 from intersession_events.log import Log
 from intersession_events.stores import holder_of

@@ -11,7 +11,7 @@ from intersession.cli.options import Common, Store
 from intersession.cli.reading import store_url
 from intersession.cli.terminal import Screen
 from intersession_actors.config import load_config
-from intersession_actors.extras import imported
+from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
 
 

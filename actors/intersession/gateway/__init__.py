@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession_actors.config import Config, load_config
-from intersession_actors.extras import imported
+from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
 
 __all__ = ["app"]

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from intersession.gateway.credentials import Credentials
-from intersession_actors.extras import MissingExtra, imported
+from intersession_actors.host import MissingExtra, imported
 from intersession_actors.system import SessionSystem
 
 MCP_PATH: Final = "/mcp"

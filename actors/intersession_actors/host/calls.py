@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeGuard
 
 import pykka
 
-from intersession_actors.own_loop import OwnLoop
+from intersession_actors.host.loop import OwnLoop
+from intersession_actors.host.threads import Job, Workers
 from intersession_actors.runtime import ReplyFuture
-from intersession_actors.workers import Job, Workers
 
 logger = logging.getLogger(__name__)
 
