@@ -7,9 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.config import Config
-from intersession_actors.config_agents import SessionToolsVisibility
-from intersession_actors.config_tools import Visibility
+from intersession_actors.config import Config, SessionToolsVisibility, Visibility
 from intersession_events.keys import SessionKey
 
 Operation = Literal["list", "history", "send", "spawn", "status", "search"]

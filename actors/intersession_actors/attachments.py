@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.config_tools import AttachmentRules
+from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_events.facts import AttachedFile, Attachments, Block, ToolCallBlock
 from intersession_events.plain_json import is_list_like, is_object

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from intersession_actors.config import Config
-from intersession_actors.config_settings import ModelChoice
+from intersession_actors.config import Config, ModelChoice
 from intersession_events.plain_json import is_list, is_object
 
 

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.config_session import SendAction, SendMatch, SendPolicy
+from intersession_actors.config import SendAction, SendMatch, SendPolicy
 from intersession_events.facts import ChatType
 from intersession_events.keys import SessionKey
 

@@ -5,8 +5,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from intersession_actors.config import Config
-from intersession_actors.config_settings import ThinkingLevel, milliseconds, primary_of
+from intersession_actors.config import Config, ThinkingLevel, milliseconds, primary_of
 from intersession_actors.errors import RefusalCode, RefusalStatus, status_of
 from intersession_actors.model_choice import find_model, model_names
 from intersession_events.errors import InvalidKey

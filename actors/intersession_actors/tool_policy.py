@@ -4,9 +4,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from intersession_actors.config import Config
-from intersession_actors.config_settings import ToolRules
-from intersession_actors.config_tools import AgentTools, ToolProfile, ToolSettings
+from intersession_actors.config import AgentTools, Config, ToolProfile, ToolRules, ToolSettings
 
 SESSION_TOOLS: Final = (
     "sessions_list",

@@ -21,8 +21,7 @@ from intersession_actors.access_rules import (
     not_visible,
     reach_of,
 )
-from intersession_actors.config import load_config
-from intersession_actors.config_tools import Visibility
+from intersession_actors.config import Visibility, load_config
 from intersession_events.keys import SessionKey
 
 CHILD_ID, OTHER_CHILD_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "7a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

@@ -20,7 +20,7 @@ from intersession_actors.attachments import (
     one_name,
     without_contents,
 )
-from intersession_actors.config_tools import AttachmentRules
+from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ToolCallBlock
 

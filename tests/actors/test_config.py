@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.config import Config, load_config
-from intersession_actors.config_settings import Settings
+from intersession_actors.config.settings import Settings
 from intersession_actors.errors import ConfigError, UnknownAgent
 from intersession_events.facts import ExchangeSettings, Limits
 

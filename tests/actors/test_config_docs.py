@@ -7,9 +7,8 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from intersession_actors.config import Config, load_config
-from intersession_actors.config_read import read_config_file
-from intersession_actors.config_settings import Settings
+from intersession_actors.config import Config, load_config, read_config_file
+from intersession_actors.config.settings import Settings
 
 DOC = (Path(__file__).parents[2] / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.config import load_config
-from intersession_actors.config_session import SendPolicy
+from intersession_actors.config import SendPolicy, load_config
 from intersession_actors.send_policy import Speaker, judge_send, parse_send_command
 from intersession_events.keys import SessionKey
 

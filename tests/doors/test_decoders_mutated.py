@@ -15,9 +15,7 @@ from intersession.gateway.connection import Close, Connection, Effect, Perform, 
 from intersession.gateway.credentials import Credentials
 from intersession.gateway.frames import BadFrame, read_request
 from intersession.mcp_stdio import parsed
-from intersession_actors.config import load_config
-from intersession_actors.config_host import GatewayAuth
-from intersession_actors.config_read import read_config_file
+from intersession_actors.config import GatewayAuth, load_config, read_config_file
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.prompt import render
 from intersession_actors.prompt.fencing import NotFenced

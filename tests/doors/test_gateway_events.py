@@ -28,7 +28,7 @@ from intersession.gateway.attempts import MOST_ADDRESSES, FailedAttempts
 from intersession.gateway.connection import Close, Connection, Effect, Perform, Send, Welcome
 from intersession.gateway.credentials import Credentials
 from intersession.gateway.limits import Limits
-from intersession_actors.config_host import GatewayAuth
+from intersession_actors.config import GatewayAuth
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.registry import TOOLS, schemas
 from intersession_events.keys import SessionKey

@@ -8,7 +8,7 @@ from intersession.gateway.door import Door
 from intersession.gateway.limits import Limits
 from intersession.gateway.routes import routes
 from intersession.gateway.shield import Shield
-from intersession_actors.config_host import Gateway as GatewaySettings
+from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.system import SessionSystem
 
 

@@ -28,7 +28,7 @@ from intersession.gateway.limits import ANSWER_BYTES, HANDSHAKE_BYTES, MOST_IN_F
 from intersession.gateway.run_events import RunEvent
 from intersession.gateway.run_names import name_for
 from intersession.gateway.scopes import granted, needed_scope
-from intersession_actors.config_host import OperatorScope
+from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from intersession.gateway.scopes import EVERY_SCOPE
-from intersession_actors.config_host import GatewayAuth, OperatorScope
+from intersession_actors.config import GatewayAuth, OperatorScope
 from intersession_actors.gateway_caller import OPERATOR, GatewayCaller
 
 

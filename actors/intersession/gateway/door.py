@@ -20,7 +20,7 @@ from intersession.gateway.limits import Limits
 from intersession.gateway.run_names import name_for, named
 from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession_actors.claims import claimed_session
-from intersession_actors.config_host import Gateway as GatewaySettings
+from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gateway_params import NoParams
 from intersession_actors.system import SessionSystem

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, get_args
 
-from intersession_actors.config_host import OperatorScope
+from intersession_actors.config import OperatorScope
 
 EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
 

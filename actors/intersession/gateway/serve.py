@@ -13,8 +13,7 @@ from intersession.gateway.configured_agents import configured_agents
 from intersession.gateway.limits import Limits
 from intersession.gateway.mcp_mount import mcp_over_http
 from intersession.gateway.server import run
-from intersession_actors.config import Config
-from intersession_actors.config_read import read_config_file
+from intersession_actors.config import Config, read_config_file
 from intersession_actors.errors import ConfigError
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import is_object

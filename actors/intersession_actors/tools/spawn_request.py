@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.attachment_files import Place
 from intersession_actors.attachments import GivenFile
-from intersession_actors.config_settings import milliseconds
+from intersession_actors.config import milliseconds
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import Caller, CallingRun

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from intersession_actors.config_settings import AtLeastOne, Seconds, Settings, Text
+from intersession_actors.config.settings import AtLeastOne, Seconds, Settings, Text
 
 OperatorScope = Literal["operator.read", "operator.write", "operator.admin"]
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]

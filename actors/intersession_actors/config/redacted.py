@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from intersession_actors.config_settings import Settings
+from intersession_actors.config.settings import Settings
 from intersession_events.plain_json import is_list_like, is_object
 
 HIDDEN: Final = "<hidden>"

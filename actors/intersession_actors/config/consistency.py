@@ -3,11 +3,11 @@
 import re
 from typing import Final
 
-from intersession_actors.config_agents import Agents
-from intersession_actors.config_host import Gateway
-from intersession_actors.config_session import SendPolicy, SessionSettings
-from intersession_actors.config_settings import ToolRules
-from intersession_actors.config_tools import AgentTools, ToolSettings
+from intersession_actors.config.agents import Agents
+from intersession_actors.config.host import Gateway
+from intersession_actors.config.session import SendPolicy, SessionSettings
+from intersession_actors.config.settings import ToolRules
+from intersession_actors.config.tools import AgentTools, ToolSettings
 from intersession_actors.errors import ConfigProblem
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey, valid_agent_id

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.config_settings import AtLeastOne, Count, Settings, ToolRules
+from intersession_actors.config.settings import AtLeastOne, Count, Settings, ToolRules
 
 Visibility = Literal["self", "tree", "agent", "all"]
 ToolProfile = Literal["minimal", "coding", "messaging", "full"]

@@ -7,16 +7,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from intersession_actors.config_agents import Agents, AgentSettings
-from intersession_actors.config_check import Checked
-from intersession_actors.config_dialects import Renaming, clamp_turns, fill_in, fold_agent_ids
-from intersession_actors.config_host import Audit, Gateway, Logging, Models, Runs, Transcripts
-from intersession_actors.config_read import check_plain, read_config_file
-from intersession_actors.config_redacted import digest_of, redacted_text, without_none
-from intersession_actors.config_rules import Findings, check_agents, check_gateway, check_session, check_tools
-from intersession_actors.config_session import SessionSettings
-from intersession_actors.config_settings import Settings, Text, ThreadBindings, milliseconds, primary_of
-from intersession_actors.config_tools import ToolSettings
+from intersession_actors.config.agents import Agents, AgentSettings
+from intersession_actors.config.check import Checked
+from intersession_actors.config.consistency import (
+    Findings,
+    check_agents,
+    check_gateway,
+    check_session,
+    check_tools,
+)
+from intersession_actors.config.host import Audit, Gateway, Logging, Models, Runs, Transcripts
+from intersession_actors.config.read import check_plain, read_config_file
+from intersession_actors.config.redacted import digest_of, redacted_text, without_none
+from intersession_actors.config.session import SessionSettings
+from intersession_actors.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
+from intersession_actors.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
+from intersession_actors.config.tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
 from intersession_events.facts import ready
 from intersession_events.keys import valid_agent_id

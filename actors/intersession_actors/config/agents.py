@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from intersession_actors.config_settings import (
+from intersession_actors.config.settings import (
     AtLeastOne,
     Minutes,
     ModelChoice,
@@ -13,7 +13,7 @@ from intersession_actors.config_settings import (
     Text,
     ThinkingLevel,
 )
-from intersession_actors.config_tools import AgentTools
+from intersession_actors.config.tools import AgentTools
 
 SandboxMode = Literal["off", "non-main", "all"]
 SessionToolsVisibility = Literal["spawned", "all"]

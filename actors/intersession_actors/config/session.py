@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from intersession_actors.config_settings import Count, Seconds, Settings, Text, ThreadBindings, milliseconds
+from intersession_actors.config.settings import Count, Seconds, Settings, Text, ThreadBindings, milliseconds
 from intersession_events.facts import ChatType, ExchangeSettings, Limits
 from intersession_events.keys import Kind
 

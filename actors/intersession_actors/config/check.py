@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec.structs import FieldInfo
 
-from intersession_actors.config_settings import ChannelDelivery, Settings, ThreadBindings
+from intersession_actors.config.settings import ChannelDelivery, Settings, ThreadBindings
 from intersession_actors.errors import ConfigProblem
 from intersession_events.plain_json import is_list, is_object
 

@@ -1,0 +1,44 @@
+"""The configuration: its settings, how it is read and checked, and how it is shown without its secrets."""
+
+from intersession_actors.config.agents import SessionToolsVisibility
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.config.host import Gateway, GatewayAuth, OperatorScope
+from intersession_actors.config.read import read_config_file
+from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
+from intersession_actors.config.settings import (
+    ModelChoice,
+    ThinkingLevel,
+    ToolRules,
+    milliseconds,
+    primary_of,
+)
+from intersession_actors.config.tools import (
+    AgentTools,
+    AttachmentRules,
+    ToolProfile,
+    ToolSettings,
+    Visibility,
+)
+
+__all__ = [
+    "AgentTools",
+    "AttachmentRules",
+    "Config",
+    "Gateway",
+    "GatewayAuth",
+    "ModelChoice",
+    "OperatorScope",
+    "SendAction",
+    "SendMatch",
+    "SendPolicy",
+    "SessionToolsVisibility",
+    "ThinkingLevel",
+    "ToolProfile",
+    "ToolRules",
+    "ToolSettings",
+    "Visibility",
+    "load_config",
+    "milliseconds",
+    "primary_of",
+    "read_config_file",
+]
