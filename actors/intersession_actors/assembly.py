@@ -17,12 +17,12 @@ from intersession_actors.coordinator import Coordinator
 from intersession_actors.core import Core
 from intersession_actors.doors import DoorThreads
 from intersession_actors.outbox import Outbox
+from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.prompt import ContextCache
 from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.runtimes import runner_of, runner_of_turn
-from intersession_actors.send_policy import Speaker, Verdict, judge_send
 from intersession_actors.session import SessionActor
 from intersession_actors.spawner import Spawner
 from intersession_actors.supervisor import Recipe, Supervisor

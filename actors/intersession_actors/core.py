@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.access_rules import Requester
 from intersession_actors.commands import Accepted, Command, Refused, StepTaken
 from intersession_actors.config import Config
 from intersession_actors.drafting import append_of
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.gateway_caller import CallingRun
+from intersession_actors.policy import Requester
 from intersession_actors.receipts import Receipts
 from intersession_actors.runtime import Clock
 from intersession_actors.session_commands import Patch

@@ -3,7 +3,7 @@
 from typing import Any
 
 from intersession_actors.commands import Command
-from intersession_actors.send_policy import Verdict
+from intersession_actors.policy import Verdict
 
 
 class SendChecked(Command, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from intersession_actors.gateway_params import (
 )
 from intersession_actors.gateway_targets import Targets
 from intersession_actors.imports import Imports
-from intersession_actors.model_choice import model_names
+from intersession_actors.policy import model_names
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Route

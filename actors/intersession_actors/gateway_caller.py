@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.access_rules import Requester, may_act_as, not_visible
 from intersession_actors.errors import ToolRefused
+from intersession_actors.policy import Requester, may_act_as, not_visible
 from intersession_actors.receipts import AccessSummary
 from intersession_events.keys import SessionKey
 

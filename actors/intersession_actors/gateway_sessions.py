@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.access_rules import not_visible
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import GatewayCaller, Judged
@@ -20,9 +19,8 @@ from intersession_actors.gateway_params import (
     SessionsListParams,
 )
 from intersession_actors.gateway_targets import Targets
-from intersession_actors.model_choice import find_model, model_names
+from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
 from intersession_actors.session_commands import AddMessage, Archive, Patch, Reset
-from intersession_actors.spawn_access import THINKING_LEVELS
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_label
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list

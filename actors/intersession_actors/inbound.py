@@ -10,7 +10,7 @@ import msgspec
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused, refusing_without_store
-from intersession_actors.send_policy import parse_send_command
+from intersession_actors.policy import parse_send_command
 from intersession_actors.session_commands import Enqueue
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids

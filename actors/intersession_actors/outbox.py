@@ -8,8 +8,8 @@ from intersession_actors.channels import Outbound
 from intersession_actors.commands import Command, Refused, Resume
 from intersession_actors.delivery_commands import DeliveryReturned, RetryDue, SendChecked
 from intersession_actors.outbox_rules import Delivery
+from intersession_actors.policy import Verdict
 from intersession_actors.process import Flow, Plan, ProcessManager
-from intersession_actors.send_policy import Verdict
 from intersession_actors.session_commands import CheckSend
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import (

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_actors.commands import DeliveryEnded
-from intersession_actors.send_policy import Verdict
+from intersession_actors.policy import Verdict
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

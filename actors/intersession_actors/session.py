@@ -26,11 +26,11 @@ from intersession_actors.commands import (
     StreamLoaded,
 )
 from intersession_actors.drafting import append_of
+from intersession_actors.policy import Verdict
 from intersession_actors.prompt import ContextCache, RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
 from intersession_actors.run_starter import RETURNED, RunStarter, TurnMaker
 from intersession_actors.runtime import Handler
-from intersession_actors.send_policy import Verdict
 from intersession_actors.session_commands import (
     Abort,
     AddMessage,

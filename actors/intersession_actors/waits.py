@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 
-from intersession_actors.guards import find_wait_cycle
+from intersession_actors.policy import find_wait_cycle
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import RunAborted, RunCompleted, RunFailed
 from intersession_events.log import Log, Recorded

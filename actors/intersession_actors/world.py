@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from intersession_actors.commands import Command
-from intersession_actors.send_policy import Verdict
+from intersession_actors.policy import Verdict
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.log import Log
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.access_rules import (
+from intersession_actors.config import Visibility, load_config
+from intersession_actors.policy import (
     AccessSettings,
     Allowed,
     Forbidden,
@@ -21,7 +22,6 @@ from intersession_actors.access_rules import (
     not_visible,
     reach_of,
 )
-from intersession_actors.config import Visibility, load_config
 from intersession_events.keys import SessionKey
 
 CHILD_ID, OTHER_CHILD_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "7a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

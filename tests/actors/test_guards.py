@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.guards import ChainSoFar, check_chain, check_turn, find_wait_cycle
+from intersession_actors.policy import ChainSoFar, check_chain, check_turn, find_wait_cycle
 from intersession_events.facts import Limits
 
 OFF = Limits(hops=0, revisits=0, runs=0, tokens=0, cost_micros=0, wall_seconds=0)

@@ -14,7 +14,7 @@ from intersession_actors.outbox_rules import (
     decide_resume,
     evolve,
 )
-from intersession_actors.send_policy import Verdict
+from intersession_actors.policy import Verdict
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

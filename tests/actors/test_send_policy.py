@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.config import SendPolicy, load_config
-from intersession_actors.send_policy import Speaker, judge_send, parse_send_command
+from intersession_actors.policy import Speaker, judge_send, parse_send_command
 from intersession_events.keys import SessionKey
 
 GROUP = SessionKey.parse("agent:main:discord:group:42:thread:7")

@@ -7,15 +7,16 @@ import msgspec
 import pytest
 
 from intersession_actors.config import Config, load_config
-from intersession_actors.model_choice import find_model, model_names
-from intersession_actors.spawn_access import (
+from intersession_actors.policy import (
     THINKING_LEVELS,
     SpawnAllowed,
     SpawnRefused,
     SpawnRequester,
     SpawnWish,
     agents_list,
+    find_model,
     judge_spawn,
+    model_names,
 )
 from intersession_events.keys import SessionKey
 

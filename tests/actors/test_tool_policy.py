@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from intersession_actors.config import load_config
-from intersession_actors.tool_policy import SESSION_TOOLS, tools_for
+from intersession_actors.policy import tools_for
+from intersession_actors.policy.tools import SESSION_TOOLS
 
 TOOLS = (*SESSION_TOOLS, "session_status", "exec")
 

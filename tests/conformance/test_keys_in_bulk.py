@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.access_rules import AccessSettings, Requester, Target, judge
+from intersession_actors.policy import AccessSettings, Requester, Target, judge
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import KeyReference, SessionKey, refer
 

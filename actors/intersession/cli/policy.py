@@ -10,7 +10,7 @@ from intersession.cli.reading import reading_log
 from intersession.cli.terminal import Screen, safe
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.send_policy import Speaker, judge_send
+from intersession_actors.policy import Speaker, judge_send
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import KeyReference, SessionKey, refer
 from intersession_projections.inline_views import inline_views

@@ -5,8 +5,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from intersession.cli.options import Common, Reading
-from intersession_actors.access_rules import Requester
 from intersession_actors.config import Config, load_config
+from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
 from intersession_actors.tools.reader import Reader
 from intersession_actors.tools.resolve import resolve_target

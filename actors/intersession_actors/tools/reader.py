@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from intersession_actors.access_rules import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
+from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent
 from intersession_events.keys import SessionKey, display

@@ -4,16 +4,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from intersession_actors.access_rules import (
-    Allowed,
-    Forbidden,
-    NotVisible,
-    Operation,
-    Requester,
-    Target,
-    judge,
-)
 from intersession_actors.errors import RefusalCode, ToolRefused
+from intersession_actors.policy import Allowed, Forbidden, NotVisible, Operation, Requester, Target, judge
 from intersession_actors.tools.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id, refer

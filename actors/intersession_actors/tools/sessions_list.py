@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from intersession_actors.access_rules import Requester
 from intersession_actors.disclosure import shown_messages
+from intersession_actors.policy import Requester
 from intersession_actors.receipts import AccessSummary
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.list_size import Cursor, digest_of_filters, fit, read_cursor, write_cursor

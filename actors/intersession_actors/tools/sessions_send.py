@@ -8,16 +8,21 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.access_rules import effective_visibility
 from intersession_actors.commands import Accepted
 from intersession_actors.core import Core
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange_commands import OpenExchange
 from intersession_actors.gateway_caller import Caller, CallingRun
-from intersession_actors.guards import ChainSoFar, check_chain
+from intersession_actors.policy import (
+    ChainSoFar,
+    Speaker,
+    Verdict,
+    check_chain,
+    effective_visibility,
+    judge_send,
+)
 from intersession_actors.prompt import spoken
 from intersession_actors.receipts import AccessSummary
-from intersession_actors.send_policy import Speaker, Verdict, judge_send
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
 from intersession_actors.tools.tool_call import Answer, Pending

@@ -11,7 +11,7 @@ from intersession_actors.config import milliseconds
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import Caller, CallingRun
-from intersession_actors.spawn_access import SpawnAllowed
+from intersession_actors.policy import SpawnAllowed
 from intersession_actors.workspaces import workspace_of
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked

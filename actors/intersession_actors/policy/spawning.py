@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.config import Config, ThinkingLevel, milliseconds, primary_of
 from intersession_actors.errors import RefusalCode, RefusalStatus, status_of
-from intersession_actors.model_choice import find_model, model_names
+from intersession_actors.policy.models import find_model, model_names
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey, parse_agent_id
 
