@@ -7,13 +7,12 @@ import logging
 
 import msgspec
 
-from intersession_actors.attachment_files import can_be_safe, sweep_unclaimed
+from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
 from intersession_actors.commands import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_actors.core import Core
 from intersession_actors.outbox_rules import ended_in
 from intersession_actors.run_outcome import ended_again
 from intersession_actors.session_commands import Wake
-from intersession_actors.workspaces import workspaces
 from intersession_events import ids
 
 logger = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ def sweep_staged(core: Core) -> None:
     claimed = {stream.partition(":")[2] for stream in core.flows.open_spawns()}
     if not can_be_safe():
         return
-    for workspace in workspaces(core.config, core.store_path):
+    for workspace in all_workspaces(core.config, core.store_path):
         swept = sweep_unclaimed(workspace, core.log.log_id, claimed)
         if swept:
             logger.info("removed the staged attachments of %d spawns that were never accepted", len(swept))

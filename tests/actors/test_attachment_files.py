@@ -11,14 +11,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_actors.attachment_files import (
+from intersession_actors.attachments import (
+    GivenFile,
     Place,
     claim_files,
+    receipt,
     remove_claimed,
     stage_files,
     sweep_unclaimed,
 )
-from intersession_actors.attachments import GivenFile, receipt
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import AttachedFile, Attachments
 

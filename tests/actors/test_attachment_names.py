@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 import hostile
 from intersession_actors.attachments import (
-    MOST_NAME_BYTES,
     AttachmentArgument,
     blocks_without_contents,
     check_attachments,
     check_mount_path,
-    name_problem,
-    one_name,
-    without_contents,
 )
+from intersession_actors.attachments.checks import MOST_NAME_BYTES, name_problem, one_name, without_contents
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ToolCallBlock

@@ -9,13 +9,15 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.attachment_files import can_be_safe, discard_staged, stage_files
 from intersession_actors.attachments import (
     AttachmentArgument,
     GivenFile,
+    can_be_safe,
     check_attachments,
     check_mount_path,
+    discard_staged,
     receipt,
+    stage_files,
 )
 from intersession_actors.commands import Accepted, Refused
 from intersession_actors.core import Core

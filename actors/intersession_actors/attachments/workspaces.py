@@ -26,7 +26,7 @@ def workspace_of(config: Config, agent_id: str, store: str) -> str:
     return os.path.realpath(Path(store).parent / "workspaces" / agent_id)
 
 
-def workspaces(config: Config, store: str) -> tuple[str, ...]:
+def all_workspaces(config: Config, store: str) -> tuple[str, ...]:
     """Return the workspaces of all configured agents that there can be, each once."""
     found: dict[str, None] = {}
     for agent_id in config.agent_ids:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.attachments import MANIFEST, ROOT_NAMES, GivenFile, receipt
+from intersession_actors.attachments.checks import MANIFEST, ROOT_NAMES, GivenFile, receipt
 from intersession_actors.errors import ToolRefused
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import Attachments

@@ -1,0 +1,40 @@
+"""Files that a spawn hands to its child: checked, staged and claimed in its workspace."""
+
+from intersession_actors.attachments.checks import (
+    AttachmentArgument,
+    GivenFile,
+    blocks_without_contents,
+    check_attachments,
+    check_mount_path,
+    receipt,
+    relative_directory,
+)
+from intersession_actors.attachments.files import (
+    Place,
+    can_be_safe,
+    claim_files,
+    discard_staged,
+    remove_claimed,
+    stage_files,
+    sweep_unclaimed,
+)
+from intersession_actors.attachments.workspaces import all_workspaces, workspace_of
+
+__all__ = [
+    "AttachmentArgument",
+    "GivenFile",
+    "Place",
+    "all_workspaces",
+    "blocks_without_contents",
+    "can_be_safe",
+    "check_attachments",
+    "check_mount_path",
+    "claim_files",
+    "discard_staged",
+    "receipt",
+    "relative_directory",
+    "remove_claimed",
+    "stage_files",
+    "sweep_unclaimed",
+    "workspace_of",
+]
