@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from fakes import ManualClock
 from intersession import SessionSystem
-from intersession_actors.turn import Turn
+from intersession_actors.agents import Turn
 from intersession_events import ids
 from intersession_events.facts import ExchangeClosed, SpawnClosed
 

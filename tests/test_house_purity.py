@@ -31,8 +31,8 @@ AMBIENT_MODULES = {"random", "secrets", "threading", "time"}
 
 # The seams: where the machine's clock, chance and threads come in, and for what.
 SEAMS = {
-    "intersession_actors.agent_executor": "runs agents",
-    "intersession_actors.agents": "a script is read by several threads",
+    "intersession_actors.agents.executor": "runs agents",
+    "intersession_actors.agents.agents": "a script is read by several threads",
     "intersession_actors.channel_caller": "calls channels",
     "intersession_actors.channels": "the memory channel is read while it is called",
     "intersession_actors.runtime.clock": "the clock that is handed in",

@@ -3,7 +3,7 @@
 from intersession import SessionSystem, Turn, Reply
 """
 
-from intersession_actors.agents import echo, openai_agent, scripted
+from intersession_actors.agents import Reply, Turn, echo, openai_agent, scripted
 from intersession_actors.channels import (
     Channel,
     DeliveryInDoubt,
@@ -23,7 +23,6 @@ from intersession_actors.tools.sessions_history import HistoryArguments as Sessi
 from intersession_actors.tools.sessions_list import ListArguments as SessionsList
 from intersession_actors.tools.sessions_send import SendArguments as SessionsSend
 from intersession_actors.tools.sessions_spawn import SpawnArguments as SessionsSpawn
-from intersession_actors.turn import Reply, Turn
 from intersession_events.errors import (
     AppendConflict,
     CorruptEvent,

@@ -8,8 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from intersession_actors.agent_executor import AgentExecutor
-from intersession_actors.agents import Agent
+from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
 from intersession_actors.channel_caller import ChannelCaller
 from intersession_actors.chapters import open_chapter
 from intersession_actors.config import Config
@@ -22,7 +21,6 @@ from intersession_actors.prompt import ContextCache
 from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
-from intersession_actors.runtimes import runner_of, runner_of_turn
 from intersession_actors.session import SessionActor
 from intersession_actors.spawner import Spawner
 from intersession_actors.supervisor import Recipe, Supervisor

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from intersession_actors.agent_result import described
+from intersession_actors.agents import described
 from intersession_actors.channels import (
     AnyChannel,
     Channel,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from intersession_actors import session_rules
-from intersession_actors.agent_executor import Answered, Broke
+from intersession_actors.agents import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.commands import RunEnded
 from intersession_actors.drafting import append_of

@@ -6,13 +6,12 @@ Everything here happens outside of the session's actor or returns at once; what 
 from collections.abc import Callable
 from typing import Protocol
 
-from intersession_actors.agent_result import AgentResult
+from intersession_actors.agents import AgentResult, Turn
 from intersession_actors.commands import Command
 from intersession_actors.prompt import ContextCache, RunContext
 from intersession_actors.session_commands import ContextBuilt, DeadlinePassed, RunReturned
 from intersession_actors.session_rules import is_task
 from intersession_actors.session_state import Running
-from intersession_actors.turn import Turn
 from intersession_actors.world import World
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import RunQueued, Step

@@ -14,7 +14,7 @@ import msgspec
 import pykka
 
 from intersession_actors import session_rules, session_state
-from intersession_actors.agent_executor import Answered, Broke
+from intersession_actors.agents import Answered, Broke
 from intersession_actors.commands import (
     Accepted,
     Appended,

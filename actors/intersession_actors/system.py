@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import msgspec
 import pykka
 
-from intersession_actors.agents import Agent
+from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.assembly import Assembly
 from intersession_actors.channels import Channel
 from intersession_actors.config import Config, load_config
@@ -27,7 +27,6 @@ from intersession_actors.inbound import ChatDoor
 from intersession_actors.pykka_door import PykkaDoor
 from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Clock, Runtime, SystemClock
-from intersession_actors.runtimes import ACP, is_agent
 from intersession_actors.session_commands import Unbind
 from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import StoreUnavailable

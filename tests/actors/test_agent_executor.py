@@ -8,9 +8,8 @@ from typing import Any
 import pykka
 import pytest
 
-from intersession_actors.agent_executor import AgentExecutor, AgentResult, Answered, Broke
+from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn
 from intersession_actors.runtime import Handler, PooledRuntime
-from intersession_actors.turn import Reply, Turn
 from intersession_events.facts import Message, Provenance, Usage
 
 WAIT = 20.0

@@ -1,8 +1,9 @@
 import pytest
 
-from intersession_actors.agents import ScriptEnded, as_function, echo, scripted
+from intersession_actors.agents import Reply, Turn, echo, scripted
+from intersession_actors.agents.agents import ScriptEnded, as_function
+from intersession_actors.agents.turn import NoTools
 from intersession_actors.host import MissingExtra, imported
-from intersession_actors.turn import NoTools, Reply, Turn
 from intersession_events.facts import Message, Step
 
 

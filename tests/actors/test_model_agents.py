@@ -25,9 +25,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from intersession_actors.agent_executor import AgentExecutor, AgentResult, Answered, Broke
-from intersession_actors.agents import openai_agent, pydantic_ai_agent
-from intersession_actors.turn import Turn
+from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Turn, openai_agent
+from intersession_actors.agents.agents import pydantic_ai_agent
 from intersession_events.facts import (
     Block,
     ImageBlock,

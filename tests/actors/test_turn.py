@@ -2,11 +2,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from intersession_actors.agents import Turn
 from intersession_actors.prompt import anthropic_messages, openai_messages
 from intersession_actors.prompt.fencing import unfence
 from intersession_actors.prompt.formats import parse_openai
 from intersession_actors.prompt.rendering import parse, seen
-from intersession_actors.turn import Turn
 from intersession_events.facts import Block, Message, Provenance, TextBlock, ToolCallBlock
 
 PERSON = Provenance(kind="external_user")

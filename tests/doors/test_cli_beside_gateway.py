@@ -15,8 +15,8 @@ from command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from gateway_live import GATEWAY, WAIT, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.cli.demo_agents import AGENTS, CONFIG
+from intersession_actors.agents import Turn
 from intersession_actors.channels import MemoryChannel
-from intersession_actors.turn import Turn
 from intersession_events.facts import ExchangeClosed, PrimaryEnded
 from intersession_events.stores import SqliteLog
 from running import closed_exchange, merged, one

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession_actors.turn import Turn
+from intersession_actors.agents import Turn
 from intersession_events.transcripts.openclaw import appending
 from openclaw_samples import HOUSEHOLD, header, message, said, write_state
 from running import QUIET, WAIT, Booth

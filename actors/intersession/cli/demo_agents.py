@@ -8,9 +8,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from intersession_actors.agents import AgentFunction, Reply, Turn
 from intersession_actors.channels import Channel, MemoryChannel
 from intersession_actors.system import SessionSystem
-from intersession_actors.turn import AgentFunction, Reply, Turn
 from intersession_events.facts import Usage
 from intersession_events.keys import SessionKey
 

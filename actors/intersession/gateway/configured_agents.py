@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple, cast
 
-from intersession_actors.agents import openai_agent
+from intersession_actors.agents import AgentFunction, Reply, Turn, openai_agent
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.turn import AgentFunction, Reply, Turn
 from intersession_events.plain_json import is_list, is_object
 
 SPEAKS: Final = frozenset({"openai-completions"})

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from intersession_actors.agents import ACP
 from intersession_actors.attachments import (
     AttachmentArgument,
     GivenFile,
@@ -25,7 +26,6 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.gateway_caller import Caller
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
 from intersession_actors.receipts import AccessSummary
-from intersession_actors.runtimes import ACP
 from intersession_actors.spawn_commands import AskStarted, OpenSpawn
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of

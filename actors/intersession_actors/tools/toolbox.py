@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from intersession_actors.agents import Dialect
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused, refusing_without_store
@@ -18,7 +19,6 @@ from intersession_actors.session_commands import RecordMessages
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_actors.tools.resolve import TargetRefused
 from intersession_actors.tools.tool_call import Answer, Pending, ordinals
-from intersession_actors.turn import Dialect
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.disclosure import redact_text
 from intersession_actors.host import Came, Outcome, Raised
-from intersession_actors.turn import Reply, Turn
 from intersession_events.facts import Fact, FailureCode, Message, Usage
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20

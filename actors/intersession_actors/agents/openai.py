@@ -11,7 +11,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from openai.types.chat import ChatCompletion
 from openai.types.completion_usage import CompletionUsage
 
-from intersession_actors.turn import Reply, Turn, json_text
+from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_events.facts import TextBlock, Usage
 
 

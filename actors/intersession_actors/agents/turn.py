@@ -173,7 +173,7 @@ class Turn:
                 return list(anthropic_messages(self.shown, run_id=self.run_id))
             case "pydantic-ai":
                 adapter = imported(
-                    "intersession_actors.pydantic_ai_agent",
+                    "intersession_actors.agents.pydantic_ai",
                     what="a rendering for pydantic-ai",
                     library="pydantic-ai",
                     extra="models",

@@ -6,16 +6,10 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from intersession_actors.agent_result import (
-    DEFAULT_REPLY_BYTES,
-    AgentResult,
-    Answered,
-    Broke,
-    result_of,
-)
-from intersession_actors.agents import Agent, as_function
+from intersession_actors.agents.agents import Agent, as_function
+from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Answered, Broke, result_of
+from intersession_actors.agents.turn import AgentFunction, Turn
 from intersession_actors.host import Call, Outcome, Outside
-from intersession_actors.turn import AgentFunction, Turn
 
 __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from intersession_actors.turn import Turn
+from intersession_actors.agents.turn import Turn
 from intersession_events.keys import SessionKey
 
 ACP: Final = "runtime:acp"

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
+from intersession_actors.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.host import HostActor, asking, imported, is_host_actor
-from intersession_actors.turn import AgentFunction, Reply, Turn
 
 
 class PydanticAiAgent(Protocol):
@@ -54,7 +54,7 @@ def pydantic_ai_agent(agent: Any, *, deps: Callable[[Turn], Any] | None = None) 
         MissingExtra: the extra `models` is not installed.
     """
     adapter = imported(
-        "intersession_actors.pydantic_ai_agent",
+        "intersession_actors.agents.pydantic_ai",
         what="a pydantic-ai agent",
         library="pydantic-ai",
         extra="models",
@@ -72,7 +72,7 @@ def openai_agent(
         MissingExtra: the extra `models` is not installed.
     """
     adapter = imported(
-        "intersession_actors.openai_agent",
+        "intersession_actors.agents.openai",
         what="an agent on an OpenAI-compatible endpoint",
         library="openai",
         extra="models",

@@ -1,0 +1,27 @@
+"""Agents: what a host registers, the turn it is called with, and who calls it."""
+
+from intersession_actors.agents.agents import Agent, echo, openai_agent, scripted
+from intersession_actors.agents.executor import AgentExecutor, Answered, Broke
+from intersession_actors.agents.result import AgentResult, described
+from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
+from intersession_actors.agents.turn import AgentFunction, Dialect, Reply, Turn
+
+__all__ = [
+    "ACP",
+    "Agent",
+    "AgentExecutor",
+    "AgentFunction",
+    "AgentResult",
+    "Answered",
+    "Broke",
+    "Dialect",
+    "Reply",
+    "Turn",
+    "described",
+    "echo",
+    "is_agent",
+    "openai_agent",
+    "runner_of",
+    "runner_of_turn",
+    "scripted",
+]
