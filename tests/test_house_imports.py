@@ -47,7 +47,7 @@ PLANTS = [
         "projections/intersession_projections/columns.py",
         "import eventsourcing.sqlite",
     ),
-    ("Only the command line prints", "actors/intersession_actors/channels.py", "import rich"),
+    ("Only the command line prints", "actors/intersession_actors/channels/channels.py", "import rich"),
 ]
 
 

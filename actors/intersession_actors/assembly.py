@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
-from intersession_actors.channel_caller import ChannelCaller
+from intersession_actors.channels import ChannelCaller
 from intersession_actors.chapters import open_chapter
 from intersession_actors.config import Config
 from intersession_actors.coordinator import Coordinator

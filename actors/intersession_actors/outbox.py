@@ -3,8 +3,7 @@
 from typing import Final
 
 from intersession_actors import outbox_rules
-from intersession_actors.channel_caller import Delivered, NotDelivered
-from intersession_actors.channels import Outbound
+from intersession_actors.channels import Delivered, NotDelivered, Outbound
 from intersession_actors.commands import Command, Refused, Resume
 from intersession_actors.delivery_commands import DeliveryReturned, RetryDue, SendChecked
 from intersession_actors.outbox_rules import Delivery

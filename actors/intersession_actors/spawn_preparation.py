@@ -7,8 +7,7 @@ comes to the same, or says that it can't be known.
 from collections.abc import Callable
 
 from intersession_actors.attachments import Place, claim_files, remove_claimed
-from intersession_actors.channel_caller import NotDelivered, ThreadOpened
-from intersession_actors.channels import ThreadWanted
+from intersession_actors.channels import NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.commands import Refused
 from intersession_actors.errors import ToolRefused
 from intersession_actors.spawn_commands import FilesRemoved, Prepared

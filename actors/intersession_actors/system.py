@@ -14,9 +14,8 @@ import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.assembly import Assembly
-from intersession_actors.channels import Channel
+from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
-from intersession_actors.configured_channels import configured_channels
 from intersession_actors.core import Core
 from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ConfigError

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.channel_caller import fitted
-from intersession_actors.channels import Channel
+from intersession_actors.channels import Channel, configured_channels
+from intersession_actors.channels.addresses import Network
+from intersession_actors.channels.caller import fitted
 from intersession_actors.config import load_config
-from intersession_actors.configured_channels import configured_channels
-from intersession_actors.public_addresses import Network
 from loopback import Answer, Asked, Loopback
 
 pytest.importorskip("apprise", reason="channels by Apprise URLs are an extra")

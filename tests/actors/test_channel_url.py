@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.channel_url import BadChannelUrl, channel_url
 from intersession_actors.channels import DeliveryRefused, Outbound
+from intersession_actors.channels.url import BadChannelUrl, channel_url
 
 SECRET = "very-secret"
 

@@ -11,24 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes import ManualClock, ManualTimers
-from intersession_actors.channel_caller import (
-    ChannelCaller,
-    Delivered,
-    DeliveryResult,
-    NotDelivered,
-    ThreadOpened,
-    fitted,
-)
 from intersession_actors.channels import (
     Channel,
+    ChannelCaller,
+    Delivered,
     DeliveryInDoubt,
     DeliveryRefused,
     MemoryChannel,
+    NotDelivered,
     Outbound,
+    ThreadOpened,
     ThreadWanted,
     console_channel,
     printable,
 )
+from intersession_actors.channels.caller import DeliveryResult, fitted
 
 WAIT = 20.0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from intersession_actors.public_addresses import guarded
+from intersession_actors.channels.addresses import guarded
 from loopback import WAIT, Loopback
 
 

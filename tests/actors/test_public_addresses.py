@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession import DeliveryRefused
-from intersession_actors.public_addresses import (
+from intersession_actors.channels.addresses import (
     Network,
     addresses_of,
     check_as_written,

@@ -9,11 +9,10 @@ import pytest
 
 from hostile import given, row_id, rows
 from intersession import ConfigError, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.channels import Channel
+from intersession_actors.channels import Channel, configured_channels
+from intersession_actors.channels.addresses import THIS_NETWORK, Network, is_public
+from intersession_actors.channels.webhook import MOST_ANSWER_BYTES
 from intersession_actors.config import load_config
-from intersession_actors.configured_channels import configured_channels
-from intersession_actors.public_addresses import THIS_NETWORK, Network, is_public
-from intersession_actors.webhook import MOST_ANSWER_BYTES
 from loopback import Answer, Asked, Loopback
 
 PUBLIC = "93.184.216.34"

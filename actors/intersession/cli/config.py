@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 from intersession.cli.answer import REFUSED, Answer
 from intersession.cli.options import Json
 from intersession.cli.terminal import Screen, safe
+from intersession_actors.channels import configured_channels
 from intersession_actors.config import load_config
-from intersession_actors.configured_channels import configured_channels
 from intersession_actors.errors import ConfigError
 
 config = App(name="config", help="Look at configurations.")

@@ -14,9 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
-from intersession_actors.channel_url import BadChannelUrl, ChannelUrl
-from intersession_actors.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.public_addresses import (
+from intersession_actors.channels.addresses import (
     THIS_NETWORK,
     Network,
     blocked,
@@ -24,6 +22,8 @@ from intersession_actors.public_addresses import (
     guarded,
     literal_address,
 )
+from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
+from intersession_actors.channels.url import BadChannelUrl, ChannelUrl
 
 MOST_SECONDS: Final = 30.0
 """The longest that a service may wait for a connection or an answer, whatever its URL says."""

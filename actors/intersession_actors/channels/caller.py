@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 
 from intersession_actors.agents import described
-from intersession_actors.channels import (
+from intersession_actors.channels.channels import (
     AnyChannel,
     Channel,
     Deliver,

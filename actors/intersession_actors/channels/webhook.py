@@ -12,9 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from intersession_actors.channel_url import BadChannelUrl, ChannelUrl
-from intersession_actors.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.public_addresses import THIS_NETWORK, Network, addresses_of, check_as_written
+from intersession_actors.channels.addresses import THIS_NETWORK, Network, addresses_of, check_as_written
+from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
+from intersession_actors.channels.url import BadChannelUrl, ChannelUrl
 
 SCHEMES: Final = frozenset({"http", "https"})
 CONNECT_SECONDS: Final = 10.0

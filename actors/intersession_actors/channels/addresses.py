@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
-from intersession_actors.channels import DeliveryRefused
+from intersession_actors.channels.channels import DeliveryRefused
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 

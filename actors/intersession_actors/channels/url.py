@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from intersession_actors.channels import DeliveryRefused, Outbound
+from intersession_actors.channels.channels import DeliveryRefused, Outbound
 
 PLACES: Final = ("to", "thread", "account")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)

@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from intersession_actors.apprise_channel import apprise_channel
-from intersession_actors.channel_url import BadChannelUrl, channel_url
-from intersession_actors.channels import Channel, DeliveryRefused
+from intersession_actors.channels.addresses import THIS_NETWORK, Network, plain_host
+from intersession_actors.channels.apprise import apprise_channel
+from intersession_actors.channels.channels import Channel, DeliveryRefused
+from intersession_actors.channels.url import BadChannelUrl, channel_url
+from intersession_actors.channels.webhook import SCHEMES, webhook
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.host import imported
-from intersession_actors.public_addresses import THIS_NETWORK, Network, plain_host
-from intersession_actors.webhook import SCHEMES, webhook
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
 
