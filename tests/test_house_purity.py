@@ -169,7 +169,7 @@ def test_the_actors_are_among_those_looked_at() -> None:
     assert {
         "intersession_actors.coordinator",
         "intersession_actors.outbox",
-        "intersession_actors.process",
+        "intersession_actors.streams.process_manager",
         "intersession_actors.session",
         "intersession_actors.spawner",
     } <= set(HANDLERS)

@@ -23,10 +23,10 @@ from intersession_actors.recovery import recover, recover_flows, sweep_staged
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.session import SessionActor
 from intersession_actors.spawner import Spawner
+from intersession_actors.streams import World
 from intersession_actors.supervisor import Recipe, Supervisor
 from intersession_actors.tools.reader import Reader
 from intersession_actors.turns import Turns
-from intersession_actors.world import World
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log

@@ -7,15 +7,24 @@ from collections.abc import Callable
 
 from intersession_actors import exchange_rules
 from intersession_actors.chain_meter import ChainMeter
-from intersession_actors.commands import Accepted, Command, DeliveryEnded, Refused, Resume, RunEnded
-from intersession_actors.drafting import append_of
 from intersession_actors.exchange_commands import OpenExchange
 from intersession_actors.exchange_rules import Exchange, Facts, Phase
 from intersession_actors.exchange_steps import announce_step, primary_step, turn_step
 from intersession_actors.policy import ChainSoFar, Tripped, check_turn
-from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_actors.session_commands import Enqueue
-from intersession_actors.world import World
+from intersession_actors.streams import (
+    Accepted,
+    Command,
+    DeliveryEnded,
+    Flow,
+    Plan,
+    ProcessManager,
+    Refused,
+    Resume,
+    RunEnded,
+    World,
+    append_of,
+)
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import (

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from intersession_actors.commands import Command
 from intersession_actors.policy import Verdict
+from intersession_actors.streams import Command
 
 
 class SendChecked(Command, frozen=True, kw_only=True):

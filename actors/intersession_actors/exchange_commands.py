@@ -1,6 +1,6 @@
 """What begins an exchange."""
 
-from intersession_actors.commands import Answer, Command
+from intersession_actors.streams import Answer, Command
 from intersession_events.facts import ExchangeAccepted, SessionOpened
 
 

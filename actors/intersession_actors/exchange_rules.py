@@ -9,9 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.commands import DeliveryEnded, RunEnded, StepRefused
 from intersession_actors.policy import ChainSoFar, Tripped, check_turn
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
+from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,

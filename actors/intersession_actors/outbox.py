@@ -4,12 +4,11 @@ from typing import Final
 
 from intersession_actors import outbox_rules
 from intersession_actors.channels import Delivered, NotDelivered, Outbound
-from intersession_actors.commands import Command, Refused, Resume
 from intersession_actors.delivery_commands import DeliveryReturned, RetryDue, SendChecked
 from intersession_actors.outbox_rules import Delivery
 from intersession_actors.policy import Verdict
-from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_actors.session_commands import CheckSend
+from intersession_actors.streams import Command, Flow, Plan, ProcessManager, Refused, Resume
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import (
     DeliveryDecided,

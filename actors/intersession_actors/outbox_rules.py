@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.commands import DeliveryEnded
 from intersession_actors.policy import Verdict
+from intersession_actors.streams import DeliveryEnded
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

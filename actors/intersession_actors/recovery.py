@@ -8,11 +8,11 @@ import logging
 import msgspec
 
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
-from intersession_actors.commands import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_actors.core import Core
 from intersession_actors.outbox_rules import ended_in
 from intersession_actors.run_outcome import ended_again
 from intersession_actors.session_commands import Wake
+from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids
 
 logger = logging.getLogger(__name__)

@@ -15,17 +15,6 @@ import pykka
 
 from intersession_actors import session_rules, session_state
 from intersession_actors.agents import Answered, Broke
-from intersession_actors.commands import (
-    Accepted,
-    Appended,
-    ChildGone,
-    Command,
-    Refused,
-    StepRefused,
-    StepTaken,
-    StreamLoaded,
-)
-from intersession_actors.drafting import append_of
 from intersession_actors.policy import Verdict
 from intersession_actors.prompt import ContextCache, RunContext
 from intersession_actors.run_outcome import decide_returned, ended_of
@@ -49,7 +38,18 @@ from intersession_actors.session_commands import (
     Wake,
 )
 from intersession_actors.session_state import Session
-from intersession_actors.world import World
+from intersession_actors.streams import (
+    Accepted,
+    Appended,
+    ChildGone,
+    Command,
+    Refused,
+    StepRefused,
+    StepTaken,
+    StreamLoaded,
+    World,
+    append_of,
+)
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable

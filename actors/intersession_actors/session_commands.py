@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from intersession_actors.commands import Answer, Command
+from intersession_actors.streams import Answer, Command
 from intersession_events.facts import (
     ArchiveReason,
     Message,

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.commands import Refused
 from intersession_actors.session_commands import (
     Abort,
     AddMessage,
@@ -19,6 +18,7 @@ from intersession_actors.session_commands import (
     Unbind,
 )
 from intersession_actors.session_state import Session, is_current
+from intersession_actors.streams import Refused
 from intersession_events.facts import (
     Event,
     FailureCode,

@@ -1,6 +1,6 @@
 """What the spawner is told, beside what every process manager is."""
 
-from intersession_actors.commands import Answer, Command, Refused
+from intersession_actors.streams import Answer, Command, Refused
 from intersession_events.facts import Route, SpawnAccepted
 
 

@@ -7,25 +7,27 @@ from collections.abc import Callable
 from functools import partial
 
 from intersession_actors import spawn_rules
-from intersession_actors.commands import (
-    Accepted,
-    Answer,
-    ChildGone,
-    Command,
-    DeliveryEnded,
-    Refused,
-    Resume,
-    RunEnded,
-)
-from intersession_actors.drafting import append_of
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
-from intersession_actors.process import Flow, Plan, ProcessManager
 from intersession_actors.session_commands import Archive
 from intersession_actors.spawn_commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
 from intersession_actors.spawn_preparation import prepare, remove_files
 from intersession_actors.spawn_rules import Facts, Spawn
 from intersession_actors.spawn_steps import Causes, announce_step, result_step, start_step
-from intersession_actors.world import World
+from intersession_actors.streams import (
+    Accepted,
+    Answer,
+    ChildGone,
+    Command,
+    DeliveryEnded,
+    Flow,
+    Plan,
+    ProcessManager,
+    Refused,
+    Resume,
+    RunEnded,
+    World,
+    append_of,
+)
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import (

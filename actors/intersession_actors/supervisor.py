@@ -12,7 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import pykka
 
-from intersession_actors.commands import (
+from intersession_actors.errors import RefusalCode
+from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
+from intersession_actors.session_commands import ContextBuilt, IdleFor
+from intersession_actors.streams import (
     Appended,
     Command,
     Refused,
@@ -20,9 +23,6 @@ from intersession_actors.commands import (
     StepRefused,
     StreamLoaded,
 )
-from intersession_actors.errors import RefusalCode
-from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
-from intersession_actors.session_commands import ContextBuilt, IdleFor
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.commands import Refused
 from intersession_actors.session_commands import (
     Abort,
     AddMessage,
@@ -30,6 +29,7 @@ from intersession_actors.session_rules import (
     decide_wake,
 )
 from intersession_actors.session_state import Session, evolve
+from intersession_actors.streams import Refused
 from intersession_events.facts import (
     Event,
     LateReplyDropped,

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.commands import Accepted
 from intersession_actors.core import Core
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange_commands import OpenExchange
@@ -23,6 +22,7 @@ from intersession_actors.policy import (
 )
 from intersession_actors.prompt import spoken
 from intersession_actors.receipts import AccessSummary
+from intersession_actors.streams import Accepted
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
 from intersession_actors.tools.tool_call import Answer, Pending

@@ -17,7 +17,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import pykka
 
-from intersession_actors.commands import (
+from intersession_actors.runtime import Handler
+from intersession_actors.streams.commands import (
     Accepted,
     Appended,
     Command,
@@ -27,9 +28,8 @@ from intersession_actors.commands import (
     StepTaken,
     StreamLoaded,
 )
-from intersession_actors.drafting import append_of
-from intersession_actors.runtime import Handler
-from intersession_actors.world import World
+from intersession_actors.streams.drafting import append_of
+from intersession_actors.streams.world import World
 from intersession_events.facts import Event
 from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
 

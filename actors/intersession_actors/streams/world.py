@@ -6,8 +6,8 @@ Handed in and never reached for, so that the same actors run in a simulator, in 
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from intersession_actors.commands import Command
 from intersession_actors.policy import Verdict
+from intersession_actors.streams.commands import Command
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.log import Log
 
