@@ -41,7 +41,7 @@ PLANTS = [
         "import intersession_projections.columns",
     ),
     ("Rules are pure", "actors/intersession_actors/spawn_rules.py", "import time"),
-    ("Rules are pure", "actors/intersession_actors/session_rules.py", "import threading"),
+    ("Rules are pure", "actors/intersession_actors/session/rules.py", "import threading"),
     (
         "Only the store knows",
         "projections/intersession_projections/columns.py",

@@ -170,7 +170,7 @@ def test_the_actors_are_among_those_looked_at() -> None:
         "intersession_actors.coordinator",
         "intersession_actors.outbox",
         "intersession_actors.streams.process_manager",
-        "intersession_actors.session",
+        "intersession_actors.session.actor",
         "intersession_actors.spawner",
     } <= set(HANDLERS)
 

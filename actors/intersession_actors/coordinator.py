@@ -11,7 +11,7 @@ from intersession_actors.exchange_commands import OpenExchange
 from intersession_actors.exchange_rules import Exchange, Facts, Phase
 from intersession_actors.exchange_steps import announce_step, primary_step, turn_step
 from intersession_actors.policy import ChainSoFar, Tripped, check_turn
-from intersession_actors.session_commands import Enqueue
+from intersession_actors.session import Enqueue
 from intersession_actors.streams import (
     Accepted,
     Command,

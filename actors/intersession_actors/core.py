@@ -13,7 +13,7 @@ from intersession_actors.gateway_caller import CallingRun
 from intersession_actors.policy import Requester
 from intersession_actors.receipts import Receipts
 from intersession_actors.runtime import Clock
-from intersession_actors.session_commands import Patch
+from intersession_actors.session import Patch
 from intersession_actors.streams import Accepted, Command, Refused, StepTaken, World, append_of
 from intersession_actors.supervisor import Supervisor
 from intersession_actors.tools.reader import Reader

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.session_commands import Abort
+from intersession_actors.session import Abort
 from intersession_events.errors import StoreUnavailable
 from intersession_projections.run_outcomes import RunOutcome
 

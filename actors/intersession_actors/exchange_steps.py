@@ -9,7 +9,7 @@ from intersession_actors.prompt import (
     primary_context,
     turn_context,
 )
-from intersession_actors.session_commands import Enqueue
+from intersession_actors.session import Enqueue
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,

@@ -21,7 +21,7 @@ from intersession_actors.gateway_params import (
 )
 from intersession_actors.gateway_targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
-from intersession_actors.session_commands import Abort, Enqueue
+from intersession_actors.session import Abort, Enqueue
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids
 from intersession_events.facts import Message, Provenance, Route, RunQueued, SessionPatched

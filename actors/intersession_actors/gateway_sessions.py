@@ -20,7 +20,7 @@ from intersession_actors.gateway_params import (
 )
 from intersession_actors.gateway_targets import Targets
 from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
-from intersession_actors.session_commands import AddMessage, Archive, Patch, Reset
+from intersession_actors.session import AddMessage, Archive, Patch, Reset
 from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_label
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list

@@ -7,7 +7,7 @@ from typing import Final
 
 from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.session_commands import ReadAgain
+from intersession_actors.session import ReadAgain
 from intersession_events.errors import AppendConflict
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken, import_openclaw
 

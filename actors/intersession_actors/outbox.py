@@ -7,7 +7,7 @@ from intersession_actors.channels import Delivered, NotDelivered, Outbound
 from intersession_actors.delivery_commands import DeliveryReturned, RetryDue, SendChecked
 from intersession_actors.outbox_rules import Delivery
 from intersession_actors.policy import Verdict
-from intersession_actors.session_commands import CheckSend
+from intersession_actors.session import CheckSend
 from intersession_actors.streams import Command, Flow, Plan, ProcessManager, Refused, Resume
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import (

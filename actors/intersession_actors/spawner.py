@@ -8,7 +8,7 @@ from functools import partial
 
 from intersession_actors import spawn_rules
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
-from intersession_actors.session_commands import Archive
+from intersession_actors.session import Archive
 from intersession_actors.spawn_commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
 from intersession_actors.spawn_preparation import prepare, remove_files
 from intersession_actors.spawn_rules import Facts, Spawn

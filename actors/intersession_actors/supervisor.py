@@ -14,7 +14,7 @@ import pykka
 
 from intersession_actors.errors import RefusalCode
 from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
-from intersession_actors.session_commands import ContextBuilt, IdleFor
+from intersession_actors.session import ContextBuilt, IdleFor
 from intersession_actors.streams import (
     Appended,
     Command,

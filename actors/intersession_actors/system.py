@@ -26,7 +26,7 @@ from intersession_actors.inbound import ChatDoor
 from intersession_actors.pykka_door import PykkaDoor
 from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Clock, Runtime, SystemClock
-from intersession_actors.session_commands import Unbind
+from intersession_actors.session import Unbind
 from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey

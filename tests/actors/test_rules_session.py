@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.session_commands import (
-    Abort,
-    AddMessage,
-    Archive,
-    Enqueue,
-    Patch,
-    RecordMessages,
-    Reset,
-)
-from intersession_actors.session_rules import (
+from intersession_actors.session import Abort, AddMessage, Archive, Enqueue, Patch, RecordMessages, Reset
+from intersession_actors.session.rules import (
     decide_abort,
     decide_add,
     decide_answer,
@@ -28,7 +20,7 @@ from intersession_actors.session_rules import (
     decide_start,
     decide_wake,
 )
-from intersession_actors.session_state import Session, evolve
+from intersession_actors.session.state import Session, evolve
 from intersession_actors.streams import Refused
 from intersession_events.facts import (
     Event,

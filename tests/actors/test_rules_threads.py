@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.session_commands import Archive, Enqueue, Unbind
-from intersession_actors.session_rules import decide_archive, decide_enqueue, decide_unbind
-from intersession_actors.session_state import Session, evolve
+from intersession_actors.session import Archive, Enqueue, Unbind
+from intersession_actors.session.rules import decide_archive, decide_enqueue, decide_unbind
+from intersession_actors.session.state import Session, evolve
 from intersession_actors.streams import Refused
 from intersession_events.facts import (
     Event,

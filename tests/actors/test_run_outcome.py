@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_actors.run_outcome import ended_again, ended_of
-from intersession_actors.session_state import Session, evolve
+from intersession_actors.session import ended_again
+from intersession_actors.session.answers import ended_of
+from intersession_actors.session.state import Session, evolve
 from intersession_events.facts import (
     Event,
     Message,

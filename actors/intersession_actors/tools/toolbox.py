@@ -15,7 +15,7 @@ from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.gateway_caller import MOST_GIVEN, Caller, CallingRun
 from intersession_actors.policy import Requester, tools_for
 from intersession_actors.receipts import AccessSummary
-from intersession_actors.session_commands import RecordMessages
+from intersession_actors.session import RecordMessages
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_actors.tools.resolve import TargetRefused
 from intersession_actors.tools.tool_call import Answer, Pending, ordinals

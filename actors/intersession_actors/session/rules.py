@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.session_commands import (
+from intersession_actors.session.commands import (
     Abort,
     AddMessage,
     Archive,
@@ -17,7 +17,7 @@ from intersession_actors.session_commands import (
     Reset,
     Unbind,
 )
-from intersession_actors.session_state import Session, is_current
+from intersession_actors.session.state import Session, is_current
 from intersession_actors.streams import Refused
 from intersession_events.facts import (
     Event,

@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import pykka
 
-from intersession_actors import session_rules, session_state
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Verdict
 from intersession_actors.prompt import ContextCache, RunContext
-from intersession_actors.run_outcome import decide_returned, ended_of
-from intersession_actors.run_starter import RETURNED, RunStarter, TurnMaker
 from intersession_actors.runtime import Handler
-from intersession_actors.session_commands import (
+from intersession_actors.session import rules as session_rules
+from intersession_actors.session import state as session_state
+from intersession_actors.session.answers import decide_returned, ended_of
+from intersession_actors.session.commands import (
     Abort,
     AddMessage,
     Archive,
@@ -37,7 +37,8 @@ from intersession_actors.session_commands import (
     Unbind,
     Wake,
 )
-from intersession_actors.session_state import Session
+from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
+from intersession_actors.session.state import Session
 from intersession_actors.streams import (
     Accepted,
     Appended,

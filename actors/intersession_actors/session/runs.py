@@ -8,9 +8,9 @@ from typing import Protocol
 
 from intersession_actors.agents import AgentResult, Turn
 from intersession_actors.prompt import ContextCache, RunContext
-from intersession_actors.session_commands import ContextBuilt, DeadlinePassed, RunReturned
-from intersession_actors.session_rules import is_task
-from intersession_actors.session_state import Running
+from intersession_actors.session.commands import ContextBuilt, DeadlinePassed, RunReturned
+from intersession_actors.session.rules import is_task
+from intersession_actors.session.state import Running
 from intersession_actors.streams import Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import RunQueued, Step

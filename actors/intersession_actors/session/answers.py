@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from intersession_actors import session_rules
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, visible_text
-from intersession_actors.session_commands import RunReturned
-from intersession_actors.session_state import Running, Session, is_current
+from intersession_actors.session import rules as session_rules
+from intersession_actors.session.commands import RunReturned
+from intersession_actors.session.state import Running, Session, is_current
 from intersession_actors.streams import RunEnded, append_of
 from intersession_events import ids
 from intersession_events.facts import (

@@ -1,0 +1,39 @@
+"""The session actor: the one writer of a session's stream, which queues messages and runs the agent on them."""
+
+from intersession_actors.session.actor import SessionActor
+from intersession_actors.session.answers import ended_again
+from intersession_actors.session.commands import (
+    Abort,
+    AddMessage,
+    Archive,
+    CheckSend,
+    ContextBuilt,
+    Enqueue,
+    IdleFor,
+    Patch,
+    ReadAgain,
+    RecordMessages,
+    Reset,
+    Unbind,
+    Wake,
+)
+from intersession_actors.session.state import Running
+
+__all__ = [
+    "Abort",
+    "AddMessage",
+    "Archive",
+    "CheckSend",
+    "ContextBuilt",
+    "Enqueue",
+    "IdleFor",
+    "Patch",
+    "ReadAgain",
+    "RecordMessages",
+    "Reset",
+    "Running",
+    "SessionActor",
+    "Unbind",
+    "Wake",
+    "ended_again",
+]
