@@ -37,7 +37,7 @@ PLANTS = [
     ),
     (
         "Actors and rules never read a view",
-        "actors/intersession_actors/exchange_rules.py",
+        "actors/intersession_actors/exchange/rules.py",
         "import intersession_projections.columns",
     ),
     ("Rules are pure", "actors/intersession_actors/spawn_rules.py", "import time"),

@@ -7,7 +7,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.exchange_rules import Exchange, Facts, decide, evolve, speaker_of
+from intersession_actors.exchange.rules import Exchange, Facts, decide, evolve, speaker_of
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (

@@ -10,7 +10,7 @@ import msgspec
 
 from intersession_actors.core import Core
 from intersession_actors.errors import LimitReached, ToolRefused
-from intersession_actors.exchange_commands import OpenExchange
+from intersession_actors.exchange import OpenExchange
 from intersession_actors.gateway_caller import Caller, CallingRun
 from intersession_actors.policy import (
     ChainSoFar,

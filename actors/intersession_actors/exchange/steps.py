@@ -1,7 +1,7 @@
 """The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
 
-from intersession_actors.exchange_commands import OpenExchange
-from intersession_actors.exchange_rules import Exchange
+from intersession_actors.exchange.commands import OpenExchange
+from intersession_actors.exchange.rules import Exchange
 from intersession_actors.prompt import (
     ANNOUNCE_PROMPT,
     Parties,

@@ -5,11 +5,11 @@ Its whole state is the exchanges' streams; after a restart it is told `Resume` f
 
 from collections.abc import Callable
 
-from intersession_actors import exchange_rules
-from intersession_actors.chain_meter import ChainMeter
-from intersession_actors.exchange_commands import OpenExchange
-from intersession_actors.exchange_rules import Exchange, Facts, Phase
-from intersession_actors.exchange_steps import announce_step, primary_step, turn_step
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.exchange.chain_meter import ChainMeter
+from intersession_actors.exchange.commands import OpenExchange
+from intersession_actors.exchange.rules import Exchange, Facts, Phase
+from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
 from intersession_actors.policy import ChainSoFar, Tripped, check_turn
 from intersession_actors.session import Enqueue
 from intersession_actors.streams import (
