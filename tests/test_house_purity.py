@@ -168,7 +168,7 @@ def waits_in(source: str) -> set[str]:
 def test_the_actors_are_among_those_looked_at() -> None:
     assert {
         "intersession_actors.exchange.coordinator",
-        "intersession_actors.outbox",
+        "intersession_actors.delivery.outbox",
         "intersession_actors.streams.process_manager",
         "intersession_actors.session.actor",
         "intersession_actors.spawner",

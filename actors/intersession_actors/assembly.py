@@ -13,9 +13,9 @@ from intersession_actors.channels import ChannelCaller
 from intersession_actors.chapters import open_chapter
 from intersession_actors.config import Config
 from intersession_actors.core import Core
+from intersession_actors.delivery import Outbox
 from intersession_actors.doors import DoorThreads
 from intersession_actors.exchange import Coordinator
-from intersession_actors.outbox import Outbox
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.prompt import ContextCache
 from intersession_actors.receipts import Receipts

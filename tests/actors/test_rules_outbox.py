@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.outbox_rules import (
+from intersession_actors.delivery.rules import (
     FIRST_RETRY_MS,
     MAX_ATTEMPTS,
     Delivery,

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from intersession_actors import outbox_rules
 from intersession_actors.channels import Delivered, NotDelivered, Outbound
-from intersession_actors.delivery_commands import DeliveryReturned, RetryDue, SendChecked
-from intersession_actors.outbox_rules import Delivery
+from intersession_actors.delivery import rules as outbox_rules
+from intersession_actors.delivery.commands import DeliveryReturned, RetryDue, SendChecked
+from intersession_actors.delivery.rules import Delivery
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
 from intersession_actors.streams import Command, Flow, Plan, ProcessManager, Refused, Resume
