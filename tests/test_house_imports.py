@@ -40,7 +40,7 @@ PLANTS = [
         "actors/intersession_actors/exchange/rules.py",
         "import intersession_projections.columns",
     ),
-    ("Rules are pure", "actors/intersession_actors/spawn_rules.py", "import time"),
+    ("Rules are pure", "actors/intersession_actors/spawn/rules.py", "import time"),
     ("Rules are pure", "actors/intersession_actors/session/rules.py", "import threading"),
     (
         "Only the store knows",

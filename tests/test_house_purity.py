@@ -171,7 +171,7 @@ def test_the_actors_are_among_those_looked_at() -> None:
         "intersession_actors.delivery.outbox",
         "intersession_actors.streams.process_manager",
         "intersession_actors.session.actor",
-        "intersession_actors.spawner",
+        "intersession_actors.spawn.spawner",
     } <= set(HANDLERS)
 
 

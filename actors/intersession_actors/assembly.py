@@ -22,7 +22,7 @@ from intersession_actors.receipts import Receipts
 from intersession_actors.recovery import recover, recover_flows, sweep_staged
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.session import SessionActor
-from intersession_actors.spawner import Spawner
+from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
 from intersession_actors.supervisor import Recipe, Supervisor
 from intersession_actors.tools.reader import Reader

@@ -4,8 +4,8 @@ from typing import Any, get_args
 
 import pytest
 
-from intersession_actors.spawn_commands import Prepared
-from intersession_actors.spawn_rules import Facts, Spawn, decide, decide_prepared, decide_removed, evolve
+from intersession_actors.spawn.commands import Prepared
+from intersession_actors.spawn.rules import Facts, Spawn, decide, decide_prepared, decide_removed, evolve
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (

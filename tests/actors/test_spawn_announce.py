@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.spawn_announce import SpawnOutcome, Status, announce_text, stats
+from intersession_actors.spawn.announce import SpawnOutcome, Status, announce_text, stats
 from intersession_events.facts import Usage
 
 KEY = "agent:ops:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

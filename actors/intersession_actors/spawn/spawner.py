@@ -6,13 +6,13 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 from collections.abc import Callable
 from functools import partial
 
-from intersession_actors import spawn_rules
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.session import Archive
-from intersession_actors.spawn_commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
-from intersession_actors.spawn_preparation import prepare, remove_files
-from intersession_actors.spawn_rules import Facts, Spawn
-from intersession_actors.spawn_steps import Causes, announce_step, result_step, start_step
+from intersession_actors.spawn import rules as spawn_rules
+from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
+from intersession_actors.spawn.preparation import prepare, remove_files
+from intersession_actors.spawn.rules import Facts, Spawn
+from intersession_actors.spawn.steps import Causes, announce_step, result_step, start_step
 from intersession_actors.streams import (
     Accepted,
     Answer,

@@ -9,8 +9,8 @@ from typing import Literal
 import msgspec
 
 from intersession_actors.prompt import is_announce_skip, visible_text
-from intersession_actors.spawn_announce import SpawnOutcome, announce_text
-from intersession_actors.spawn_commands import Prepared
+from intersession_actors.spawn.announce import SpawnOutcome, announce_text
+from intersession_actors.spawn.commands import Prepared
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (

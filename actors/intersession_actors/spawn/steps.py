@@ -11,7 +11,7 @@ from intersession_actors.prompt import (
     spawn_announce_context,
 )
 from intersession_actors.session import Enqueue
-from intersession_actors.spawn_rules import Spawn
+from intersession_actors.spawn.rules import Spawn
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,

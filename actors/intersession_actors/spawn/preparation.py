@@ -9,7 +9,7 @@ from collections.abc import Callable
 from intersession_actors.attachments import Place, claim_files, remove_claimed
 from intersession_actors.channels import NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.errors import ToolRefused
-from intersession_actors.spawn_commands import FilesRemoved, Prepared
+from intersession_actors.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.streams import Refused, World
 from intersession_events import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked

@@ -1,0 +1,6 @@
+"""The spawner: drives each `sessions_spawn` through its child's task, the announce and the archiving."""
+
+from intersession_actors.spawn.commands import AskStarted, OpenSpawn
+from intersession_actors.spawn.spawner import Spawner
+
+__all__ = ["AskStarted", "OpenSpawn", "Spawner"]
