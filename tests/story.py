@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession_actors.config import load_config
-from intersession_actors.tools.reader import Reader
+from intersession_actors.service import Reader
 from intersession_events.facts import (
     Event,
     Message,

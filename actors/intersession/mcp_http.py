@@ -22,10 +22,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from intersession.mcp_server import MOST_BYTES, READING, Seat, mcp_server
-from intersession_actors.claims import claimed_session
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.service import GatewayCaller, claimed_session
 from intersession_actors.system import SessionSystem
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from intersession_actors.config import Config
-from intersession_actors.core import Core
+from intersession_actors.service import Core
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 

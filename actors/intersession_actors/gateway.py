@@ -5,17 +5,21 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Final
 
-from intersession_actors.core import Core
-from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.gateway_about import GatewayAbout, GatewayImport
-from intersession_actors.gateway_caller import OPERATOR, GatewayCaller, Judged
 from intersession_actors.gateway_runs import GatewayRuns
 from intersession_actors.gateway_sessions import GatewaySessions
 from intersession_actors.gateway_targets import Targets
-from intersession_actors.imports import Imports
-from intersession_actors.receipts import AccessSummary
-from intersession_actors.tools.resolve import TargetRefused
+from intersession_actors.service import (
+    OPERATOR,
+    AccessSummary,
+    Core,
+    GatewayCaller,
+    Imports,
+    Judged,
+    RunDoor,
+    TargetRefused,
+)
 from intersession_projections.run_outcomes import RunOutcome
 
 Result = dict[str, Any]

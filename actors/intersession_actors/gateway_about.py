@@ -7,9 +7,7 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
 from intersession_actors.gateway_params import (
     HealthParams,
     IdentityParams,
@@ -18,9 +16,8 @@ from intersession_actors.gateway_params import (
     SendParams,
 )
 from intersession_actors.gateway_targets import Targets
-from intersession_actors.imports import Imports
 from intersession_actors.policy import model_names
-from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.service import Core, GatewayCaller, Imports, invalid, read_arguments
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Route
 

@@ -7,10 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.core import Core
-from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
 from intersession_actors.gateway_params import (
     MAX_WAIT_MS,
     AgentParams,
@@ -21,8 +18,8 @@ from intersession_actors.gateway_params import (
 )
 from intersession_actors.gateway_targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
+from intersession_actors.service import Core, GatewayCaller, RunDoor, invalid, read_arguments
 from intersession_actors.session import Abort, Enqueue
-from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids
 from intersession_events.facts import Message, Provenance, Route, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey

@@ -5,9 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller, Judged
 from intersession_actors.gateway_params import (
     ChatHistoryParams,
     ChatInjectParams,
@@ -20,9 +18,17 @@ from intersession_actors.gateway_params import (
 )
 from intersession_actors.gateway_targets import Targets
 from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
+from intersession_actors.service import (
+    Core,
+    GatewayCaller,
+    Judged,
+    Resolved,
+    TargetRefused,
+    invalid,
+    read_arguments,
+    resolve_label,
+)
 from intersession_actors.session import AddMessage, Archive, Patch, Reset
-from intersession_actors.tools.arguments import invalid, read_arguments
-from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_label
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list
 from intersession_events.facts import Message, Provenance, TextBlock
 from intersession_projections.sessions import SessionRow

@@ -1,10 +1,8 @@
 """Which session a caller of the gateway means, and whether it reaches it (VIS-6, KEY-9)."""
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
 from intersession_actors.policy import Operation
-from intersession_actors.tools.resolve import Resolved, TargetRefused, resolve_target
+from intersession_actors.service import Core, GatewayCaller, Resolved, TargetRefused, resolve_target
 from intersession_events.facts import SessionOpened
 from intersession_events.keys import KeyReference, SessionKey, refer
 from intersession_projections.run_outcomes import RunOutcome

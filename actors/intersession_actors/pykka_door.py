@@ -13,14 +13,18 @@ from weakref import WeakValueDictionary
 import msgspec
 import pykka
 
-from intersession_actors.core import Core
-from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import OwnLoop
-from intersession_actors.inbound import InboundAccepted, InboundMessage, receive
 from intersession_actors.pykka_actor import SystemActor
 from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
-from intersession_actors.tools.arguments import read_arguments
+from intersession_actors.service import (
+    Core,
+    InboundAccepted,
+    InboundMessage,
+    RunDoor,
+    read_arguments,
+    receive,
+)
 from intersession_actors.tools.registry import TOOLS
 from intersession_actors.tools.toolbox import Result, Tools
 from intersession_events.errors import InvalidKey

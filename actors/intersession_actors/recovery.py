@@ -8,8 +8,8 @@ import logging
 import msgspec
 
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
-from intersession_actors.core import Core
 from intersession_actors.delivery import ended_in
+from intersession_actors.service import Core
 from intersession_actors.session import Wake, ended_again
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids

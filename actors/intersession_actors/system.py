@@ -16,16 +16,13 @@ from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.assembly import Assembly
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
-from intersession_actors.core import Core
-from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
 from intersession_actors.gateway import Gateway
-from intersession_actors.imports import Imports
-from intersession_actors.inbound import ChatDoor
 from intersession_actors.pykka_door import PykkaDoor
 from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Clock, Runtime, SystemClock
+from intersession_actors.service import ChatDoor, Core, Imports, RunDoor
 from intersession_actors.session import Unbind
 from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import StoreUnavailable

@@ -5,9 +5,8 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 from intersession_actors.agents import ACP, Turn
-from intersession_actors.core import Core
-from intersession_actors.gateway_caller import CallingRun
 from intersession_actors.prompt import RunContext
+from intersession_actors.service import CallingRun, Core
 from intersession_actors.session import Running
 from intersession_actors.tools.toolbox import RunRecorder, Tools
 from intersession_events.keys import SessionKey

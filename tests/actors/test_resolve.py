@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 import hostile
-from intersession_actors.tools.resolve import (
-    Resolved,
-    TargetRefused,
-    resolve_label,
-    resolve_main,
-    resolve_target,
-)
+from intersession_actors.service import Resolved, TargetRefused, resolve_label, resolve_main, resolve_target
 from intersession_events.facts import SessionArchived, SessionReset
 from story import MAIN, Story
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.reader import Reader
+from intersession_actors.service import Reader
 from intersession_actors.tools.sessions_list import sessions_list
 from intersession_events.facts import (
     Route,

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from intersession_actors.waits import RunWaits
+from intersession_actors.service.waits import RunWaits
 from intersession_events.facts import RunCompleted
 from intersession_events.stores import SqliteLog
 from log_drafts import anywhere, draft

@@ -13,8 +13,7 @@ from benchmarks.logs import to, write
 from intersession_actors.config import load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.runtime import SystemClock
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.resolve import resolve_label
+from intersession_actors.service import Reader, resolve_label
 from intersession_actors.tools.sessions_history import sessions_history
 from intersession_events.facts import SessionOpened
 from intersession_events.stores import SqliteLog

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from intersession_actors.config import load_config
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.resolve import TargetRefused, resolve_label, resolve_target
+from intersession_actors.service import Reader, TargetRefused, resolve_label, resolve_target
 from intersession_actors.tools.sessions_history import sessions_history
 from intersession_actors.tools.sessions_list import sessions_list
 from oracle import (

@@ -8,7 +8,7 @@ import pytest
 
 from command_line import DemoLog, ran, words
 from intersession import SessionSystem, Turn, echo
-from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.service import GatewayCaller
 from intersession_events.facts import SendRefused
 from running import wait_for
 

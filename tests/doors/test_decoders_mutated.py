@@ -20,7 +20,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.prompt import render
 from intersession_actors.prompt.fencing import NotFenced
 from intersession_actors.prompt.rendering import parse
-from intersession_actors.tools.arguments import read_arguments
+from intersession_actors.service import read_arguments
 from intersession_actors.tools.list_size import Cursor, read_cursor, write_cursor
 from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic

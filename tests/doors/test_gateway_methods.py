@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
-from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.service import GatewayCaller
 from running import SEES_ALL, Gate, merged
 
 MAIN = "agent:main:main"

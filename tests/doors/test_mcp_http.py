@@ -15,7 +15,7 @@ from starlette.routing import Mount
 from intersession import SessionSystem, echo
 from intersession.mcp_http import McpCaller, mcp_app
 from intersession_actors.config import OperatorScope
-from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.service import GatewayCaller
 from mcp_clients import Mode, over_http, plain_http, served, text_of
 from running import QUIET, SEES_ALL, merged
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession_actors.claims import claimed_session
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
-from intersession_actors.receipts import keys_digest
+from intersession_actors.service import GatewayCaller, claimed_session
+from intersession_actors.service.receipts import keys_digest
 from intersession_events.facts import AccessRecorded
 
 MAIN = "agent:main:main"

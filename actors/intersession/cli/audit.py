@@ -14,8 +14,7 @@ from intersession.cli.reading import reader_of
 from intersession.cli.terminal import Screen, one_line, safe
 from intersession.cli.words import counted
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.resolve import resolve_target
+from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
 

@@ -19,8 +19,8 @@ from intersession.cli.terminal import Screen, safe
 from intersession_actors.channels import console_channel
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
+from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.reader import Reader
 from intersession_events.stores import VARIABLE, open_log
 from intersession_projections.inline_views import inline_views
 

@@ -12,8 +12,7 @@ from intersession.cli.options import READING, ActingAs, AsOf, Reading, place
 from intersession.cli.reading import acting_as, reader_of
 from intersession.cli.terminal import Screen, safe
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.resolve import resolve_target
+from intersession_actors.service import Reader, resolve_target
 from intersession_actors.tools.sessions_history import sessions_history
 from intersession_events.facts import Message, raw_message
 

@@ -11,8 +11,8 @@ from intersession.cli.hosting import hosted
 from intersession.cli.options import Common, ConfigFile, Store
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
+from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.resolve import resolve_target
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.stores import holder_of
 

@@ -8,8 +8,7 @@ from intersession.cli.options import Common, Reading
 from intersession_actors.config import Config, load_config
 from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.resolve import resolve_target
+from intersession_actors.service import Reader, resolve_target
 from intersession_events.log import InlineView
 from intersession_events.stores import SqliteLog, open_log, sqlite_path
 from intersession_projections.inline_views import inline_views

@@ -25,7 +25,7 @@ from intersession.cli.subject import (
     recorded_at,
 )
 from intersession.cli.terminal import Screen, one_line, safe
-from intersession_actors.tools.reader import Reader
+from intersession_actors.service import Reader
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, step_of
 

@@ -14,7 +14,7 @@ from intersession.cli.options import READING, Reading
 from intersession.cli.reading import reader_of
 from intersession.cli.terminal import Screen, safe
 from intersession.cli.words import counted
-from intersession_actors.tools.reader import Reader
+from intersession_actors.service import Reader
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
 

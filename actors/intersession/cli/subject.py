@@ -6,7 +6,7 @@ import msgspec
 
 from intersession.cli.flows_shown import Flow
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.reader import Reader
+from intersession_actors.service import Reader
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset

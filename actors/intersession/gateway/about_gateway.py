@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import GatewayCaller
+from intersession_actors.service import GatewayCaller
 
 PRESENCE: Final = "system-presence"
 CONFIG: Final = "config.get"

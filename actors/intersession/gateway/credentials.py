@@ -11,7 +11,7 @@ import msgspec
 
 from intersession.gateway.scopes import EVERY_SCOPE
 from intersession_actors.config import GatewayAuth, OperatorScope
-from intersession_actors.gateway_caller import OPERATOR, GatewayCaller
+from intersession_actors.service import OPERATOR, GatewayCaller
 
 
 class Credential(msgspec.Struct, frozen=True):

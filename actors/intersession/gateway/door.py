@@ -19,12 +19,11 @@ from intersession.gateway.hub import Hub
 from intersession.gateway.limits import Limits
 from intersession.gateway.run_names import name_for, named
 from intersession.gateway.scopes import all_scopes, needed_scope
-from intersession_actors.claims import claimed_session
 from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gateway_params import NoParams
+from intersession_actors.service import claimed_session, invalid, read_arguments
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready

@@ -4,11 +4,8 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.core import Core
-from intersession_actors.gateway_caller import Caller
 from intersession_actors.policy import agents_list as listed
-from intersession_actors.receipts import AccessSummary
-from intersession_actors.tools.arguments import read_arguments
+from intersession_actors.service import AccessSummary, Caller, Core, read_arguments
 from intersession_actors.tools.tool_call import Answer
 from intersession_events.facts import ready
 

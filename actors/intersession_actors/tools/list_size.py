@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.arguments import invalid
+from intersession_actors.service import invalid
 from intersession_events.facts import ready
 
 MAX_BYTES: Final = 256 * 1024

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import Caller
+from intersession_actors.service import Caller, Core
 from intersession_actors.tools.agents_list import AgentsListArguments, agents_list
 from intersession_actors.tools.sessions_history import HistoryArguments, sessions_history
 from intersession_actors.tools.sessions_list import ListArguments, sessions_list

@@ -9,10 +9,14 @@ import msgspec
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Requester
-from intersession_actors.receipts import AccessSummary
-from intersession_actors.tools.arguments import invalid, read_arguments
-from intersession_actors.tools.reader import Reader
-from intersession_actors.tools.resolve import Resolved, resolve_target
+from intersession_actors.service import (
+    AccessSummary,
+    Reader,
+    Resolved,
+    invalid,
+    read_arguments,
+    resolve_target,
+)
 from intersession_events.facts import ready
 from intersession_projections.sessions import HistoryPage, UnknownMessage
 

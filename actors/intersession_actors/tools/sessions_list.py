@@ -8,10 +8,8 @@ import msgspec
 
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.policy import Requester
-from intersession_actors.receipts import AccessSummary
-from intersession_actors.tools.arguments import invalid, read_arguments
+from intersession_actors.service import AccessSummary, Place, Reader, invalid, read_arguments
 from intersession_actors.tools.list_size import Cursor, digest_of_filters, fit, read_cursor, write_cursor
-from intersession_actors.tools.reader import Place, Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id

@@ -8,10 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.core import Core
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange import OpenExchange
-from intersession_actors.gateway_caller import Caller, CallingRun
 from intersession_actors.policy import (
     ChainSoFar,
     Speaker,
@@ -21,12 +19,21 @@ from intersession_actors.policy import (
     judge_send,
 )
 from intersession_actors.prompt import spoken
-from intersession_actors.receipts import AccessSummary
+from intersession_actors.service import (
+    AccessSummary,
+    Caller,
+    CallingRun,
+    Core,
+    Resolved,
+    Wait,
+    invalid,
+    read_arguments,
+    resolve_label,
+    resolve_main,
+    resolve_target,
+)
 from intersession_actors.streams import Accepted
-from intersession_actors.tools.arguments import invalid, read_arguments
-from intersession_actors.tools.resolve import Resolved, resolve_label, resolve_main, resolve_target
 from intersession_actors.tools.tool_call import Answer, Pending
-from intersession_actors.waits import Wait
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable

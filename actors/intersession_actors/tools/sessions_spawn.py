@@ -20,14 +20,11 @@ from intersession_actors.attachments import (
     receipt,
     stage_files,
 )
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import Caller
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
-from intersession_actors.receipts import AccessSummary
+from intersession_actors.service import AccessSummary, Caller, Core, invalid, read_arguments
 from intersession_actors.spawn import AskStarted, OpenSpawn
 from intersession_actors.streams import Accepted, Refused
-from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
 from intersession_actors.tools.tool_call import Answer
 from intersession_events import ids

@@ -7,10 +7,9 @@ import msgspec
 
 from intersession_actors.attachments import GivenFile, Place, workspace_of
 from intersession_actors.config import milliseconds
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import Caller, CallingRun
 from intersession_actors.policy import SpawnAllowed
+from intersession_actors.service import Caller, CallingRun, Core
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
 from intersession_events.keys import SessionKey

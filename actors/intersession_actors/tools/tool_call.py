@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.waits import Wait
+from intersession_actors.service import Wait
 
 
 class Answer(msgspec.Struct, frozen=True):

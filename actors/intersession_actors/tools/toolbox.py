@@ -10,14 +10,11 @@ import msgspec
 
 from intersession_actors.agents import Dialect
 from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused, refusing_without_store
-from intersession_actors.gateway_caller import MOST_GIVEN, Caller, CallingRun
 from intersession_actors.policy import Requester, tools_for
-from intersession_actors.receipts import AccessSummary
+from intersession_actors.service import MOST_GIVEN, AccessSummary, Caller, CallingRun, Core, TargetRefused
 from intersession_actors.session import RecordMessages
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
-from intersession_actors.tools.resolve import TargetRefused
 from intersession_actors.tools.tool_call import Answer, Pending, ordinals
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable

@@ -7,12 +7,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession_actors.core import Core
-from intersession_actors.doors import RunDoor
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.policy import parse_send_command
+from intersession_actors.service.arguments import invalid, read_arguments
+from intersession_actors.service.run_waits import RunDoor
+from intersession_actors.service.service import Core
 from intersession_actors.session import Enqueue
-from intersession_actors.tools.arguments import invalid, read_arguments
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import (

@@ -6,7 +6,7 @@ import msgspec
 
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_actors.policy import Allowed, Forbidden, NotVisible, Operation, Requester, Target, judge
-from intersession_actors.tools.reader import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id, refer
 from intersession_projections.sessions import SessionRow

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_caller import MOST_GIVEN, GatewayCaller
 from intersession_actors.policy import not_visible
-from intersession_actors.receipts import AccessSummary
-from intersession_actors.tools.resolve import resolve_target
+from intersession_actors.service.callers import MOST_GIVEN, GatewayCaller
+from intersession_actors.service.receipts import AccessSummary
+from intersession_actors.service.resolve import resolve_target
+from intersession_actors.service.service import Core
 from intersession_events.keys import SessionKey
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.tools.arguments import shown_arguments
+from intersession_actors.service.arguments import shown_arguments
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable

@@ -6,7 +6,7 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Requester, may_act_as, not_visible
-from intersession_actors.receipts import AccessSummary
+from intersession_actors.service.receipts import AccessSummary
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"

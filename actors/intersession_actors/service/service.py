@@ -9,15 +9,15 @@ import msgspec
 
 from intersession_actors.config import Config
 from intersession_actors.errors import LimitReached, ToolRefused
-from intersession_actors.gateway_caller import CallingRun
 from intersession_actors.policy import Requester
-from intersession_actors.receipts import Receipts
 from intersession_actors.runtime import Clock
+from intersession_actors.service.callers import CallingRun
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.receipts import Receipts
+from intersession_actors.service.supervisor import Supervisor
+from intersession_actors.service.waits import OneAtATime, RunWaits, WaitGraph
 from intersession_actors.session import Patch
 from intersession_actors.streams import Accepted, Command, Refused, StepTaken, World, append_of
-from intersession_actors.supervisor import Supervisor
-from intersession_actors.tools.reader import Reader
-from intersession_actors.waits import OneAtATime, RunWaits, WaitGraph
 from intersession_events import ids
 from intersession_events.errors import AppendConflict, StoreUnavailable
 from intersession_events.facts import DeliveryDecided, Purpose, Route, SessionOpened

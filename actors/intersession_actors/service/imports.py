@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
+from intersession_actors.service.service import Core
 from intersession_actors.session import ReadAgain
 from intersession_events.errors import AppendConflict
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken, import_openclaw

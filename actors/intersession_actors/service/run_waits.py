@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-from intersession_actors.core import Core
 from intersession_actors.errors import ToolRefused
+from intersession_actors.service.service import Core
 from intersession_actors.session import Abort
 from intersession_events.errors import StoreUnavailable
 from intersession_projections.run_outcomes import RunOutcome
