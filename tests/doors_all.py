@@ -25,7 +25,7 @@ from intersession.mcp_http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp_relay import relay_stdio
 from intersession.mcp_stdio import Wire, serve_stdio
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.tools import TOOLS
 from intersession_events.stores import SqliteLog
 from running import WAIT
 

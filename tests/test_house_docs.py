@@ -17,7 +17,7 @@ import pytest
 
 import intersession
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.tools.toolbox import Tools
+from intersession_actors.tools import Tools
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

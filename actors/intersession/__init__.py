@@ -18,11 +18,7 @@ from intersession_actors.host import MissingExtra
 from intersession_actors.pykka_door import As, Inbound
 from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.agents_list import AgentsListArguments as AgentsList
-from intersession_actors.tools.sessions_history import HistoryArguments as SessionsHistory
-from intersession_actors.tools.sessions_list import ListArguments as SessionsList
-from intersession_actors.tools.sessions_send import SendArguments as SessionsSend
-from intersession_actors.tools.sessions_spawn import SpawnArguments as SessionsSpawn
+from intersession_actors.tools import AgentsList, SessionsHistory, SessionsList, SessionsSend, SessionsSpawn
 from intersession_events.errors import (
     AppendConflict,
     CorruptEvent,

@@ -23,8 +23,7 @@ from mcp_types import (
 )
 
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
-from intersession_actors.tools.registry import schemas
-from intersession_actors.tools.toolbox import Tools
+from intersession_actors.tools import Tools, schemas
 
 logger = logging.getLogger(__name__)
 

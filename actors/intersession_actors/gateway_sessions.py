@@ -29,7 +29,7 @@ from intersession_actors.service import (
     resolve_label,
 )
 from intersession_actors.session import AddMessage, Archive, Patch, Reset
-from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, sessions_list
+from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
 from intersession_projections.sessions import SessionRow
 
@@ -125,7 +125,7 @@ class GatewaySessions:
 
     def _page(self, arguments: Result) -> Result:
         given = {name: value for name, value in arguments.items() if value is not None}
-        answer, _summary = sessions_list(self._core.reader, self._core.requester(None), given)
+        answer, _summary = list_sessions(self._core.reader, self._core.requester(None), given)
         return answer
 
     def _within(self, caller: GatewayCaller, parent: str | None, arguments: Result, wanted: int) -> Result:

@@ -25,8 +25,7 @@ from intersession_actors.service import (
     read_arguments,
     receive,
 )
-from intersession_actors.tools.registry import TOOLS
-from intersession_actors.tools.toolbox import Result, Tools
+from intersession_actors.tools import TOOLS, Result, Tools
 from intersession_events.errors import InvalidKey
 
 logger = logging.getLogger(__name__)

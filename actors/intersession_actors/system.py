@@ -24,7 +24,7 @@ from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Clock, Runtime, SystemClock
 from intersession_actors.service import ChatDoor, Core, Imports, RunDoor
 from intersession_actors.session import Unbind
-from intersession_actors.tools.toolbox import Tools
+from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log

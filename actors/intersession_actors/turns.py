@@ -8,7 +8,7 @@ from intersession_actors.agents import ACP, Turn
 from intersession_actors.prompt import RunContext
 from intersession_actors.service import CallingRun, Core
 from intersession_actors.session import Running
-from intersession_actors.tools.toolbox import RunRecorder, Tools
+from intersession_actors.tools import RunRecorder, Tools
 from intersession_events.keys import SessionKey
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import TargetRefused
-from intersession_actors.tools.sessions_history import sessions_history
+from intersession_actors.tools import sessions_history
 from intersession_events.facts import ImageBlock, SessionArchived, SessionReset, TextBlock, ToolCallBlock
 from story import MAIN, PERSON, Story
 

@@ -11,7 +11,7 @@ import pytest
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
-from intersession_actors.tools.sessions_list import sessions_list
+from intersession_actors.tools import sessions_list
 from intersession_events.facts import (
     Route,
     RouteChanged,

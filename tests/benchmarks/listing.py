@@ -9,7 +9,7 @@ from benchmarks.logs import open_sessions, opening, session_key, to, write
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
-from intersession_actors.tools.sessions_list import sessions_list
+from intersession_actors.tools import sessions_list
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 

@@ -14,7 +14,7 @@ from intersession_actors.config import load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_label
-from intersession_actors.tools.sessions_history import sessions_history
+from intersession_actors.tools import sessions_history
 from intersession_events.facts import SessionOpened
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views

@@ -8,8 +8,7 @@ import pytest
 
 from intersession_actors.config import load_config
 from intersession_actors.service import Reader, TargetRefused, resolve_label, resolve_target
-from intersession_actors.tools.sessions_history import sessions_history
-from intersession_actors.tools.sessions_list import sessions_list
+from intersession_actors.tools import sessions_history, sessions_list
 from oracle import (
     CONFIGURATIONS,
     FAMILY,

@@ -21,8 +21,8 @@ from intersession_actors.prompt import render
 from intersession_actors.prompt.fencing import NotFenced
 from intersession_actors.prompt.rendering import parse
 from intersession_actors.service import read_arguments
-from intersession_actors.tools.list_size import Cursor, read_cursor, write_cursor
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.tools import TOOLS
+from intersession_actors.tools.list_page import Cursor, read_cursor, write_cursor
 from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
 from intersession_events.facts import TOPICS, Message, Provenance, decode
 from intersession_events.keys import SessionKey, refer

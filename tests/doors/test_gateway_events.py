@@ -30,7 +30,7 @@ from intersession.gateway.credentials import Credentials
 from intersession.gateway.limits import Limits
 from intersession_actors.config import GatewayAuth
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.registry import TOOLS, schemas
+from intersession_actors.tools import TOOLS, schemas
 from intersession_events.keys import SessionKey
 from running import SEES_ALL, merged
 

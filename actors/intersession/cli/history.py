@@ -13,7 +13,7 @@ from intersession.cli.reading import acting_as, reader_of
 from intersession.cli.terminal import Screen, safe
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
-from intersession_actors.tools.sessions_history import sessions_history
+from intersession_actors.tools import read_history
 from intersession_events.facts import Message, raw_message
 
 
@@ -50,7 +50,7 @@ def history(
                 "asOf": place(as_of),
                 "before": before,
             }
-            found, _ = sessions_history(reader, acting_as(reader, acting), arguments)
+            found, _ = read_history(reader, acting_as(reader, acting), arguments)
     return Answer(found, lambda screen: _show(screen, found))
 
 

@@ -11,7 +11,7 @@ from intersession.cli.moments import moment
 from intersession.cli.options import READING, ActingAs, AsOf, Reading, place
 from intersession.cli.reading import acting_as, reader_of
 from intersession.cli.terminal import Screen, safe
-from intersession_actors.tools.sessions_list import sessions_list
+from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
 
 
@@ -49,7 +49,7 @@ def sessions(
         "cursor": cursor,
     }
     with reader_of(reading) as reader:
-        found, _ = sessions_list(reader, acting_as(reader, acting), arguments)
+        found, _ = list_sessions(reader, acting_as(reader, acting), arguments)
     return Answer(found, lambda screen: _show(screen, found))
 
 

@@ -24,7 +24,7 @@ from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gateway_params import NoParams
 from intersession_actors.service import claimed_session, invalid, read_arguments
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.tools import TOOLS
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey

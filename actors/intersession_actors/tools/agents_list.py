@@ -6,18 +6,18 @@ import msgspec
 
 from intersession_actors.policy import agents_list as listed
 from intersession_actors.service import AccessSummary, Caller, Core, read_arguments
-from intersession_actors.tools.tool_call import Answer
+from intersession_actors.tools.call import Answer
 from intersession_events.facts import ready
 
 
 @ready
-class AgentsListArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AgentsList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nothing is asked for."""
 
 
-def agents_list(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
+def list_agents(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
     """List the agents that may be started, the requester's own first."""
-    read_arguments(AgentsListArguments, arguments)
+    read_arguments(AgentsList, arguments)
     caller.summary = AccessSummary()
     key = caller.requester.key
     result = listed(core.config, None if key is None else key.agent_id)

@@ -7,12 +7,12 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller, Core
-from intersession_actors.tools.agents_list import AgentsListArguments, agents_list
-from intersession_actors.tools.sessions_history import HistoryArguments, sessions_history
-from intersession_actors.tools.sessions_list import ListArguments, sessions_list
-from intersession_actors.tools.sessions_send import SendArguments, sessions_send
-from intersession_actors.tools.sessions_spawn import SpawnArguments, sessions_spawn
-from intersession_actors.tools.tool_call import Answer, Pending
+from intersession_actors.tools.agents_list import AgentsList, list_agents
+from intersession_actors.tools.call import Answer, Pending
+from intersession_actors.tools.sessions_history import SessionsHistory, read_history
+from intersession_actors.tools.sessions_list import SessionsList, list_sessions
+from intersession_actors.tools.sessions_send import SessionsSend, send_message
+from intersession_actors.tools.sessions_spawn import SessionsSpawn, start_subagent
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +25,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _list(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
-    answer, caller.summary = sessions_list(core.reader, caller.requester, arguments)
+    answer, caller.summary = list_sessions(core.reader, caller.requester, arguments)
     return Answer(answer)
 
 
 def _history(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
-    answer, caller.summary = sessions_history(core.reader, caller.requester, arguments)
+    answer, caller.summary = read_history(core.reader, caller.requester, arguments)
     return Answer(answer)
 
 
@@ -43,13 +43,13 @@ TOOLS: Final[Mapping[str, Tool]] = {
                 "List the sessions you can see, most recently active first, with filters. "
                 "messageLimit adds the last messages of each."
             ),
-            arguments=ListArguments,
+            arguments=SessionsList,
             call=_list,
         ),
         Tool(
             name="sessions_history",
             description="Read the transcript of a session you can see, by sessionKey or sessionId, newest messages kept.",
-            arguments=HistoryArguments,
+            arguments=SessionsHistory,
             call=_history,
         ),
         Tool(
@@ -58,8 +58,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
                 "Send a message to another session, named by sessionKey, label or agentId, and wait up to "
                 "timeoutSeconds (30) for its reply; 0 does not wait."
             ),
-            arguments=SendArguments,
-            call=sessions_send,
+            arguments=SessionsSend,
+            call=send_message,
         ),
         Tool(
             name="sessions_spawn",
@@ -67,14 +67,14 @@ TOOLS: Final[Mapping[str, Tool]] = {
                 "Start a sub-agent in a session of its own on a task. Answers at once; "
                 "the result is announced to you when it has ended, so do not poll for it."
             ),
-            arguments=SpawnArguments,
-            call=sessions_spawn,
+            arguments=SessionsSpawn,
+            call=start_subagent,
         ),
         Tool(
             name="agents_list",
             description="List the agents you may start sub-agents of.",
-            arguments=AgentsListArguments,
-            call=agents_list,
+            arguments=AgentsList,
+            call=list_agents,
         ),
     )
 }

@@ -25,7 +25,7 @@ MAX_LIMIT: Final = 1000
 
 
 @ready
-class HistoryArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class SessionsHistory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller gives (HIST-1); null is not given."""
 
     session_key: Annotated[str, msgspec.Meta(description="The session, by sessionKey or sessionId.")]
@@ -42,7 +42,7 @@ class HistoryArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     )
 
 
-def sessions_history(
+def read_history(
     reader: Reader, requester: Requester, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], AccessSummary]:
     """Return the last messages of a session, oldest first, and what was decided on access.
@@ -50,7 +50,7 @@ def sessions_history(
     Raises:
         ToolRefused: `invalid_request` naming the field, or why the session is not to be read.
     """
-    given = read_arguments(HistoryArguments, arguments)
+    given = read_arguments(SessionsHistory, arguments)
     as_of = None if given.as_of is None else reader.place(given.as_of).position
     target = resolve_target(reader, requester, given.session_key, "history", as_of=as_of)
     page = _page(reader, target, given, as_of)
@@ -72,7 +72,7 @@ def sessions_history(
     return answer, AccessSummary(keys=(key,))
 
 
-def _page(reader: Reader, target: Resolved, given: HistoryArguments, as_of: int | None) -> HistoryPage:
+def _page(reader: Reader, target: Resolved, given: SessionsHistory, as_of: int | None) -> HistoryPage:
     if target.row is None or target.session_id is None:
         raise ToolRefused("internal", "sessionKey: the session was allowed and is not there")
     try:

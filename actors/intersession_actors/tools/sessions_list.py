@@ -9,7 +9,7 @@ import msgspec
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.policy import Requester
 from intersession_actors.service import AccessSummary, Place, Reader, invalid, read_arguments
-from intersession_actors.tools.list_size import Cursor, digest_of_filters, fit, read_cursor, write_cursor
+from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
@@ -24,7 +24,7 @@ _Row = tuple[SessionKey, SessionRow]
 
 
 @ready
-class ListArguments(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class SessionsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller gives (LIST-1); null is not given."""
 
     kinds: Annotated[tuple[Kind, ...] | None, msgspec.Meta(description="Only these kinds; empty is all.")] = (
@@ -78,7 +78,7 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def sessions_list(
+def list_sessions(
     reader: Reader, requester: Requester, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], AccessSummary]:
     """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and what was decided on access.
@@ -88,7 +88,7 @@ def sessions_list(
     Raises:
         ToolRefused: `invalid_request`, naming the field.
     """
-    given = read_arguments(ListArguments, arguments)
+    given = read_arguments(SessionsList, arguments)
     query = _query(reader, given)
     rows, more, denied = _rows(reader, requester, query)
     answer: dict[str, Any] = {}
@@ -107,7 +107,7 @@ def sessions_list(
     return answer, AccessSummary(keys=keys, denied=denied)
 
 
-def _query(reader: Reader, given: ListArguments) -> _Query:
+def _query(reader: Reader, given: SessionsList) -> _Query:
     kinds = frozenset(given.kinds or ())
     minutes = None if given.active_minutes is None else max(1, _whole(given.active_minutes, "activeMinutes"))
     agent_id = None if given.agent_id is None else _agent(given.agent_id)
@@ -130,7 +130,7 @@ def _query(reader: Reader, given: ListArguments) -> _Query:
     )
 
 
-def _place(reader: Reader, given: ListArguments, after: Cursor | None) -> Place:
+def _place(reader: Reader, given: SessionsList, after: Cursor | None) -> Place:
     """Return which list is meant: the cursor's, the one asked for, or the list now."""
     asked = None if given.as_of is None else reader.place(given.as_of)
     if after is None:

@@ -33,7 +33,7 @@ from intersession_actors.service import (
     resolve_target,
 )
 from intersession_actors.streams import Accepted
-from intersession_actors.tools.tool_call import Answer, Pending
+from intersession_actors.tools.call import Answer, Pending
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
@@ -46,7 +46,7 @@ MAX_TIMEOUT_S: Final = 86_400
 
 
 @ready
-class SendArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SEND-1)."""
 
     message: str
@@ -67,7 +67,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     found: Resolved | None = None
 
 
-def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer | Pending:
+def send_message(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer | Pending:
     """Send a message to another session and, unless `timeoutSeconds` is 0, wait for its reply.
 
     A result of `timeout` means that the caller stopped waiting: the run goes on, and its loop and announce still happen.
@@ -75,7 +75,7 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
     Raises:
         ToolRefused: nothing was accepted.
     """
-    given = read_arguments(SendArguments, arguments)
+    given = read_arguments(SessionsSend, arguments)
     crash_point("S0")
     timeout = _timeout(given)
     if not given.message.strip():
@@ -120,14 +120,14 @@ def sessions_send(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answ
     return Answer({"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery})
 
 
-def _timeout(given: SendArguments) -> float:
+def _timeout(given: SessionsSend) -> float:
     seconds = DEFAULT_TIMEOUT_S if given.timeout_seconds is None else given.timeout_seconds
     if not math.isfinite(seconds) or seconds < 0 or seconds > MAX_TIMEOUT_S:
         raise invalid("timeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_TIMEOUT_S}")
     return seconds
 
 
-def _target(core: Core, caller: Caller, given: SendArguments) -> Target:
+def _target(core: Core, caller: Caller, given: SessionsSend) -> Target:
     """Return the one target that was named, seen and allowed (SEND-1, SEND-2)."""
     named = [
         name
@@ -191,7 +191,7 @@ def _begin_wait(core: Core, caller: Caller, target: Target, timeout: float) -> W
 def _accept(
     core: Core,
     caller: Caller,
-    given: SendArguments,
+    given: SessionsSend,
     target: Target,
     *,
     run_id: str,

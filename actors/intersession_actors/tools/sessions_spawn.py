@@ -25,8 +25,8 @@ from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequeste
 from intersession_actors.service import AccessSummary, Caller, Core, invalid, read_arguments
 from intersession_actors.spawn import AskStarted, OpenSpawn
 from intersession_actors.streams import Accepted, Refused
+from intersession_actors.tools.call import Answer
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
-from intersession_actors.tools.tool_call import Answer
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import SpawnAccepted, ready
@@ -43,7 +43,7 @@ class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 @ready
-class SpawnArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SPAWN-1)."""
 
     task: str
@@ -62,13 +62,13 @@ class SpawnArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     idempotency_key: str | None = None
 
 
-def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
+def start_subagent(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
     """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
 
     Raises:
         ToolRefused: nothing was started and nothing is left behind.
     """
-    given = read_arguments(SpawnArguments, arguments)
+    given = read_arguments(SessionsSpawn, arguments)
     if not given.task.strip():
         raise invalid("task", "blank, write what the sub-agent should do")
     seconds = given.run_timeout_seconds
@@ -102,7 +102,7 @@ def sessions_spawn(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
     return Answer(_answer(accepted))
 
 
-def _check_acp(core: Core, given: SpawnArguments) -> None:
+def _check_acp(core: Core, given: SessionsSpawn) -> None:
     if not core.world.agents.has(ACP):
         raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
     if given.attachments:
@@ -126,7 +126,7 @@ def _known(core: Core, caller: Caller, words: SpawnWords, run_id: str) -> SpawnA
 
 
 def _begin(
-    core: Core, caller: Caller, given: SpawnArguments, words: SpawnWords, run_id: str
+    core: Core, caller: Caller, given: SessionsSpawn, words: SpawnWords, run_id: str
 ) -> "tuple[SpawnAccepted, Future[Accepted | Refused]]":
     """Judge a spawn, stage its files, and have it accepted."""
     allowed = _judge(core, caller, given)
@@ -190,7 +190,7 @@ def _wait_until_started(started: "Future[Accepted | Refused]") -> None:
         raise ToolRefused(outcome.code, outcome.error)
 
 
-def _judge(core: Core, caller: Caller, given: SpawnArguments) -> SpawnAllowed:
+def _judge(core: Core, caller: Caller, given: SessionsSpawn) -> SpawnAllowed:
     row = core.sessions.get(caller.key) if caller.key is not None else None
     requester = SpawnRequester(
         key=caller.requester.key,

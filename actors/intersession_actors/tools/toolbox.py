@@ -14,8 +14,8 @@ from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.policy import Requester, tools_for
 from intersession_actors.service import MOST_GIVEN, AccessSummary, Caller, CallingRun, Core, TargetRefused
 from intersession_actors.session import RecordMessages
+from intersession_actors.tools.call import Answer, Pending, ordinals
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
-from intersession_actors.tools.tool_call import Answer, Pending, ordinals
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock
