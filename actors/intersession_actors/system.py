@@ -18,7 +18,7 @@ from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
 from intersession_actors.follow import Follower
-from intersession_actors.gateway import Gateway
+from intersession_actors.methods import Gateway
 from intersession_actors.pykka_door import PykkaDoor
 from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Clock, Runtime, SystemClock

@@ -21,7 +21,7 @@ from intersession.gateway.run_names import name_for, named
 from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
-from intersession_actors.gateway_params import NoParams
+from intersession_actors.methods import NoParams
 from intersession_actors.service import claimed_session, invalid, read_arguments
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools import TOOLS

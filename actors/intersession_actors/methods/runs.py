@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_params import (
+from intersession_actors.methods.params import (
     MAX_WAIT_MS,
     AgentParams,
     Busy,
@@ -16,7 +16,7 @@ from intersession_actors.gateway_params import (
     ChatSendParams,
     WaitParams,
 )
-from intersession_actors.gateway_targets import Targets
+from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
 from intersession_actors.service import Core, GatewayCaller, RunDoor, invalid, read_arguments
 from intersession_actors.session import Abort, Enqueue

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_params import (
+from intersession_actors.methods.params import (
     ChatHistoryParams,
     ChatInjectParams,
     DeleteParams,
@@ -16,7 +16,7 @@ from intersession_actors.gateway_params import (
     ResolveParams,
     SessionsListParams,
 )
-from intersession_actors.gateway_targets import Targets
+from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
 from intersession_actors.service import (
     Core,

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from intersession_actors.errors import ToolRefused, refusing_without_store
-from intersession_actors.gateway_about import GatewayAbout, GatewayImport
-from intersession_actors.gateway_runs import GatewayRuns
-from intersession_actors.gateway_sessions import GatewaySessions
-from intersession_actors.gateway_targets import Targets
+from intersession_actors.methods.about import GatewayAbout, GatewayImport
+from intersession_actors.methods.runs import GatewayRuns
+from intersession_actors.methods.sessions import GatewaySessions
+from intersession_actors.methods.targets import Targets
 from intersession_actors.service import (
     OPERATOR,
     AccessSummary,

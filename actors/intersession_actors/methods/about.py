@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gateway_params import (
+from intersession_actors.methods.params import (
     HealthParams,
     IdentityParams,
     ImportParams,
     NoParams,
     SendParams,
 )
-from intersession_actors.gateway_targets import Targets
+from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import model_names
 from intersession_actors.service import Core, GatewayCaller, Imports, invalid, read_arguments
 from intersession_events.errors import ImportFailed
