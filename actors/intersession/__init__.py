@@ -15,9 +15,8 @@ from intersession_actors.channels import (
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
 from intersession_actors.host import MissingExtra
-from intersession_actors.pykka_door import As, Inbound
 from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
-from intersession_actors.system import SessionSystem
+from intersession_actors.system import As, Inbound, SessionSystem
 from intersession_actors.tools import AgentsList, SessionsHistory, SessionsList, SessionsSend, SessionsSpawn
 from intersession_events.errors import (
     AppendConflict,

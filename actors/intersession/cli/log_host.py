@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Protocol
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.follow import Follower
-from intersession_actors.system import SessionSystem
+from intersession_actors.system import Follower, SessionSystem
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs

@@ -15,7 +15,6 @@ import pykka
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import OwnLoop
-from intersession_actors.pykka_actor import SystemActor
 from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
 from intersession_actors.service import (
     Core,
@@ -25,6 +24,7 @@ from intersession_actors.service import (
     read_arguments,
     receive,
 )
+from intersession_actors.system.pykka_actor import SystemActor
 from intersession_actors.tools import TOOLS, Result, Tools
 from intersession_events.errors import InvalidKey
 

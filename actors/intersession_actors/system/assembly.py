@@ -10,19 +10,19 @@ from typing import Any
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
 from intersession_actors.channels import ChannelCaller
-from intersession_actors.chapters import open_chapter
 from intersession_actors.config import Config
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.prompt import ContextCache
-from intersession_actors.recovery import recover, recover_flows, sweep_staged
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.service import Core, DoorThreads, Reader, Receipts, Recipe, Supervisor
 from intersession_actors.session import SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
-from intersession_actors.turns import Turns
+from intersession_actors.system.opened import open_chapter
+from intersession_actors.system.recovery import recover, recover_flows, sweep_staged
+from intersession_actors.system.turns import Turns
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log

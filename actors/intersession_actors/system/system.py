@@ -13,17 +13,17 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent
-from intersession_actors.assembly import Assembly
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
-from intersession_actors.follow import Follower
 from intersession_actors.methods import Gateway
-from intersession_actors.pykka_door import PykkaDoor
-from intersession_actors.recovery import recover_flows, wake_agent
 from intersession_actors.runtime import Clock, Runtime, SystemClock
 from intersession_actors.service import ChatDoor, Core, Imports, RunDoor
 from intersession_actors.session import Unbind
+from intersession_actors.system.assembly import Assembly
+from intersession_actors.system.follow import Follower
+from intersession_actors.system.pykka import PykkaDoor
+from intersession_actors.system.recovery import recover_flows, wake_agent
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey

@@ -1,0 +1,7 @@
+"""The session system that a host opens: its parts put together, started, recovered and stopped."""
+
+from intersession_actors.system.follow import Follower
+from intersession_actors.system.pykka import As, Inbound
+from intersession_actors.system.system import SessionSystem
+
+__all__ = ["As", "Follower", "Inbound", "SessionSystem"]
