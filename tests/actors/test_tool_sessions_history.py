@@ -9,7 +9,7 @@ import pytest
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import TargetRefused
-from intersession_actors.tools import sessions_history
+from intersession_actors.tools import read_history
 from intersession_events.facts import ImageBlock, SessionArchived, SessionReset, TextBlock, ToolCallBlock
 from story import MAIN, PERSON, Story
 
@@ -38,7 +38,7 @@ def read(
     **arguments: Any,
 ) -> dict[str, Any]:
     reader = story.reader({**AGENTS, **(AGENT if config is None else config)})
-    answer, summary = sessions_history(reader, reader.requester(requester), {"sessionKey": key, **arguments})
+    answer, summary = read_history(reader, reader.requester(requester), {"sessionKey": key, **arguments})
     assert len(summary.keys) == 1
     return answer
 
@@ -83,7 +83,7 @@ def test_a_wrong_argument_is_refused_by_name(story: Story, arguments: dict[str, 
 def test_the_session_key_is_required(story: Story) -> None:
     reader = story.reader()
     with pytest.raises(ToolRefused, match=r"^sessionKey: required"):
-        sessions_history(reader, reader.requester(None), {})
+        read_history(reader, reader.requester(None), {})
 
 
 @pytest.mark.clause("HIST-1")
@@ -110,7 +110,7 @@ def test_tool_results_come_only_when_asked_for_and_count_only_then(story: Story)
 def test_an_answer_that_needed_no_cut_equals_what_was_stored_and_says_so(story: Story) -> None:
     message_id = story.say(MAIN, "hello", provenance=PERSON, extra='{"own":[1]}')
     reader = story.reader(AGENT)
-    answer, _ = sessions_history(reader, reader.requester(GROUP), {"sessionKey": "main"})
+    answer, _ = read_history(reader, reader.requester(GROUP), {"sessionKey": "main"})
     stored = {
         "id": message_id,
         "role": "user",

@@ -11,7 +11,7 @@ import pytest
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
-from intersession_actors.tools import sessions_list
+from intersession_actors.tools import list_sessions
 from intersession_events.facts import (
     Route,
     RouteChanged,
@@ -51,7 +51,7 @@ def listed(
     story: Story, requester: str | None = None, config: dict[str, Any] | None = None, **arguments: Any
 ) -> dict[str, Any]:
     reader = story.reader({**AGENTS, **(config or {})})
-    answer, _ = sessions_list(reader, reader.requester(requester), arguments)
+    answer, _ = list_sessions(reader, reader.requester(requester), arguments)
     return answer
 
 
@@ -126,7 +126,7 @@ def test_each_level_of_visibility_shows_more_and_counts_what_it_hides(full: Stor
     for visibility in ("self", "tree", "agent", "all"):
         config = {"tools": {"sessions": {"visibility": visibility}, "agentToAgent": {"enabled": True}}}
         reader = full.reader({**AGENTS, **config})
-        answer, summary = sessions_list(reader, reader.requester(MAIN), {})
+        answer, summary = list_sessions(reader, reader.requester(MAIN), {})
         assert len(summary.keys) == answer["count"]
         counts.append((answer["count"], summary.denied))
     assert counts == [(1, 6), (2, 5), (6, 1), (7, 0)]
@@ -221,7 +221,7 @@ def test_a_row_shows_what_there_is(story: Story, tmp_path: Path) -> None:
     story.put(stream, SessionPatched(values={"sendPolicy": "deny", "thinkingLevel": "high"}))
     story.put(stream, RunQueued(run_id="r", session_id="s", step="message", message_id="m"))
     reader = story.reader(transcripts=tmp_path)
-    answer, _ = sessions_list(reader, reader.requester(None), {})
+    answer, _ = list_sessions(reader, reader.requester(None), {})
     row = answer["sessions"][0]
     assert {name: row[name] for name in list(row)[14:]} == {
         "displayName": "d",
@@ -458,6 +458,6 @@ def test_a_reader_without_a_writer_lists_too(tmp_path: Path) -> None:
     log = SqliteLog(tmp_path / "log.db", inline=inline_views(), read_only=True)
     config = told.reader().config
     reader = Reader(log, config=lambda: config, clock=told.clock)
-    assert keys(sessions_list(reader, reader.requester(None), {})[0]) == ["main"]
+    assert keys(list_sessions(reader, reader.requester(None), {})[0]) == ["main"]
     log.close()
     told.close()

@@ -9,7 +9,7 @@ from benchmarks.logs import open_sessions, opening, session_key, to, write
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
-from intersession_actors.tools import sessions_list
+from intersession_actors.tools import list_sessions
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 
@@ -50,7 +50,7 @@ def measure(directory: Path, *, sessions: int = 10_000, calls: int = 50) -> list
 
 def _calls(reader: Reader, name: str, requester: str | None, calls: int, **arguments: Any) -> list[Figure]:
     def once() -> None:
-        sessions_list(reader, reader.requester(requester), arguments)
+        list_sessions(reader, reader.requester(requester), arguments)
 
     timed(once, 2)
     return spread(NAME, name, timed(once, calls))

@@ -14,7 +14,7 @@ from intersession_actors.config import load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_label
-from intersession_actors.tools import sessions_history
+from intersession_actors.tools import read_history
 from intersession_events.facts import SessionOpened
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
@@ -86,7 +86,7 @@ def _ways(reader: Reader) -> dict[str, Callable[[int, bool], None]]:
     requester = reader.requester(MAIN)
 
     def history(given: str) -> None:
-        sessions_history(reader, requester, {"sessionKey": given})
+        read_history(reader, requester, {"sessionKey": given})
 
     def by_key(number: int, there: bool) -> None:
         history(key_of(number if there else number + SESSIONS))

@@ -8,7 +8,7 @@ import pytest
 
 from intersession_actors.config import load_config
 from intersession_actors.service import Reader, TargetRefused, resolve_label, resolve_target
-from intersession_actors.tools import sessions_history, sessions_list
+from intersession_actors.tools import list_sessions, read_history
 from oracle import (
     CONFIGURATIONS,
     FAMILY,
@@ -59,7 +59,7 @@ class House:
             if form == "label":
                 resolve_label(self.reader, who, given, None, operation)  # type: ignore[arg-type]
             elif operation == "history":
-                sessions_history(self.reader, who, {"sessionKey": given})
+                read_history(self.reader, who, {"sessionKey": given})
             else:
                 resolve_target(self.reader, who, given, operation)  # type: ignore[arg-type]
         except TargetRefused as refused:
@@ -67,7 +67,7 @@ class House:
         return "allowed"
 
     def listed(self, requester: str) -> set[str]:
-        answer, _summary = sessions_list(self.reader, self.reader.requester(requester), {"limit": 200})
+        answer, _summary = list_sessions(self.reader, self.reader.requester(requester), {"limit": 200})
         ids = {session_id: key for key, session_id in SESSION_IDS.items()}
         return {ids[row["sessionId"]] for row in answer["sessions"]}
 
@@ -119,7 +119,7 @@ def test_each_level_contains_the_one_before_it(house: House, across: bool) -> No
 def test_the_operator_sees_all(house: House) -> None:
     house.configure("self", "spawned", across=False)
 
-    answer, _summary = sessions_list(house.reader, house.reader.requester(None), {"limit": 200})
+    answer, _summary = list_sessions(house.reader, house.reader.requester(None), {"limit": 200})
 
     assert len(answer["sessions"]) == len(SESSION_IDS)
 
