@@ -14,7 +14,7 @@ import pytest
 from command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from gateway_live import GATEWAY, WAIT, LiveGateway
 from intersession import SessionSystem, echo
-from intersession.cli.demo_agents import AGENTS, CONFIG
+from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_actors.agents import Turn
 from intersession_actors.channels import MemoryChannel
 from intersession_events.facts import ExchangeClosed, PrimaryEnded

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command_line import DemoLog, ran, ran_as_process
-from intersession.cli.failures import failure_of
+from intersession.cli.shell.failures import failure_of
 from intersession_actors.host import MissingExtra
 from rows import edited
 from story import Story

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from command_line import Ran, ran
 from hostile import given as given_of
 from hostile import row_id, rows
-from intersession.cli.answer import json_text
-from intersession.cli.terminal import Screen, one_line, safe, shown
+from intersession.cli.shell import Screen, one_line, safe
+from intersession.cli.shell.answer import json_text
+from intersession.cli.shell.terminal import shown
 from intersession_events.facts import TextBlock, ToolCallBlock
 from story import MAIN, PERSON, Story
 

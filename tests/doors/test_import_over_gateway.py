@@ -11,7 +11,8 @@ import pytest
 from command_line import ran
 from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession.cli.gateway_beside import METHOD, import_beside
+from intersession.cli.host import import_beside
+from intersession.cli.host.beside import METHOD
 from intersession.gateway.addresses import is_this_machine
 from intersession.gateway.client import GatewayClient
 from intersession_actors.errors import RefusalCode

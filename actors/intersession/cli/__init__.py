@@ -1,5 +1,5 @@
 """The command line: thin commands over the one place that every door asks."""
 
-from intersession.cli.start import main
+from intersession.cli.shell import main
 
 __all__ = ["main"]

@@ -28,7 +28,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-_HERE = "intersession.cli"
+_HERE = "intersession.cli.commands"
 
 # By name, so that each command only loads what it needs.
 app.command(f"{_HERE}.demo:demo", name="demo")

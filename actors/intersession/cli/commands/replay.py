@@ -6,25 +6,40 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.answer import Answer
-from intersession.cli.beat import Beat
-from intersession.cli.beat_text import BeatPrinter, names_in, show_legend
-from intersession.cli.flow_story import FlowStory
-from intersession.cli.flows_shown import Flow, began_ms, flow_id, flow_value, in_words, kind_of
-from intersession.cli.moments import clock, day, duration, moment
-from intersession.cli.names import Names
-from intersession.cli.options import READING, Reading
-from intersession.cli.reading import reader_of
-from intersession.cli.session_story import SessionStory
-from intersession.cli.subject import (
+from intersession.cli.host import reader_of
+from intersession.cli.shell import (
+    READING,
+    Answer,
+    Reading,
+    Screen,
+    clock,
+    day,
+    duration,
+    moment,
+    one_line,
+    safe,
+)
+from intersession.cli.story import (
+    Beat,
+    BeatPrinter,
+    Flow,
+    FlowStory,
     FlowSubject,
+    Names,
+    SessionStory,
     SessionSubject,
     Subject,
+    began_ms,
     events_of_session,
     find_subject,
+    flow_id,
+    flow_value,
+    in_words,
+    kind_of,
+    names_in,
     recorded_at,
+    show_legend,
 )
-from intersession.cli.terminal import Screen, one_line, safe
 from intersession_actors.service import Reader
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, step_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from intersession.cli.terminal import Screen
+from intersession.cli.shell.terminal import Screen
 
 OK: Final = 0
 REFUSED: Final = 1

@@ -4,7 +4,7 @@ import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from intersession.cli.options import Common, Reading
+from intersession.cli.shell import Common, Reading
 from intersession_actors.config import Config, load_config
 from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock

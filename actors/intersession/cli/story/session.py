@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from intersession.cli.beat import Beat, Told, beat_of
-from intersession.cli.causes import Causes
-from intersession.cli.said import attempt_told, message_told
-from intersession.cli.words import ARCHIVALS, CLOSES, OPENINGS, loop_end
+from intersession.cli.story.beat import Beat, Told, beat_of
+from intersession.cli.story.causes import Causes
+from intersession.cli.story.messages import attempt_told, message_told
+from intersession.cli.story.reasons import ARCHIVALS, CLOSES, OPENINGS, loop_end
 from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,

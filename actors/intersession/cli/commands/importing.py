@@ -6,13 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from cyclopts import App, Parameter
 
-from intersession.cli.answer import Answer
-from intersession.cli.gateway_beside import gateway_beside, import_beside
-from intersession.cli.moments import moment
-from intersession.cli.options import READING, Reading
-from intersession.cli.reading import reading_log, store_path, store_url
-from intersession.cli.terminal import Screen, safe
-from intersession.cli.words import counted
+from intersession.cli.host import gateway_beside, import_beside, reading_log, store_path, store_url
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.story import counted
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_events.stores import open_log

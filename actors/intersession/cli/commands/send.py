@@ -4,17 +4,17 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from intersession.cli.answer import OK, REFUSED, Answer
-from intersession.cli.beat_text import BeatPrinter
-from intersession.cli.failures import UsageError
-from intersession.cli.gateway_beside import gateway_beside
-from intersession.cli.hosting import hosted
-from intersession.cli.log_host import GatewayBeside, HostedHere
-from intersession.cli.names import Names
-from intersession.cli.options import READING, ActingAs, Reading
-from intersession.cli.reading import acting_as, reading_log
-from intersession.cli.sending import Sending
-from intersession.cli.terminal import Screen, safe
+from intersession.cli.host import (
+    GatewayBeside,
+    HostedHere,
+    Sending,
+    acting_as,
+    gateway_beside,
+    hosted,
+    reading_log,
+)
+from intersession.cli.shell import OK, READING, REFUSED, ActingAs, Answer, Reading, Screen, UsageError, safe
+from intersession.cli.story import BeatPrinter, Names
 from intersession_actors.config import load_config
 from intersession_events.machine import random_log_id
 from intersession_projections.inline_views import inline_views

@@ -7,12 +7,9 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.answer import Answer
-from intersession.cli.moments import moment
-from intersession.cli.options import READING, Reading, place
-from intersession.cli.reading import reader_of
-from intersession.cli.terminal import Screen, one_line, safe
-from intersession.cli.words import counted
+from intersession.cli.host import reader_of
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line, place, safe
+from intersession.cli.story import counted
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused

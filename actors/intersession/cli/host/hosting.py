@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from intersession.cli.failures import UsageError
-from intersession.cli.options import Common
-from intersession.cli.reading import store_url
+from intersession.cli.host.reading import store_url
+from intersession.cli.shell import Common, UsageError
 from intersession_actors.config import load_config
 from intersession_actors.system import SessionSystem
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession.cli.options import Reading
-from intersession.cli.reading import store_path, store_url
+from intersession.cli.host.reading import store_path, store_url
+from intersession.cli.shell import Reading
 from intersession_actors.config import load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import imported

@@ -5,9 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from intersession.cli.answer import REFUSED, Answer
-from intersession.cli.options import Json
-from intersession.cli.terminal import Screen, safe
+from intersession.cli.shell import REFUSED, Answer, Json, Screen, safe
 from intersession_actors.channels import configured_channels
 from intersession_actors.config import load_config
 from intersession_actors.errors import ConfigError

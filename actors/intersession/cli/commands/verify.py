@@ -6,12 +6,9 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.answer import NOT_VERIFIED, OK, Answer
-from intersession.cli.failures import UsageError
-from intersession.cli.options import COMMON, Common
-from intersession.cli.reading import reading_log
-from intersession.cli.terminal import Screen, safe
-from intersession.cli.words import counted
+from intersession.cli.host import reading_log
+from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
+from intersession.cli.story import counted
 from intersession_events.log import LogHead, VerifyReport, verify_log
 
 _MOST_FINDINGS = 50

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from intersession.cli.beat import Beat
-from intersession.cli.moments import clock, day
-from intersession.cli.names import Names
-from intersession.cli.terminal import Screen, one_line, safe
+from intersession.cli.shell import Screen, clock, day, one_line, safe
+from intersession.cli.story.beat import Beat
+from intersession.cli.story.names import Names
 
 _INDENT = 6
 _TOOL_TEXT = 160

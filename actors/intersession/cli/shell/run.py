@@ -5,10 +5,10 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from intersession.cli.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, json_text
 from intersession.cli.app import app
-from intersession.cli.failures import Failure, failure_of
-from intersession.cli.terminal import Screen, give_up_output, safe
+from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, json_text
+from intersession.cli.shell.failures import Failure, failure_of
+from intersession.cli.shell.terminal import Screen, give_up_output, safe
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from intersession.cli.beat import Told
-from intersession.cli.words import FAILURES
+from intersession.cli.story.beat import Told
+from intersession.cli.story.reasons import FAILURES
 from intersession_events.facts import (
     LateReplyDropped,
     Message,

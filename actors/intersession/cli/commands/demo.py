@@ -8,14 +8,11 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from intersession.cli.answer import Answer
-from intersession.cli.demo_agents import GREETING, ORDER, QUESTION, host
-from intersession.cli.failures import UsageError
-from intersession.cli.options import Json
-from intersession.cli.reading import store_path
-from intersession.cli.replay import Story
-from intersession.cli.subject import find_subject
-from intersession.cli.terminal import Screen, safe
+from intersession.cli.commands.demo_agents import GREETING, ORDER, QUESTION, host
+from intersession.cli.commands.replay import Story
+from intersession.cli.host import store_path
+from intersession.cli.shell import Answer, Json, Screen, UsageError, safe
+from intersession.cli.story import find_subject
 from intersession_actors.channels import console_channel
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock

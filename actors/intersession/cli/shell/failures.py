@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from cyclopts import CycloptsError
 
-from intersession.cli.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
+from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.host import MissingExtra
 from intersession_events.errors import (

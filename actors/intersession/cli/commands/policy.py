@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from intersession.cli.answer import OK, REFUSED, Answer
-from intersession.cli.options import Common, ConfigFile, Json
-from intersession.cli.reading import reading_log
-from intersession.cli.terminal import Screen, safe
+from intersession.cli.host import reading_log
+from intersession.cli.shell import OK, REFUSED, Answer, Common, ConfigFile, Json, Screen, safe
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Speaker, judge_send

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from intersession.cli.flows_shown import Flow
+from intersession.cli.story.summary import Flow
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events import ids

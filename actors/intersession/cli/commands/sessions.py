@@ -5,12 +5,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from intersession.cli.answer import Answer
-from intersession.cli.messages import show_message
-from intersession.cli.moments import moment
-from intersession.cli.options import READING, ActingAs, AsOf, Reading, place
-from intersession.cli.reading import acting_as, reader_of
-from intersession.cli.terminal import Screen, safe
+from intersession.cli.host import acting_as, reader_of
+from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, moment, place, safe
+from intersession.cli.story import show_message
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
 

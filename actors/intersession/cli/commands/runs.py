@@ -6,14 +6,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.answer import Answer
-from intersession.cli.flows_shown import Flow, began_ms, flow_id, flow_value, in_words, kind_of
-from intersession.cli.moments import moment
-from intersession.cli.names import Names
-from intersession.cli.options import READING, Reading
-from intersession.cli.reading import reader_of
-from intersession.cli.terminal import Screen, safe
-from intersession.cli.words import counted
+from intersession.cli.host import reader_of
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.story import Flow, Names, began_ms, counted, flow_id, flow_value, in_words, kind_of
 from intersession_actors.service import Reader
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome

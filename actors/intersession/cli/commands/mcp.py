@@ -6,9 +6,8 @@ from typing import Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
-from intersession.cli.answer import Answer
-from intersession.cli.hosting import hosted
-from intersession.cli.options import Common, ConfigFile, Store
+from intersession.cli.host import hosted
+from intersession.cli.shell import Answer, Common, ConfigFile, Store
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
 from intersession_actors.service import resolve_target

@@ -6,11 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession.cli.beat import Beat
-from intersession.cli.beat_text import BeatPrinter
-from intersession.cli.flow_story import FlowStory
-from intersession.cli.flows_shown import flow_value, in_words
-from intersession.cli.log_host import LogHost
+from intersession.cli.host.log_host import LogHost
+from intersession.cli.story import Beat, BeatPrinter, FlowStory, flow_value, in_words
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import (
     AnnounceRequested,

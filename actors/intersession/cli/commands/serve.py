@@ -5,11 +5,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from intersession.cli.answer import Answer
-from intersession.cli.hosting import hosted
-from intersession.cli.options import Common, Store
-from intersession.cli.reading import store_url
-from intersession.cli.terminal import Screen
+from intersession.cli.host import hosted, store_url
+from intersession.cli.shell import Answer, Common, Screen, Store
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem

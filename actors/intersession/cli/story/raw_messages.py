@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from intersession.cli.moments import moment
-from intersession.cli.terminal import Screen, one_line, safe
+from intersession.cli.shell import Screen, moment, one_line, safe
 from intersession_events.plain_json import is_object
 
 _INTERNAL = "the system"

@@ -1,0 +1,21 @@
+"""How a command comes to a log: reads it, becomes its writer, or asks the gateway of who is."""
+
+from intersession.cli.host.beside import gateway_beside, import_beside
+from intersession.cli.host.hosting import hosted
+from intersession.cli.host.log_host import GatewayBeside, HostedHere
+from intersession.cli.host.reading import acting_as, reader_of, reading_log, store_path, store_url
+from intersession.cli.host.sending import Sending
+
+__all__ = [
+    "GatewayBeside",
+    "HostedHere",
+    "Sending",
+    "acting_as",
+    "gateway_beside",
+    "hosted",
+    "import_beside",
+    "reader_of",
+    "reading_log",
+    "store_path",
+    "store_url",
+]

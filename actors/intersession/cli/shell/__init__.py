@@ -1,0 +1,45 @@
+"""What every command shares: options, times, answers, failures, the terminal, and the way from the command line to an exit code."""
+
+from intersession.cli.shell.answer import NOT_VERIFIED, OK, REFUSED, Answer
+from intersession.cli.shell.failures import UsageError
+from intersession.cli.shell.options import (
+    COMMON,
+    READING,
+    ActingAs,
+    AsOf,
+    Common,
+    ConfigFile,
+    Json,
+    Reading,
+    Store,
+    place,
+)
+from intersession.cli.shell.run import main
+from intersession.cli.shell.terminal import Screen, one_line, safe
+from intersession.cli.shell.times import clock, day, duration, moment
+
+__all__ = [
+    "COMMON",
+    "NOT_VERIFIED",
+    "OK",
+    "READING",
+    "REFUSED",
+    "ActingAs",
+    "Answer",
+    "AsOf",
+    "Common",
+    "ConfigFile",
+    "Json",
+    "Reading",
+    "Screen",
+    "Store",
+    "UsageError",
+    "clock",
+    "day",
+    "duration",
+    "main",
+    "moment",
+    "one_line",
+    "place",
+    "safe",
+]

@@ -1,0 +1,42 @@
+"""Tells what happened in words: the steps of a flow or a session, their causes and their ends."""
+
+from intersession.cli.story.beat import Beat
+from intersession.cli.story.flow import FlowStory
+from intersession.cli.story.names import Names
+from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
+from intersession.cli.story.raw_messages import show_message
+from intersession.cli.story.reasons import counted
+from intersession.cli.story.session import SessionStory
+from intersession.cli.story.subject import (
+    FlowSubject,
+    SessionSubject,
+    Subject,
+    events_of_session,
+    find_subject,
+    recorded_at,
+)
+from intersession.cli.story.summary import Flow, began_ms, flow_id, flow_value, in_words, kind_of
+
+__all__ = [
+    "Beat",
+    "BeatPrinter",
+    "Flow",
+    "FlowStory",
+    "FlowSubject",
+    "Names",
+    "SessionStory",
+    "SessionSubject",
+    "Subject",
+    "began_ms",
+    "counted",
+    "events_of_session",
+    "find_subject",
+    "flow_id",
+    "flow_value",
+    "in_words",
+    "kind_of",
+    "names_in",
+    "recorded_at",
+    "show_legend",
+    "show_message",
+]
