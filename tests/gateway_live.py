@@ -14,9 +14,9 @@ from litestar.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
 from intersession import SessionSystem
+from intersession.gateway.admission import Limits
 from intersession.gateway.application import application
 from intersession.gateway.door import Door
-from intersession.gateway.limits import Limits
 from intersession.gateway.server import Server, address_of, listen
 
 TOKEN = "the-operators-own-token"

@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 from command_line import ran
 from gateway_live import CONNECT, TOKEN, WRITER, LiveGateway, WireClient
 from intersession import SessionSystem, echo
-from intersession.gateway.limits import Limits
+from intersession.gateway.admission import Limits
 from intersession_actors.errors import ConfigError
 from running import SEES_ALL, WAIT, merged
 from served_gateway import Served

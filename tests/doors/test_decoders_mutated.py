@@ -10,9 +10,8 @@ import pytest
 
 from fakes import ManualClock
 from gateway_live import CONNECT, TOKEN
-from intersession.gateway.attempts import FailedAttempts
+from intersession.gateway.admission import Credentials, FailedAttempts
 from intersession.gateway.connection import Close, Connection, Effect, Perform, Send, Welcome
-from intersession.gateway.credentials import Credentials
 from intersession.gateway.frames import BadFrame, read_request
 from intersession.mcp_stdio import parsed
 from intersession_actors.config import GatewayAuth, load_config, read_config_file

@@ -23,11 +23,9 @@ from schemathesis.specs.openapi.checks import (
 from fakes import ManualClock
 from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from intersession import SessionSystem, echo
-from intersession.gateway.addresses import normalised
-from intersession.gateway.attempts import MOST_ADDRESSES, FailedAttempts
+from intersession.gateway.admission import Credentials, FailedAttempts, Limits, normalised
+from intersession.gateway.admission.attempts import MOST_ADDRESSES
 from intersession.gateway.connection import Close, Connection, Effect, Perform, Send, Welcome
-from intersession.gateway.credentials import Credentials
-from intersession.gateway.limits import Limits
 from intersession_actors.config import GatewayAuth
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools import TOOLS, schemas

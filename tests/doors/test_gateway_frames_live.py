@@ -16,7 +16,7 @@ import pytest
 
 from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway
 from intersession import SessionSystem, echo
-from intersession.gateway.limits import Limits
+from intersession.gateway.admission import Limits
 from mutations import mutations
 from running import SEES_ALL, merged
 

@@ -14,8 +14,7 @@ from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway
 from hostile import given, row_id, rows
 from intersession import ConfigError, MissingExtra, SessionSystem, echo
 from intersession.gateway import app
-from intersession.gateway.attempts import FailedAttempts
-from intersession.gateway.limits import Limits
+from intersession.gateway.admission import FailedAttempts, Limits
 from intersession_actors.host import imported
 from running import SEES_ALL, merged
 

@@ -18,7 +18,7 @@ from websockets.uri import parse_uri
 
 from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway, WireClient
 from intersession import SessionSystem, echo
-from intersession.gateway.limits import MOST_FRAGMENTS, MOST_PINGS, Limits
+from intersession.gateway.admission import MOST_FRAGMENTS, MOST_PINGS, Limits
 from running import SEES_ALL, merged
 
 Serve = Callable[[Limits], LiveGateway]

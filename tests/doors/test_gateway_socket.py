@@ -11,8 +11,7 @@ from websockets.frames import Close
 
 from gateway_live import CONNECT, GATEWAY, READER, TOKEN, WRITER, LiveGateway, WireClient
 from intersession import MemoryChannel, Reply, SessionSystem, Turn, echo
-from intersession.gateway.attempts import FailedAttempts
-from intersession.gateway.limits import Limits
+from intersession.gateway.admission import FailedAttempts, Limits
 from running import SEES_ALL, Gate, merged
 
 SHORT = Limits(handshake_s=0.3, check_s=0.02, tick_s=0.1, close_s=1.0)

@@ -13,7 +13,7 @@ from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, Wire
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession.cli.host import import_beside
 from intersession.cli.host.beside import METHOD
-from intersession.gateway.addresses import is_this_machine
+from intersession.gateway.admission import is_this_machine
 from intersession.gateway.client import GatewayClient
 from intersession_actors.errors import RefusalCode
 from intersession_events.errors import StoreUnavailable

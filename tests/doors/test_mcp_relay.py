@@ -15,7 +15,7 @@ from gateway_live import GATEWAY, TOKEN, WRITER
 from intersession import SessionSystem, echo
 from intersession.cli import main
 from intersession.gateway import app
-from intersession.gateway.credentials import Credentials
+from intersession.gateway.admission import Credentials
 from intersession.mcp_http import McpCaller, mcp_app
 from intersession.mcp_relay import Host, relaying
 from intersession_events.stores import SqliteLog

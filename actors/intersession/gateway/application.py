@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from litestar.types import ASGIApp
 
+from intersession.gateway.admission import Limits
 from intersession.gateway.door import Door
-from intersession.gateway.limits import Limits
 from intersession.gateway.routes import routes
 from intersession.gateway.shield import Shield
 from intersession_actors.config import Gateway as GatewaySettings

@@ -9,8 +9,16 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from intersession.gateway.attempts import FailedAttempts
-from intersession.gateway.credentials import Credential, Credentials
+from intersession.gateway.admission import (
+    ANSWER_BYTES,
+    HANDSHAKE_BYTES,
+    MOST_IN_FLIGHT,
+    Credential,
+    Credentials,
+    FailedAttempts,
+    granted,
+    needed_scope,
+)
 from intersession.gateway.frames import (
     PROTOCOL,
     BadFrame,
@@ -24,10 +32,8 @@ from intersession.gateway.frames import (
     refusal_shape,
     response,
 )
-from intersession.gateway.limits import ANSWER_BYTES, HANDSHAKE_BYTES, MOST_IN_FLIGHT
 from intersession.gateway.run_events import RunEvent
 from intersession.gateway.run_names import name_for
-from intersession.gateway.scopes import granted, needed_scope
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ready

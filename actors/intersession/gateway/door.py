@@ -11,14 +11,18 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, presence
-from intersession.gateway.attempts import FailedAttempts
+from intersession.gateway.admission import (
+    Credential,
+    Credentials,
+    FailedAttempts,
+    Limits,
+    all_scopes,
+    needed_scope,
+)
 from intersession.gateway.connection import Connection
-from intersession.gateway.credentials import Credential, Credentials
 from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
 from intersession.gateway.hub import Hub
-from intersession.gateway.limits import Limits
 from intersession.gateway.run_names import name_for, named
-from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.methods import NoParams

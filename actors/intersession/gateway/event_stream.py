@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession.gateway.credentials import Credential
+from intersession.gateway.admission import Credential
 from intersession.gateway.door import Door
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream

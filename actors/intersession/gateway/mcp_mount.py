@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from intersession.gateway.credentials import Credentials
+from intersession.gateway.admission import Credentials
 from intersession_actors.host import MissingExtra, imported
 from intersession_actors.system import SessionSystem
 

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from intersession.gateway.limits import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
+from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
 from intersession.gateway.websocket import EXTENSION
 
 ABORT_S: Final = 5.0

@@ -14,10 +14,9 @@ from litestar.params import HeaderParameter, JSONBody, QueryParameter
 from litestar.response import Stream
 from litestar.types import ASGIApp
 
-from intersession.gateway.credentials import Credential
+from intersession.gateway.admission import Credential, all_scopes, needed_scope
 from intersession.gateway.door import Door, own_version
 from intersession.gateway.event_stream import event_stream
-from intersession.gateway.scopes import all_scopes, needed_scope
 from intersession.gateway.shield import CREDENTIAL
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_events.plain_json import is_list, is_object

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession.gateway.admission import Limits
 from intersession.gateway.configured_agents import configured_agents
-from intersession.gateway.limits import Limits
 from intersession.gateway.mcp_mount import mcp_over_http
 from intersession.gateway.server import run
 from intersession_actors.config import Config, read_config_file

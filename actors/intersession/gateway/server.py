@@ -14,8 +14,8 @@ from typing import Any, Final
 import uvicorn
 from litestar.types import ASGIApp
 
+from intersession.gateway.admission import Limits
 from intersession.gateway.application import application
-from intersession.gateway.limits import Limits
 from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.protocols import ServerConfig
 from intersession_actors.system import SessionSystem

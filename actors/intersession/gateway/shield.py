@@ -8,10 +8,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from litestar.types import ASGIApp, Receive, Send
 
-from intersession.gateway.addresses import host_allowed, normalised, origin_allowed, printable
-from intersession.gateway.credentials import Credential
+from intersession.gateway.admission import (
+    Credential,
+    Strangers,
+    host_allowed,
+    normalised,
+    origin_allowed,
+    printable,
+)
 from intersession.gateway.door import STOPPING, Door
-from intersession.gateway.strangers import Strangers
 from intersession.gateway.websocket import WebSocketShell
 
 logger = logging.getLogger("intersession.gateway")

@@ -4,7 +4,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
-from intersession.gateway.limits import FAILURE_WINDOW_S, MOST_FAILURES
+from intersession.gateway.admission.limits import FAILURE_WINDOW_S, MOST_FAILURES
 
 MOST_ADDRESSES: Final = 10_000
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from intersession.gateway.scopes import EVERY_SCOPE
+from intersession.gateway.admission.scopes import EVERY_SCOPE
 from intersession_actors.config import GatewayAuth, OperatorScope
 from intersession_actors.service import OPERATOR, GatewayCaller
 

@@ -1,0 +1,42 @@
+"""Who is let in: addresses, credentials, scopes, and the limits of strangers."""
+
+from intersession.gateway.admission.addresses import (
+    host_allowed,
+    is_this_machine,
+    normalised,
+    origin_allowed,
+    printable,
+)
+from intersession.gateway.admission.attempts import FailedAttempts
+from intersession.gateway.admission.credentials import Credential, Credentials
+from intersession.gateway.admission.limits import (
+    ANSWER_BYTES,
+    HANDSHAKE_BYTES,
+    MOST_FRAGMENTS,
+    MOST_IN_FLIGHT,
+    MOST_PINGS,
+    Limits,
+)
+from intersession.gateway.admission.scopes import all_scopes, granted, needed_scope
+from intersession.gateway.admission.strangers import Strangers
+
+__all__ = [
+    "ANSWER_BYTES",
+    "HANDSHAKE_BYTES",
+    "MOST_FRAGMENTS",
+    "MOST_IN_FLIGHT",
+    "MOST_PINGS",
+    "Credential",
+    "Credentials",
+    "FailedAttempts",
+    "Limits",
+    "Strangers",
+    "all_scopes",
+    "granted",
+    "host_allowed",
+    "is_this_machine",
+    "needed_scope",
+    "normalised",
+    "origin_allowed",
+    "printable",
+]
