@@ -25,7 +25,7 @@ from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import Credentials, FailedAttempts, Limits, normalised
 from intersession.gateway.admission.attempts import MOST_ADDRESSES
-from intersession.gateway.connection import Close, Connection, Effect, Perform, Send, Welcome
+from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
 from intersession_actors.config import GatewayAuth
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools import TOOLS, schemas

@@ -9,7 +9,8 @@ import pytest
 
 from gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
 from intersession import SessionSystem, Turn
-from intersession.gateway.run_events import MOST_RUNS, RunEvents
+from intersession.gateway.protocol import RunEvents
+from intersession.gateway.protocol.run_events import MOST_RUNS
 from intersession_events.facts import ExchangeAccepted, RunQueued
 from intersession_projections.run_outcomes import Asked, asked_in
 from running import SEES_ALL, Gate, merged

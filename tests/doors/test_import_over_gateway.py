@@ -14,7 +14,7 @@ from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession.cli.host import import_beside
 from intersession.cli.host.beside import METHOD
 from intersession.gateway.admission import is_this_machine
-from intersession.gateway.client import GatewayClient
+from intersession.gateway.protocol.client import GatewayClient
 from intersession_actors.errors import RefusalCode
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ImportReported

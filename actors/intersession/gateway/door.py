@@ -19,10 +19,8 @@ from intersession.gateway.admission import (
     all_scopes,
     needed_scope,
 )
-from intersession.gateway.connection import Connection
-from intersession.gateway.frames import PROTOCOL, ErrorCode, Frame, error_shape
 from intersession.gateway.hub import Hub
-from intersession.gateway.run_names import name_for, named
+from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
 from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.methods import NoParams

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from intersession.gateway.run_events import RunEvent, RunEvents
+from intersession.gateway.protocol import RunEvent, RunEvents
 from intersession_events.errors import IntersessionError
 from intersession_events.log import Log, Recorded
 from intersession_projections.run_outcomes import Asked, Runs

@@ -15,9 +15,8 @@ from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
 from intersession.gateway.admission import Strangers, is_this_machine, normalised, printable
-from intersession.gateway.connection import TRY_AGAIN, Close, Effect, Perform, Send, Welcome
 from intersession.gateway.door import Door
-from intersession.gateway.run_events import RunEvent
+from intersession.gateway.protocol import TRY_AGAIN, Close, Effect, Perform, RunEvent, Send, Welcome
 from intersession_actors.errors import ToolRefused
 
 logger = logging.getLogger("intersession.gateway")

@@ -34,7 +34,7 @@ def gateway_beside(reading: Reading) -> Any | None:
         return None
     token = os.environ.get(TOKEN_VARIABLE) or config.gateway.auth.secret
     client = imported(
-        "intersession.gateway.client",
+        "intersession.gateway.protocol.client",
         what="a command beside a gateway",
         library="websockets",
         extra="gateway",

@@ -19,7 +19,7 @@ from intersession.gateway.admission import (
     granted,
     needed_scope,
 )
-from intersession.gateway.frames import (
+from intersession.gateway.protocol.frames import (
     PROTOCOL,
     BadFrame,
     Frame,
@@ -32,8 +32,8 @@ from intersession.gateway.frames import (
     refusal_shape,
     response,
 )
-from intersession.gateway.run_events import RunEvent
-from intersession.gateway.run_names import name_for
+from intersession.gateway.protocol.run_events import RunEvent
+from intersession.gateway.protocol.run_names import name_for
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ready

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from intersession.gateway.frames import PROTOCOL
+from intersession.gateway.protocol.frames import PROTOCOL
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_events.plain_json import is_object
 

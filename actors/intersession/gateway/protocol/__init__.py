@@ -1,0 +1,32 @@
+"""The WebSocket protocol: frames, a connection, the events of runs, and a client."""
+
+from intersession.gateway.protocol.connection import (
+    TRY_AGAIN,
+    Close,
+    Connection,
+    Effect,
+    Perform,
+    Send,
+    Welcome,
+)
+from intersession.gateway.protocol.frames import PROTOCOL, ErrorCode, Frame, error_shape
+from intersession.gateway.protocol.run_events import RunEvent, RunEvents
+from intersession.gateway.protocol.run_names import name_for, named
+
+__all__ = [
+    "PROTOCOL",
+    "TRY_AGAIN",
+    "Close",
+    "Connection",
+    "Effect",
+    "ErrorCode",
+    "Frame",
+    "Perform",
+    "RunEvent",
+    "RunEvents",
+    "Send",
+    "Welcome",
+    "error_shape",
+    "name_for",
+    "named",
+]
