@@ -15,8 +15,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from intersession import SessionSystem
 from intersession.gateway.admission import Limits
-from intersession.gateway.application import application
 from intersession.gateway.door import Door
+from intersession.gateway.http import asgi_application
 from intersession.gateway.server import Server, address_of, listen
 
 TOKEN = "the-operators-own-token"
@@ -56,7 +56,7 @@ class LiveGateway:
         mounts: Mapping[str, ASGIApp] | None = None,
     ) -> None:
         self._limits = limits or Limits()
-        self._app = application(system, limits=self._limits, mounts=mounts)
+        self._app = asgi_application(system, limits=self._limits, mounts=mounts)
         self._ready = threading.Event()
         self._stop: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)

@@ -29,10 +29,8 @@ def app(
         ConfigError: the configuration was refused, or sets no token.
         MissingExtra: the extra `gateway` is not installed.
     """
-    application = imported(
-        "intersession.gateway.application", what="the gateway", library="litestar", extra="gateway"
-    )
+    http = imported("intersession.gateway.http", what="the gateway", library="litestar", extra="gateway")
     settings = None if config is None else load_config(config).config.gateway
-    return application.application(
+    return http.asgi_application(
         system, settings=None if settings is None else lambda: settings, mounts=mounts or {}
     )

@@ -18,7 +18,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
-from intersession.gateway.websocket import EXTENSION
+from intersession.gateway.http import EXTENSION
 
 ABORT_S: Final = 5.0
 

@@ -15,7 +15,7 @@ import uvicorn
 from litestar.types import ASGIApp
 
 from intersession.gateway.admission import Limits
-from intersession.gateway.application import application
+from intersession.gateway.http import asgi_application
 from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.protocols import ServerConfig
 from intersession_actors.system import SessionSystem
@@ -93,7 +93,7 @@ async def _run(
     settings = system.config.gateway
     mounted = contextlib.AsyncExitStack()
     mcp = mcp_mount(system)
-    app = application(system, limits=limits, mounts={} if mcp is None else {MCP_PATH: mcp})
+    app = asgi_application(system, limits=limits, mounts={} if mcp is None else {MCP_PATH: mcp})
     listening = listen(host or settings.host, settings.port if port is None else port)
     server = Server(app, limits)
     stopping = asyncio.Event()

@@ -16,8 +16,8 @@ from litestar.types import ASGIApp
 
 from intersession.gateway.admission import Credential, all_scopes, needed_scope
 from intersession.gateway.door import Door, own_version
-from intersession.gateway.event_stream import event_stream
-from intersession.gateway.shield import CREDENTIAL
+from intersession.gateway.http.event_stream import event_stream
+from intersession.gateway.http.shield import CREDENTIAL
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_events.plain_json import is_list, is_object
 

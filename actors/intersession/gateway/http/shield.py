@@ -17,7 +17,7 @@ from intersession.gateway.admission import (
     printable,
 )
 from intersession.gateway.door import STOPPING, Door
-from intersession.gateway.websocket import WebSocketShell
+from intersession.gateway.http.websocket import WebSocketShell
 
 logger = logging.getLogger("intersession.gateway")
 

@@ -6,13 +6,13 @@ from litestar.types import ASGIApp
 
 from intersession.gateway.admission import Limits
 from intersession.gateway.door import Door
-from intersession.gateway.routes import routes
-from intersession.gateway.shield import Shield
+from intersession.gateway.http.routes import routes
+from intersession.gateway.http.shield import Shield
 from intersession_actors.config import Gateway as GatewaySettings
 from intersession_actors.system import SessionSystem
 
 
-def application(
+def asgi_application(
     system: SessionSystem,
     *,
     settings: Callable[[], GatewaySettings] | None = None,
