@@ -20,7 +20,7 @@ import msgspec
 from command_line import ran
 from gateway_live import TOKEN, LiveGateway, WireClient
 from intersession import As, SessionSystem
-from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp_http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp_relay import relay_stdio
 from intersession.mcp_stdio import Wire, serve_stdio

@@ -17,7 +17,7 @@ from intersession import SessionSystem
 from intersession.gateway.admission import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http import asgi_application
-from intersession.gateway.server import Server, address_of, listen
+from intersession.gateway.process.server import Server, address_of, listen
 
 TOKEN = "the-operators-own-token"
 READER = "a-token-that-reads"

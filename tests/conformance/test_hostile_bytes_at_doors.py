@@ -15,7 +15,7 @@ from doors_all import INITIALIZE
 from gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClient
 from hostile import given, row_id, rows
 from intersession import SessionSystem
-from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp_stdio import Wire, serve_stdio
 from running import WAIT
 

@@ -19,9 +19,9 @@ from websockets.sync.client import connect
 from command_line import ran
 from gateway_live import CONNECT, WAIT, LiveGateway, WireClient
 from intersession import ConfigError, SessionSystem, load_config
-from intersession.gateway.configured_agents import configured_agents
-from intersession.gateway.serve import given_config, with_token
-from intersession.gateway.server import listen
+from intersession.gateway.process.configured_agents import configured_agents
+from intersession.gateway.process.serve import given_config, with_token
+from intersession.gateway.process.server import listen
 from intersession_events.stores import holder_of
 from scripted_endpoint import Endpoint, scripted_endpoint
 from served_gateway import CONFIGS, Served, config_for, token_of

@@ -16,8 +16,8 @@ from litestar.types import ASGIApp
 
 from intersession.gateway.admission import Limits
 from intersession.gateway.http import asgi_application
-from intersession.gateway.mcp_mount import MCP_PATH, mcp_mount
-from intersession.gateway.protocols import ServerConfig
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
+from intersession.gateway.process.uvicorn_protocols import ServerConfig
 from intersession_actors.system import SessionSystem
 
 logger = logging.getLogger("intersession.gateway")

@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from intersession.gateway.admission import Limits
-from intersession.gateway.configured_agents import configured_agents
-from intersession.gateway.mcp_mount import mcp_over_http
-from intersession.gateway.server import run
+from intersession.gateway.process.configured_agents import configured_agents
+from intersession.gateway.process.mcp_mount import mcp_over_http
+from intersession.gateway.process.server import run
 from intersession_actors.config import Config, read_config_file
 from intersession_actors.errors import ConfigError
 from intersession_actors.system import SessionSystem

@@ -1,0 +1,1 @@
+"""`intersession serve`: the gateway as a process of its own."""
