@@ -21,9 +21,9 @@ from command_line import ran
 from gateway_live import TOKEN, LiveGateway, WireClient
 from intersession import As, SessionSystem
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
-from intersession.mcp_http import SESSION_HEADER, SESSION_PARAMETER
-from intersession.mcp_relay import relay_stdio
-from intersession.mcp_stdio import Wire, serve_stdio
+from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
+from intersession.mcp.relay import relay_stdio
+from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
 from intersession_actors.tools import TOOLS
 from intersession_events.stores import SqliteLog

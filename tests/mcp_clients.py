@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, TextContent
 from starlette.types import ASGIApp
 
 from intersession import SessionSystem
-from intersession.mcp_server import Seat, mcp_server
+from intersession.mcp.server import Seat, mcp_server
 from running import WAIT
 
 Mode = Literal["auto", "legacy"]

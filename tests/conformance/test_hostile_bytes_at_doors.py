@@ -16,7 +16,7 @@ from gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClien
 from hostile import given, row_id, rows
 from intersession import SessionSystem
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
-from intersession.mcp_stdio import Wire, serve_stdio
+from intersession.mcp.stdio import Wire, serve_stdio
 from running import WAIT
 
 BODIES = [row for row in rows("N") if row["field"] in {"request body", "request bytes"}]

@@ -13,7 +13,7 @@ from gateway_live import CONNECT, TOKEN
 from intersession.gateway.admission import Credentials, FailedAttempts
 from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import BadFrame, read_request
-from intersession.mcp_stdio import parsed
+from intersession.mcp.stdio import parsed
 from intersession_actors.config import GatewayAuth, load_config, read_config_file
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.prompt import render

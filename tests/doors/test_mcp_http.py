@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from intersession import SessionSystem, echo
-from intersession.mcp_http import McpCaller, mcp_app
+from intersession.mcp.http import McpCaller, mcp_app
 from intersession_actors.config import OperatorScope
 from intersession_actors.service import GatewayCaller
 from mcp_clients import Mode, over_http, plain_http, served, text_of

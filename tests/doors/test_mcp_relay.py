@@ -16,8 +16,8 @@ from intersession import SessionSystem, echo
 from intersession.cli import main
 from intersession.gateway import app
 from intersession.gateway.admission import Credentials
-from intersession.mcp_http import McpCaller, mcp_app
-from intersession.mcp_relay import Host, relaying
+from intersession.mcp.http import McpCaller, mcp_app
+from intersession.mcp.relay import Host, relaying
 from intersession_events.stores import SqliteLog
 from mcp_clients import over_http, served
 from running import QUIET, SEES_ALL, merged

@@ -13,7 +13,7 @@ from mcp_types import INVALID_PARAMS
 
 from hostile import given, row_id, rows
 from intersession import Reply, SessionSystem, Turn, echo
-from intersession.mcp_server import Seat, mcp_server, tool_result
+from intersession.mcp.server import Seat, mcp_server, tool_result
 from intersession_actors.tools import TOOLS, schemas
 from intersession_events.facts import SpawnAccepted
 from mcp_clients import Mode, connected, text_of

@@ -15,7 +15,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from intersession import SessionSystem, echo
 from intersession.cli import main
-from intersession.mcp_stdio import Wire, serve_stdio
+from intersession.mcp.stdio import Wire, serve_stdio
 from running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

@@ -46,12 +46,12 @@ def mcp(
     closes its end; messages to agents that are not here wait for a host that has them. Where the log has a host with a
     gateway, its tools are served, with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's.
     """
-    stdio = imported("intersession.mcp_stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
+    stdio = imported("intersession.mcp.stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
     with stdio.claimed_wire() as wire:
         match _host(Common(store=store), agents, config):
             case _Elsewhere(address, token):
                 relay = imported(
-                    "intersession.mcp_relay", what="intersession mcp", library="the MCP SDK", extra="mcp"
+                    "intersession.mcp.relay", what="intersession mcp", library="the MCP SDK", extra="mcp"
                 )
                 relay.relay_stdio(address, token, as_session, wire)
             case system:

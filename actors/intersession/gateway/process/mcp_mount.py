@@ -12,7 +12,7 @@ MCP_PATH: Final = "/mcp"
 def mcp_over_http() -> Any | None:
     """Return the module of MCP over HTTP; None without the extra. To import it takes seconds, once."""
     try:
-        return imported("intersession.mcp_http", what="MCP over HTTP", library="mcp", extra="mcp")
+        return imported("intersession.mcp.http", what="MCP over HTTP", library="mcp", extra="mcp")
     except MissingExtra:
         return None
 

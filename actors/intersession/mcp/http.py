@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from intersession.mcp_server import MOST_BYTES, READING, Seat, mcp_server
+from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import GatewayCaller, claimed_session

@@ -22,9 +22,9 @@ from mcp_types import (
 )
 from mcp_types.version import LATEST_MODERN_VERSION
 
-from intersession.mcp_http import SESSION_HEADER
-from intersession.mcp_server import Context, refusal, server_of, tool_result
-from intersession.mcp_stdio import Wire, serve
+from intersession.mcp.http import SESSION_HEADER
+from intersession.mcp.server import Context, refusal, server_of, tool_result
+from intersession.mcp.stdio import Wire, serve
 from intersession_actors.errors import REFUSAL_CODES, ToolRefused
 from intersession_events.errors import StoreUnavailable
 

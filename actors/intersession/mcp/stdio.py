@@ -28,7 +28,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from intersession.mcp_server import MOST_BYTES, Seat, mcp_server
+from intersession.mcp.server import MOST_BYTES, Seat, mcp_server
 from intersession_actors.system import SessionSystem
 
 _AHEAD: Final = 16
