@@ -38,7 +38,7 @@ def serve(
     """
     screen = Screen()
     server = imported(
-        "intersession.gateway.process.serve", what="intersession serve", library="litestar", extra="gateway"
+        "intersession.gateway.process", what="intersession serve", library="litestar", extra="gateway"
     )
     given: dict[str, Any] = server.given_config(config)
     common = Common(store=store)
