@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE_ROOTS = ("actors", "events", "projections")
+MOST_MODULES = 16
 CONFIG: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 # (contract, module that breaks it, line planted there)
@@ -22,7 +23,11 @@ PLANTS = [
         "events/intersession_events/keys.py",
         "import intersession_projections.columns",
     ),
-    ("Imports point one way", "events/intersession_events/facts/base.py", "import intersession_actors.clock"),
+    (
+        "Imports point one way",
+        "events/intersession_events/facts/base.py",
+        "import intersession_actors.runtime",
+    ),
     (
         "Imports point one way",
         "projections/intersession_projections/columns.py",
@@ -36,7 +41,7 @@ PLANTS = [
         "import pykka",
     ),
     (
-        "Actors and rules never read a view",
+        "An actor never reads a view",
         "actors/intersession_actors/exchange/rules.py",
         "import intersession_projections.columns",
     ),
@@ -70,6 +75,16 @@ def face_plants() -> Iterator[tuple[str, str, str]]:
             yield contract["name"], "actors/intersession/__main__.py", f"import {room}.{inner}"
 
 
+def floor_plants() -> Iterator[tuple[str, str, str]]:
+    """Plant an import of the highest floor in the lowest one, for each list of rooms."""
+    for contract in CONTRACTS:
+        for container in contract.get("containers", ()):
+            lowest, highest = (contract["layers"][at].split(" | ")[0] for at in (-1, 0))
+            room = folder_of(container) / lowest
+            module = room / "__init__.py" if room.is_dir() else room.with_suffix(".py")
+            yield contract["name"], str(module.relative_to(ROOT)), f"import {container}.{highest}"
+
+
 def lint(root: Path) -> subprocess.CompletedProcess[str]:
     """Run the contracts of a copy of the project, whatever is installed beside it."""
     return subprocess.run(
@@ -101,7 +116,7 @@ def test_every_import_contract_is_kept(copy: Path) -> None:
 
 
 def test_every_import_contract_breaks_on_an_import_it_forbids(copy: Path) -> None:
-    plants = [*PLANTS, *face_plants()]
+    plants = [*PLANTS, *face_plants(), *floor_plants()]
     for _, path, planted in plants:
         module = copy / path
         text = module.read_text(encoding="utf-8")
@@ -112,7 +127,7 @@ def test_every_import_contract_breaks_on_an_import_it_forbids(copy: Path) -> Non
     report = " ".join(linted.stdout.split())
     assert linted.returncode == 1
     for contract, path, planted in plants:
-        importer = ".".join(Path(path).with_suffix("").parts[1:])
+        importer = ".".join(Path(path).with_suffix("").parts[1:]).removesuffix(".__init__")
         imported = planted.removeprefix("import ")
         _, _, of_contract = linted.stdout.partition("Broken contracts")
         assert contract in of_contract
@@ -121,7 +136,7 @@ def test_every_import_contract_breaks_on_an_import_it_forbids(copy: Path) -> Non
 
 
 def test_every_contract_has_an_import_that_breaks_it() -> None:
-    plants = [*PLANTS, *face_plants()]
+    plants = [*PLANTS, *face_plants(), *floor_plants()]
     unproven = [
         contract["name"]
         for contract in CONTRACTS
@@ -129,3 +144,47 @@ def test_every_contract_has_an_import_that_breaks_it() -> None:
     ]
 
     assert not unproven
+
+
+EXHAUSTIVE = [(each["name"], each["containers"][0]) for each in CONTRACTS if each.get("exhaustive")]
+
+
+def test_a_module_that_is_in_no_room_is_noticed(copy: Path) -> None:
+    for _, container in EXHAUSTIVE:
+        stray = copy / folder_of(container).relative_to(ROOT) / "stray.py"
+        stray.write_text('"""In no room."""\n', encoding="utf-8")
+
+    linted = lint(copy)
+
+    _, _, broken = linted.stdout.partition("Broken contracts")
+    for name, container in EXHAUSTIVE:
+        assert name in broken
+        assert f"{container}.stray" in " ".join(broken.split()), container
+
+
+def test_every_package_is_entered_by_its_face_and_every_list_of_rooms_is_whole() -> None:
+    packages = {
+        ".".join(init.parent.relative_to(ROOT).parts[1:])
+        for each in SOURCE_ROOTS
+        for init in (ROOT / each).rglob("__init__.py")
+    }
+    faces = {each["allowed_importers"][0] for each in CONTRACTS if each["type"] == "protected"}
+    containers = {container for _, container in EXHAUSTIVE}
+    # Their rooms are entered one by one, each by its own face.
+    passages = {"intersession", "intersession.cli", "intersession.gateway", "intersession_actors"}
+    passages |= {"intersession_events", "intersession_events.transcripts", "intersession_projections"}
+
+    assert packages - faces == passages
+    assert {package for package in passages if package != "intersession_events.transcripts"} <= containers
+
+
+def test_no_folder_has_more_modules_than_a_reader_takes_in() -> None:
+    crowded = {
+        str(folder.relative_to(ROOT)): count
+        for each in SOURCE_ROOTS
+        for folder in (ROOT / each).rglob("*/")
+        if (count := len([module for module in folder.glob("*.py") if module.stem != "__init__"]))
+        > MOST_MODULES
+    }
+
+    assert not crowded

@@ -36,7 +36,7 @@ SEAMS = {
     "intersession_actors.channels.caller": "calls channels",
     "intersession_actors.channels.channels": "the memory channel is read while it is called",
     "intersession_actors.runtime.clock": "the clock that is handed in",
-    "intersession_actors.prompt.cache": "is read by the loaders and told by the writer",
+    "intersession_actors.session.context_cache": "is read by the loaders and told by the writer",
     "intersession_actors.system.follow": "somebody else's thread ends an iteration",
     "intersession_actors.runtime.actor": "Pykka's actors have an event that says they stopped",
     "intersession_actors.service.imports": "one import at a time, whoever asks",

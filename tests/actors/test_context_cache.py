@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.prompt import ContextCache, RunContext
+from intersession_actors.prompt import RunContext
 from intersession_actors.prompt.transcript import build
+from intersession_actors.session import ContextCache
 from intersession_events.facts import (
     Event,
     Message,

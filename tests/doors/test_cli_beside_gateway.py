@@ -22,7 +22,7 @@ from intersession_events.stores import SqliteLog
 from running import closed_exchange, merged, one
 
 SERVED = merged(CONFIG, GATEWAY)
-DEMO = "intersession.cli.demo_agents:host"
+DEMO = "intersession.cli.commands.demo_agents:host"
 STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
 
 

@@ -92,7 +92,7 @@ def test_reading_beside_a_host_leaves_nothing_in_its_log(host: RunningHost, stor
 @pytest.mark.parametrize(
     "command",
     [
-        ("send", "hi", "--agent", "main", "--agents", "intersession.cli.demo_agents:AGENTS"),
+        ("send", "hi", "--agent", "main", "--agents", "intersession.cli.commands.demo_agents:AGENTS"),
         ("send", "hi", "--agent", "main", "--timeout", "0"),
         ("import", "openclaw", str(Path(__file__).parents[1] / "data" / "openclaw" / "household")),
     ],

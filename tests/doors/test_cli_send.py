@@ -9,7 +9,7 @@ import pytest
 
 from command_line import DemoLog, environment, hear_ctrl_c, process, ran, ran_as_process
 
-DEMO = "intersession.cli.demo_agents:host"
+DEMO = "intersession.cli.commands.demo_agents:host"
 
 AGENTS = """
 import threading

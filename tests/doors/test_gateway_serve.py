@@ -19,8 +19,7 @@ from websockets.sync.client import connect
 from command_line import ran
 from gateway_live import CONNECT, WAIT, LiveGateway, WireClient
 from intersession import ConfigError, SessionSystem, load_config
-from intersession.gateway.process.configured_agents import configured_agents
-from intersession.gateway.process.serve import given_config, with_token
+from intersession.gateway.process import configured_agents, given_config, with_token
 from intersession.gateway.process.server import listen
 from intersession_events.stores import holder_of
 from scripted_endpoint import Endpoint, scripted_endpoint

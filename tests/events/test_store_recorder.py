@@ -19,8 +19,8 @@ from intersession_events.stores.sqlite.connections import LogDatastore, PinnedCo
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
 
 ENVIRONMENT = {
-    "PERSISTENCE_MODULE": "intersession_events.stores.datastore:LogFactory",
-    "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.recorder:GroupCommitRecorder",
+    "PERSISTENCE_MODULE": "intersession_events.stores.sqlite.connections:LogFactory",
+    "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.sqlite.recorder:GroupCommitRecorder",
     "ORIGINATOR_ID_TYPE": "text",
 }
 

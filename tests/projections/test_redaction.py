@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from intersession_actors.disclosure import redact_text
 from intersession_actors.disclosure import secrets as secret_spans
 from intersession_actors.disclosure.redaction import mask, redact_raw, redact_value
-from intersession_actors.disclosure.secrets import is_secret_name
+from intersession_actors.disclosure.secret_names import is_secret_name
 
 LONG = "abcdef0123456789WXYZ"
 MASKED = "abcdef…WXYZ"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, load_config
-from intersession.gateway.process.configured_agents import configured_agents
+from intersession.gateway.process import configured_agents
 from intersession_events.facts import RunStarted, SpawnClosed
 from running import wait_for
 from scripted_endpoint import Endpoint, scripted_endpoint

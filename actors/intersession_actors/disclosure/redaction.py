@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from intersession_actors.disclosure.secrets import is_secret_name, secret_spans
+from intersession_actors.disclosure.secret_names import is_secret_name
+from intersession_actors.disclosure.secrets import secret_spans
 from intersession_events.plain_json import as_list, as_object, map_strings
 
 _SHORT: Final = 18

@@ -6,8 +6,9 @@ number of them; all quantifiers are possessive. So no text makes the search go o
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
+
+from intersession_actors.disclosure.secret_names import is_secret_name
 
 Span = tuple[int, int]
 
@@ -105,90 +106,3 @@ def _pem(text: str) -> Iterator[Span]:
         if end > begin.end():
             yield begin.end(), end
         at = end
-
-
-_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-
-_LONGEST: Final = 128
-
-
-_SECRETS: Final = frozenset(
-    [
-        "secret",
-        "secrets",
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "pwd",
-        "credential",
-        "credentials",
-        "apikey",
-        "apitoken",
-        "authtoken",
-        "accesstoken",
-        "refreshtoken",
-        "accesskey",
-        "privatekey",
-        "secretkey",
-        "clientsecret",
-        "authorization",
-    ]
-)
-
-
-_LAST: Final = frozenset({"token", "pass", "auth", "bearer"})
-
-
-# A key is a secret only with one of these before it: most keys, a session's own among them, are names.
-_KEYS: Final = frozenset(
-    [
-        "access",
-        "account",
-        "admin",
-        "api",
-        "app",
-        "auth",
-        "client",
-        "deploy",
-        "encryption",
-        "hmac",
-        "license",
-        "master",
-        "private",
-        "secret",
-        "service",
-        "shared",
-        "signing",
-        "ssh",
-        "storage",
-        "webhook",
-    ]
-)
-
-
-_NO_SECRETS: Final = frozenset(
-    {"public", "session", "idempotency", "main", "primary", "foreign", "sort", "cache"}
-)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether what is assigned to this name is to be hidden, as with `apiKey`, `GITHUB_TOKEN` or `--db-password`.
-
-    A variable in capitals that ends in `KEY` is a secret too.
-    """
-    return _is_secret(name[-_LONGEST:])
-
-
-@lru_cache(maxsize=4096)
-def _is_secret(name: str) -> bool:
-    words = [word.lower() for word in _WORDS.findall(name)]
-    if not words:
-        return False
-    if not _SECRETS.isdisjoint(words) or words[-1] in _LAST:
-        return True
-    if words[-1] != "key":
-        return False
-    before = words[-2] if len(words) > 1 else ""
-    return before in _KEYS or (name.isupper() and before not in _NO_SECRETS)

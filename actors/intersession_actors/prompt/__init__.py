@@ -1,6 +1,5 @@
 """What an agent is given of its session: the transcript, fenced and in its model's format, and the instructions."""
 
-from intersession_actors.prompt.cache import ContextCache
 from intersession_actors.prompt.fencing import fence, fence_id
 from intersession_actors.prompt.formats import anthropic_messages, openai_messages
 from intersession_actors.prompt.instructions import (
@@ -25,7 +24,7 @@ from intersession_actors.prompt.silence import (
     spoken,
     visible_text,
 )
-from intersession_actors.prompt.transcript import RunContext
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold
 
 __all__ = [
     "ANNOUNCE_PROMPT",
@@ -33,10 +32,10 @@ __all__ = [
     "NO_REPLY",
     "REPLY_SKIP",
     "SPAWN_ANNOUNCE_PROMPT",
-    "ContextCache",
     "FilesTold",
     "Parties",
     "RunContext",
+    "TranscriptFold",
     "announce_context",
     "anthropic_messages",
     "child_context",

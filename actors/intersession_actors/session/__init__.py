@@ -17,6 +17,7 @@ from intersession_actors.session.commands import (
     Unbind,
     Wake,
 )
+from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.state import Running
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Archive",
     "CheckSend",
     "ContextBuilt",
+    "ContextCache",
     "Enqueue",
     "IdleFor",
     "Patch",

@@ -15,7 +15,7 @@ import pykka
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Verdict
-from intersession_actors.prompt import ContextCache, RunContext
+from intersession_actors.prompt import RunContext
 from intersession_actors.runtime import Handler
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session import state as session_state
@@ -37,6 +37,7 @@ from intersession_actors.session.commands import (
     Unbind,
     Wake,
 )
+from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
 from intersession_actors.session.state import Session
 from intersession_actors.streams import (

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from intersession_actors.agents import AgentResult, Turn
-from intersession_actors.prompt import ContextCache, RunContext
+from intersession_actors.prompt import RunContext
 from intersession_actors.session.commands import ContextBuilt, DeadlinePassed, RunReturned
+from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.rules import is_task
 from intersession_actors.session.state import Running
 from intersession_actors.streams import Command, World

@@ -14,10 +14,9 @@ from intersession_actors.config import Config
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.policy import Speaker, Verdict, judge_send
-from intersession_actors.prompt import ContextCache
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.service import Core, DoorThreads, Reader, Receipts, Recipe, Supervisor
-from intersession_actors.session import SessionActor
+from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
 from intersession_actors.system.opened import open_chapter

@@ -111,7 +111,7 @@ def _commands(url: str, flows: list[str]) -> list[str]:
         "intersession replay main",
         "intersession history agent:research:main --as-of 12",
         "intersession verify",
-        'intersession send "And on Sunday?" --agent research --agents intersession.cli.demo_agents:host',
+        'intersession send "And on Sunday?" --agent research --agents intersession.cli.commands.demo_agents:host',
     ]
 
 

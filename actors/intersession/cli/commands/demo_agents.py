@@ -2,7 +2,7 @@
 
 `host` makes the system the demo runs; it serves the file the demo left just as well:
 
-    intersession send --agents intersession.cli.demo_agents:host --agent research "…" --store FILE
+    intersession send --agents intersession.cli.commands.demo_agents:host --agent research "…" --store FILE
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from intersession_actors.prompt.transcript import RunContext, TranscriptFold
+from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_events import ids
 from intersession_events.log import Log, Recorded
 
