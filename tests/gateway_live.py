@@ -96,8 +96,8 @@ class LiveGateway:
 
     @contextmanager
     def client(self, token: str = TOKEN, **connect_params: Any) -> Generator["WireClient"]:
-        """Open a connection and let it in."""
-        with self.socket() as opened:
+        """Open a connection and let it in. It reads all that comes: else it could not say goodbye in the end."""
+        with self.socket(max_queue=None) as opened:
             client = WireClient(opened)
             client.challenge()
             client.hello = client.connect(token, **connect_params)["payload"]
@@ -136,6 +136,7 @@ class WireClient:
         self.opened = opened
         self.hello: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
+        self._early: list[dict[str, Any]] = []
         self._number = 0
 
     def send(self, frame: Any) -> None:
@@ -162,12 +163,21 @@ class WireClient:
         return request_id
 
     def answer(self, request_id: str) -> dict[str, Any]:
-        while True:
+        """Return the next answer to a request; what comes before it, to others, is kept for who asks for it."""
+        for frame in self._early:
+            if frame["id"] == request_id:
+                self._early.remove(frame)
+                return frame
+        until = time.monotonic() + WAIT
+        while time.monotonic() < until:
             frame = self.receive()
             if frame["type"] == "event":
                 self.events.append(frame)
             elif frame["id"] == request_id:
                 return frame
+            else:
+                self._early.append(frame)
+        raise TimeoutError(f"no answer to {request_id} came: {self.events}")
 
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return self.answer(self.ask(method, params))
