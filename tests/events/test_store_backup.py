@@ -50,6 +50,8 @@ def copied_under_load(folder: Path, copy: Callable[[Path, Path], None], number: 
         for thread in threads:
             thread.start()
         for target in copies:
+            while written.acquire(blocking=False):
+                pass
             for _ in range(WRITERS * 2):
                 assert written.acquire(timeout=20)
             copy(path, target)
