@@ -1,6 +1,19 @@
-"""Adds `--clause LIST-4`: run only the tests that prove a clause."""
+"""Settles what all tests share, and adds `--clause LIST-4`: run only the tests that prove a clause."""
+
+import os
+import sys
 
 import pytest
+from hypothesis import settings
+
+# No test is about how fast an example is, and a busy machine is slow. In CI, the same examples each time.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# Hundreds of child processes import the same modules. Where nothing may be kept, each would compile them all again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
