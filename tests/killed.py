@@ -3,21 +3,18 @@
 The host is `crash/host.py`. Only processes that were started here are killed.
 """
 
-import contextlib
 import json
-import os
 import re
 import signal
-import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from forked import Forked
 from intersession import SessionSystem
 from intersession_actors.prompt import visible_text
-from intersession_events.crash_points import VARIABLE
 from intersession_events.facts import (
     AnnounceRequested,
     DeliveryDecided,
@@ -66,18 +63,10 @@ class Host:
         self.channel = channel
         self.url = f"sqlite:///{directory / 'log.db'}"
 
-    @contextlib.contextmanager
-    def started(self, *, crash_at: str = "", hours: int = 0) -> Generator["subprocess.Popen[bytes]"]:
-        """Start it; it does not live longer than the context."""
-        paths = os.pathsep.join(sys.path)
-        command = [sys.executable, str(HOST), str(self.directory), self.scenario, self.channel, str(hours)]
-        with subprocess.Popen(
-            command, env={**os.environ, "PYTHONPATH": paths, VARIABLE: crash_at}, stderr=subprocess.PIPE
-        ) as child:
-            try:
-                yield child
-            finally:
-                child.kill()
+    def started(self, *, crash_at: str = "", hours: int = 0) -> Forked:
+        """Return a start of it; it does not live longer than its context."""
+        given = (str(self.directory), self.scenario, self.channel, str(hours))
+        return Forked(HOST, *given, says=self.directory / "said", crash_at=crash_at)
 
     def dies_at(self, crash_at: str, *, hours: int = 0, surely: bool = True) -> bool:
         """Start it, and have it killed at a crash point; returns whether it was, unless it `surely` must be."""
@@ -89,22 +78,20 @@ class Host:
         """Start it, and wait until nothing is open any more."""
         assert self._run("", hours) == 0
 
-    def _run(self, crash_at: str, hours: int) -> int:
+    def _run(self, crash_at: str, hours: int) -> int | None:
         with self.started(crash_at=crash_at, hours=hours) as child:
-            _, said = child.communicate(timeout=PATIENCE_S)
-            sys.stderr.write(said.decode())  # for whoever reads why it failed
-            return child.returncode
+            ended = child.wait(PATIENCE_S)
+            sys.stderr.write(child.said)  # for whoever reads why it failed
+            return ended
 
     def dies_after(self, lines: int) -> None:
         """Start it, and kill it when it has been answered, or has called its agents, that often."""
         wanted = self.progress + lines
         with self.started() as child:
-            while self.progress < wanted and child.poll() is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(0.005)
-            child.send_signal(signal.SIGKILL)
-            _, said = child.communicate(timeout=PATIENCE_S)
-            assert child.returncode == -signal.SIGKILL, said.decode() or "it was done before"
+            while self.progress < wanted and child.wait(0.005) is None:
+                pass
+            child.kill()
+            assert child.wait(PATIENCE_S) == -signal.SIGKILL, child.said or "it was done before"
 
     @property
     def progress(self) -> int:

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import signal
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from intersession_events.crash_points import VARIABLE
+from forked import Forked
 from intersession_events.facts import (
     AttachmentsReady,
     AttachmentsRemoved,
@@ -34,13 +32,12 @@ PATIENCE_S = 60.0
 SHA256 = hashlib.sha256(b"the words of the file").hexdigest()
 
 
-def run(directory: Path, threads: str, crash_at: str = "") -> int:
+def run(directory: Path, threads: str, crash_at: str = "") -> int | None:
     """Run the host to its end, whichever that is."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), VARIABLE: crash_at}
-    command = [sys.executable, str(HOST), str(directory), threads]
-    ended = subprocess.run(command, env=environment, check=False, capture_output=True, timeout=PATIENCE_S)
-    sys.stderr.write(ended.stderr.decode())
-    return ended.returncode
+    with Forked(HOST, str(directory), threads, says=directory / "said", crash_at=crash_at) as child:
+        ended = child.wait(PATIENCE_S)
+        sys.stderr.write(child.said)
+        return ended
 
 
 def notes(directory: Path, what: str) -> list[dict[str, Any]]:
