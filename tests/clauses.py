@@ -9,6 +9,7 @@ module's `pytestmark`, or among the `marks=` of a parameter. Marks that are made
 """
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -65,6 +66,7 @@ def all_clauses() -> dict[str, list[str]]:
     return clauses
 
 
+@functools.cache
 def marked(tests: Path = ROOT / "tests") -> dict[str, list[str]]:
     """Return the tests that are marked with each clause, as `<file>::<test>`."""
     found: dict[str, set[str]] = {}
@@ -101,13 +103,22 @@ def current_page() -> str:
     return page(all_clauses(), marked())
 
 
+def _is_clause(function: ast.expr) -> bool:
+    """Whether it is `pytest.mark.clause`; to write every call out to see that took most of the time."""
+    match function:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="pytest"), attr="mark"), attr="clause"):
+            return True
+        case _:
+            return False
+
+
 def _marks(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
     """Find the clause marks in a piece of source, each with the innermost test or class it is on."""
     for child in ast.iter_child_nodes(node):
         inner = name
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             inner = f"{name}::{child.name}"
-        if isinstance(child, ast.Call) and ast.unparse(child.func) == "pytest.mark.clause":
+        if isinstance(child, ast.Call) and _is_clause(child.func):
             literal = (argument for argument in child.args if isinstance(argument, ast.Constant))
             yield from ((inner, str(argument.value)) for argument in literal)
         yield from _marks(child, inner)
