@@ -84,16 +84,32 @@ def test_a_plain_name_is_taken_as_it_is(name: str) -> None:
     assert taken.file.name == name
 
 
-@pytest.mark.clause("ATT-2", "X9")
-@settings(max_examples=10_000, deadline=None)
-@given(st.text(max_size=300) | st.text(alphabet="./\\:\0 ~%aA", max_size=6))
-def test_a_name_that_is_taken_is_one_component_of_a_path(name: str) -> None:
+names = st.text(max_size=300) | st.text(alphabet="./\\:\0 ~%aA", max_size=6)
+
+
+def check_taken(name: str) -> None:
     if name_problem(name) is None:
         assert not {"/", "\\", ":", "\0"} & set(name)
         assert name not in {"", ".", ".."}
         assert len(name.encode()) <= MOST_NAME_BYTES
         assert name.isprintable()
         assert one_name(name) not in {".manifest.json", "manifest.json"}
+
+
+@pytest.mark.clause("ATT-2", "X9")
+@settings(max_examples=1000)
+@given(names)
+def test_a_name_that_is_taken_is_one_component_of_a_path(name: str) -> None:
+    check_taken(name)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("ATT-2", "X9")
+@pytest.mark.timeout(600)
+@settings(max_examples=100_000)
+@given(names)
+def test_a_hundred_thousand_names_that_are_taken_are_components_of_paths(name: str) -> None:
+    check_taken(name)
 
 
 @pytest.mark.clause("ATT-2")
