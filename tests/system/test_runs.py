@@ -95,7 +95,7 @@ def test_a_waiter_of_a_system_that_closes_is_answered(booth: Booth) -> None:
     gate.reached()
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(wait, system, run_id)
+        waiting = pool.submit(wait, system, run_id, 2000)
         system.close(grace=0)
         answer = waiting.result(WAIT)
     gate.open()
