@@ -43,7 +43,8 @@ class EventReader:
             UnknownTopic: one of them is of a newer version.
         """
         statement = _COLUMNS + "WHERE originator_id=? AND originator_version>? "
-        parameters: list[Any] = [stream, after]
+        # A row that somebody gave a version below 1 is read with the others, and does not hash.
+        parameters: list[Any] = [stream, after or -(2**63)]
         if to is not None:
             statement += "AND originator_version<=? "
             parameters.append(to)
