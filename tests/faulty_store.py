@@ -14,13 +14,19 @@ from intersession_events.stores.sqlite.connections import (
 
 
 class Fault:
-    """What the commit of the n-th next transaction does; set by a test, used up by it."""
+    """What the commit of the n-th next transaction does; set by a test, used up by it.
+
+    `down` lasts: no commit works until it is taken away.
+    """
 
     def __init__(self) -> None:
         self.before: Exception | None = None
         self.after: Exception | None = None
+        self.down: Exception | None = None
 
     def take(self, moment: str) -> None:
+        if moment == "before" and self.down is not None:
+            raise self.down
         error: Exception | None = getattr(self, moment)
         setattr(self, moment, None)
         if error is not None:
@@ -40,6 +46,11 @@ def sqlite_failure(message: str, code: int, name: str) -> sqlite3.OperationalErr
 def cut_off() -> sqlite3.OperationalError:
     """The error of a commit whose answer was lost; here, what is asked for happened all the same."""
     return sqlite_failure("the answer was lost", sqlite3.SQLITE_PROTOCOL, "SQLITE_PROTOCOL")
+
+
+def disk_full() -> sqlite3.OperationalError:
+    """The error of a store that takes nothing for now, and may take everything again later."""
+    return sqlite_failure("database or disk is full", sqlite3.SQLITE_FULL, "SQLITE_FULL")
 
 
 def sync_failed() -> sqlite3.OperationalError:

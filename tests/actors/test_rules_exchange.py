@@ -7,7 +7,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 import hostile
-from intersession_actors.exchange.rules import Exchange, Facts, decide, evolve, speaker_of
+from intersession_actors.exchange.rules import Circumstances, Exchange, decide, evolve, speaker_of
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
@@ -71,8 +71,8 @@ def ended(run_id: str, text: str | None = None, **fields: Any) -> RunEnded:
     return RunEnded(stream=STREAM, run_id=run_id, status=fields.pop("status", "ok"), text=text, **fields)
 
 
-def facts(**fields: Any) -> Facts:
-    return Facts(log_id=LOG, now_ms=fields.pop("now_ms", 0), **{"has_route": True, **fields})
+def facts(**fields: Any) -> Circumstances:
+    return Circumstances(log_id=LOG, now_ms=fields.pop("now_ms", 0), **{"has_route": True, **fields})
 
 
 def refused(run_id: str, code: Any = "not_visible") -> dict[str, StepRefused]:
@@ -115,7 +115,7 @@ def test_turns_alternate_between_the_two() -> None:
     assert [speaker_of(accepted(), turn) for turn in (1, 2, 3, 4, 5)] == [ASKER, ASKED, ASKER, ASKED, ASKER]
 
 
-def loop_ends() -> dict[LoopEnd, tuple[Exchange, RunEnded, Facts]]:
+def loop_ends() -> dict[LoopEnd, tuple[Exchange, RunEnded, Circumstances]]:
     """Return for each reason what was, what happened, and what is known."""
     in_turn = state_after(accepted(), PRIMARY, TURN_1)
     first = ended("r0", "fine")
@@ -250,7 +250,7 @@ def test_other_words_are_text(text: str) -> None:
     assert isinstance(events[-1], TurnRequested)
 
 
-def closes() -> dict[CloseReason, tuple[Exchange, RunEnded | DeliveryEnded, Facts]]:
+def closes() -> dict[CloseReason, tuple[Exchange, RunEnded | DeliveryEnded, Circumstances]]:
     announcing = state_after(accepted(), PRIMARY, LOOPED, ASKED_TO_ANNOUNCE)
     delivering = state_after(accepted(), PRIMARY, LOOPED, ASKED_TO_ANNOUNCE, GOES_OUT)
 

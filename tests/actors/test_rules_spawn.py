@@ -5,7 +5,14 @@ from typing import Any, get_args
 import pytest
 
 from intersession_actors.spawn.commands import Prepared
-from intersession_actors.spawn.rules import Facts, Spawn, decide, decide_prepared, decide_removed, evolve
+from intersession_actors.spawn.rules import (
+    Circumstances,
+    Spawn,
+    decide,
+    decide_prepared,
+    decide_removed,
+    evolve,
+)
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
@@ -69,8 +76,8 @@ def ended(run_id: str, text: str | None = None, **fields: Any) -> RunEnded:
     return RunEnded(stream=STREAM, run_id=run_id, status=fields.pop("status", "ok"), text=text, **fields)
 
 
-def facts(*, has_route: bool = True, **fields: Any) -> Facts:
-    return Facts(log_id=LOG, has_route=has_route, **fields)
+def facts(*, has_route: bool = True, **fields: Any) -> Circumstances:
+    return Circumstances(log_id=LOG, has_route=has_route, **fields)
 
 
 def refused(run_id: str) -> dict[str, StepRefused]:
@@ -120,7 +127,7 @@ def test_without_a_route_the_result_is_handed_to_the_requesters_session() -> Non
     assert closed == SpawnClosed(reason="handed_over")
 
 
-def closes() -> dict[SpawnClose, tuple[Spawn, RunEnded | DeliveryEnded, Facts]]:
+def closes() -> dict[SpawnClose, tuple[Spawn, RunEnded | DeliveryEnded, Circumstances]]:
     announcing = state_after(accepted(), DONE, ASKED)
     delivering = state_after(accepted(), DONE, ASKED, GOES_OUT)
     said = ended(ANNOUNCE_RUN, "All counted.")
@@ -152,7 +159,9 @@ def test_a_spawn_closes_for_each_of_its_reasons(reason: SpawnClose) -> None:
     stored = [(topic_of(event), encode(event)) for event in events]
     after = state
     for topic, payload in stored:
-        after = evolve(after, decode(topic, payload))
+        event = decode(topic, payload)
+        assert isinstance(event, SpawnEvent)
+        after = evolve(after, event)
     assert after.phase == "closed"
     assert decide(after, outcome, known) == [], "told twice, it leads to nothing more"
 

@@ -1,15 +1,18 @@
 """A store that fails under a running agent: the answer is tried again, then the attempt is (reliability 3.1, rule 7)."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from faulty_store import FAULT, FAULTY, sync_failed
+from fakes import ManualClock
+from faulty_store import FAULT, FAULTY, disk_full, sync_failed
 from intersession import SessionSystem, Turn
-from intersession_events.facts import RunInterrupted, RunStarted
+from intersession_events.facts import RunCompleted, RunInterrupted, RunQueued, RunStarted
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from running import WAIT, Gate, pass_time, pass_time_until, recorded, wait_for
 
 
 @pytest.mark.clause("D4", "S6")
@@ -50,3 +53,99 @@ def test_an_answer_that_a_broken_store_never_took_is_asked_for_again_at_the_next
         RunInterrupted,
         RunStarted,
     ]
+
+
+_ONE = {"agents": {"list": [{"id": "main", "default": True}]}}
+MINUTES = {"runs": {"storeRetryMaxSeconds": 60, "shutdownGraceSeconds": 0}}
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def log(tmp_path: Path, clock: ManualClock) -> Iterator[SqliteLog]:
+    with SqliteLog(
+        tmp_path / "log.db", inline=inline_views(), environment=FAULTY, clock=clock.now_ms
+    ) as opened:
+        yield opened
+    FAULT.down = None
+
+
+def said(system: SessionSystem, text: str) -> dict[str, object]:
+    return system.inbound(channel="x", chat_id="1", sender="1", text=text)
+
+
+@pytest.mark.clause("D5", "S6")
+def test_trouble_that_is_over_does_not_shorten_the_patience_with_the_next(
+    log: SqliteLog, clock: ManualClock
+) -> None:
+    gate = Gate()
+
+    def agent(turn: Turn) -> str:
+        gate.stop(turn)
+        return "done"
+
+    with SessionSystem(log, agents={"main": agent}, config=MINUTES, clock=clock) as system:
+        run_id = str(said(system, "hi")["runId"])
+        gate.reached()
+        FAULT.before = disk_full()
+        refused = said(system, "and?")
+        pass_time(system, clock, 5 * 60_000)
+        FAULT.before = disk_full()
+        gate.open()
+        completed = pass_time_until(system, clock, 500, RunCompleted)
+        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 10_000})
+
+    assert refused["code"] == "unavailable"
+    assert completed.reply == "done"
+    assert (answer["status"], answer["reply"]) == ("ok", "done")
+
+
+@pytest.mark.clause("D5", "S3")
+def test_a_run_starts_however_long_the_store_was_away(log: SqliteLog, clock: ManualClock) -> None:
+    with SessionSystem(log, agents={}, config=MINUTES | _ONE, clock=clock) as system:
+        said(system, "hi")
+        wait_for(system, RunQueued)
+        FAULT.down = disk_full()
+        system.register_agent("main", lambda turn: f"heard {turn.message}")
+        for _ in range(5):
+            pass_time(system, clock, 60_000)
+        started = recorded(system, RunStarted)
+        FAULT.down = None
+        completed = pass_time_until(system, clock, 500, RunCompleted)
+
+    assert started == []
+    assert completed.reply == "heard hi"
+
+
+@pytest.mark.clause("D5", "S6")
+def test_an_attempt_whose_answer_was_given_up_is_made_good_when_the_store_is_back(
+    log: SqliteLog, clock: ManualClock
+) -> None:
+    gate = Gate()
+    attempts: list[int] = []
+
+    def agent(turn: Turn) -> str:
+        attempts.append(turn.attempt)
+        if turn.attempt == 1:
+            gate.stop(turn)
+        return f"attempt {turn.attempt}"
+
+    with SessionSystem(log, agents={"main": agent}, config=MINUTES, clock=clock) as system:
+        said(system, "hi")
+        gate.reached()
+        FAULT.down = disk_full()
+        gate.open()
+        for _ in range(20):
+            pass_time(system, clock, 10_000)
+            system.log.wait_for(system.log.head() + 1, timeout=0.02)
+        FAULT.down = None
+        completed = pass_time_until(system, clock, 500, RunCompleted)
+        after = said(system, "again")
+        again = system.gateway.call("agent.wait", {"runId": after["runId"], "timeoutMs": round(WAIT * 1000)})
+
+    assert completed.reply == "attempt 2"
+    assert again["status"] == "ok"
+    assert attempts == [1, 2, 1]

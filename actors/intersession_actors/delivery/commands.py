@@ -1,28 +1,27 @@
-"""What the outbox is told: the policy's word, what a channel came back with, and that it is time to try again."""
+"""What the outbox can be told: the policy's word, what a channel came back with, and that it is time to try again."""
 
-from typing import Any
-
+from intersession_actors.channels import Delivered, NotDelivered
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import Command
+from intersession_actors.streams import FlowCommand, Resume
 
 
-class SendChecked(Command, frozen=True, kw_only=True):
+class SendChecked(FlowCommand, frozen=True, kw_only=True):
     """The send policy's word on a delivery."""
 
-    stream: str
     verdict: Verdict
 
 
-class DeliveryReturned(Command, frozen=True, kw_only=True):
-    """The channel came back. `result` is `Delivered` or `NotDelivered`."""
+class DeliveryReturned(FlowCommand, frozen=True, kw_only=True):
+    """The channel came back from an attempt."""
 
-    stream: str
     attempt: int
-    result: Any
+    result: Delivered | NotDelivered
 
 
-class RetryDue(Command, frozen=True, kw_only=True):
+class RetryDue(FlowCommand, frozen=True, kw_only=True):
     """It is time to try a delivery again."""
 
-    stream: str
     attempt: int
+
+
+DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | Resume

@@ -1,15 +1,18 @@
 """The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
 
-from typing import Final
+from typing import Any, Final, TypeGuard, assert_never
+
+import msgspec
 
 from intersession_actors.channels import Delivered, NotDelivered, Outbound
-from intersession_actors.delivery import rules as outbox_rules
-from intersession_actors.delivery.commands import DeliveryReturned, RetryDue, SendChecked
+from intersession_actors.delivery import rules
+from intersession_actors.delivery.commands import DeliveryCommand, DeliveryReturned, RetryDue, SendChecked
 from intersession_actors.delivery.rules import Delivery
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
-from intersession_actors.streams import Command, Flow, Plan, ProcessManager, Refused, Resume
+from intersession_actors.streams import Flow, Plan, ProcessManager, Refused, Resume, foreign
 from intersession_events.crash_points import crash_point
+from intersession_events.errors import NotStorable
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
@@ -27,40 +30,58 @@ ASK_AGAIN_MS = 60_000
 _ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command: allow")
 
 
-class Outbox(ProcessManager[Delivery]):
+class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     """One actor for all deliveries."""
 
-    def begins(self, command: Command) -> bool:
-        """Say no: a delivery begins in the append of the step that decided it."""
-        del command
-        return False
+    def takes(self, message: Any) -> TypeGuard[DeliveryCommand]:
+        """Whether this is a command to a delivery. One begins in the append of the step that decided it, by no command."""
+        return isinstance(message, DeliveryCommand)
 
     def evolve(self, state: Delivery | None, recorded: Recorded) -> Delivery:
         """Apply one recorded event."""
-        return outbox_rules.evolve(state, recorded.event)
+        event = recorded.event
+        if not isinstance(event, DeliveryEvent):
+            raise foreign(recorded)
+        return rules.evolve(state, event)
 
     def is_over(self, state: Delivery) -> bool:
         """Whether nothing more will be tried."""
         return state.phase == "final"
 
-    def plan(self, flow: Flow[Delivery], command: Command) -> Plan | Refused | None:
+    def decide(
+        self, flow: Flow[Delivery, DeliveryCommand], command: DeliveryCommand
+    ) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
         state = flow.state
         if state is None:
             return None
-        events: list[DeliveryEvent] = []
+        events = self._decided(flow.stream, state, command)
+        return Plan(events=tuple(events), correlation=flow.correlation, cause=flow.cause) if events else None
+
+    def _decided(self, stream: str, state: Delivery, command: DeliveryCommand) -> list[DeliveryEvent]:
         match command:
-            case SendChecked(verdict=Verdict(action="allow")) if not self.world.channels.has(
-                state.decided.route.channel
-            ):
-                pass  # parked until somebody delivers for the channel here, as a run without its agent is
             case SendChecked():
-                events = outbox_rules.decide_checked(state, command.verdict)
-            case DeliveryReturned(result=Delivered(receipt=receipt, cut_at=cut_at)):
-                events = outbox_rules.decide_done(state, command.attempt, receipt, cut_at)
-            case DeliveryReturned(result=NotDelivered() as failed):
+                if command.verdict.allowed and not self.world.channels.has(state.decided.route.channel):
+                    return []  # parked until somebody delivers for the channel here, as a run without its agent is
+                return rules.decide_checked(state, command.verdict)
+            case DeliveryReturned():
+                return self._returned(state, command)
+            case RetryDue():
+                if command.attempt == state.attempt:
+                    self._check(stream, state)
+                return []
+            case Resume():
+                return self._resume(stream, state)
+            case _:
+                assert_never(command)
+
+    def _returned(self, state: Delivery, command: DeliveryReturned) -> list[DeliveryEvent]:
+        match command.result:
+            case Delivered(receipt=receipt, cut_at=cut_at):
+                return rules.decide_done(state, command.attempt, receipt, cut_at)
+            case NotDelivered() as failed:
                 crash_point("A8")
-                events = outbox_rules.decide_not_done(
+                return rules.decide_not_done(
                     state,
                     command.attempt,
                     error=failed.error,
@@ -68,13 +89,15 @@ class Outbox(ProcessManager[Delivery]):
                     in_doubt=failed.in_doubt,
                     now_ms=self.world.clock.now_ms(),
                 )
-            case RetryDue() if command.attempt == state.attempt:
-                self._check(flow.stream, state)
-            case Resume():
-                events = self._resume(flow.stream, state)
-            case _:
-                pass
-        return Plan(events=tuple(events), correlation=flow.correlation, cause=flow.cause) if events else None
+
+    def unstorable(self, command: DeliveryCommand, error: NotStorable) -> DeliveryCommand | Refused | None:
+        """Keep of a channel's error what can be recorded: the text did not go out all the same."""
+        if isinstance(command, DeliveryReturned) and isinstance(command.result, NotDelivered):
+            failed = command.result
+            if not failed.error.isascii():
+                spelled_out = msgspec.structs.replace(failed, error=ascii(failed.error))
+                return msgspec.structs.replace(command, result=spelled_out)
+        return super().unstorable(command, error)
 
     def _resume(self, stream: str, state: Delivery) -> list[DeliveryEvent]:
         match state.phase:
@@ -85,27 +108,28 @@ class Outbox(ProcessManager[Delivery]):
             case "final":
                 self._tell_owner(state, None)
             case "started":
-                return outbox_rules.decide_resume(
+                return rules.decide_resume(
                     state, idempotent=self.world.channels.idempotent(state.decided.route.channel)
                 )
         return []
 
     def act(self, stream: str, state: Delivery, recorded: Recorded) -> None:
         """Do what a durable event asks for."""
-        match recorded.event:
+        event = recorded.event
+        if not isinstance(event, DeliveryEvent):
+            return
+        match event:
             case DeliveryDecided():
                 crash_point("A3")
                 self._check(stream, state)
-            case DeliveryStarted(attempt=attempt):
+            case DeliveryStarted():
                 crash_point("A5")
-                self._call(stream, state, attempt)
+                self._call(stream, state, event.attempt)
             case DeliveryFailed(retry_at_ms=int()):
                 self._retry_later(stream, state)
             case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
                 crash_point("A7")
                 self._tell_owner(state, recorded.id)
-            case _:
-                pass
 
     def _check(self, stream: str, state: Delivery) -> None:
         """Ask the session whether its words may go out now (ANN-4).
@@ -161,6 +185,6 @@ class Outbox(ProcessManager[Delivery]):
             )
 
     def _tell_owner(self, state: Delivery, cause: str | None) -> None:
-        ended = outbox_rules.ended_of(state, cause)
+        ended = rules.ended_of(state, cause)
         if ended is not None:
             self.world.tell_flow(ended.stream, ended)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import DeliveryEnded
+from intersession_actors.streams import DeliveryEnded, foreign
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
@@ -19,7 +19,6 @@ from intersession_events.facts import (
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
-    Event,
 )
 from intersession_events.log import Recorded
 
@@ -39,7 +38,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-def evolve(state: Delivery | None, event: Event) -> Delivery:
+def evolve(state: Delivery | None, event: DeliveryEvent) -> Delivery:
     """Apply one recorded event of the delivery's stream."""
     if isinstance(event, DeliveryDecided):
         return Delivery(decided=event)
@@ -59,8 +58,6 @@ def evolve(state: Delivery | None, event: Event) -> Delivery:
             return replace(state, phase="final", outcome="unknown", note="delivery_unknown")
         case DeliveryDenied():
             return replace(state, phase="final", outcome="denied", note=event.rule)
-        case _:
-            return state
 
 
 def decide_checked(state: Delivery, verdict: Verdict) -> list[DeliveryEvent]:
@@ -137,5 +134,7 @@ def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
     state: Delivery | None = None
     cause: str | None = None
     for recorded in stream:
+        if not isinstance(recorded.event, DeliveryEvent):
+            raise foreign(recorded)
         state, cause = evolve(state, recorded.event), recorded.id
     return ended_of(state, cause) if state is not None else None

@@ -11,8 +11,10 @@ from typing import Final
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
-    Event,
     ExchangeAccepted,
+    ExchangeClosed,
+    ExchangeEvent,
+    LoopEnded,
     PrimaryEnded,
     TurnReplied,
     TurnRequested,
@@ -80,14 +82,15 @@ class ChainMeter:
             self._chains.popitem(last=False)
         return spent
 
-    def note(self, accepted: ExchangeAccepted, event: Event) -> None:
+    def note(self, accepted: ExchangeAccepted, event: ExchangeEvent) -> None:
         """Take a recorded event of an exchange in."""
         match event:
             case ExchangeAccepted() | TurnRequested() | AnnounceRequested():
                 self.of(accepted).ask(event.run_id)
             case PrimaryEnded() | TurnReplied():
                 self.of(accepted).end(event.run_id, event.usage)
-            case AnnounceDecided(run_id=str() as run_id):
-                self.of(accepted).end(run_id, event.usage)
-            case _:
-                pass
+            case AnnounceDecided():
+                if event.run_id is not None:
+                    self.of(accepted).end(event.run_id, event.usage)
+            case LoopEnded() | ExchangeClosed():
+                pass  # no run begins or ends by them

@@ -1,10 +1,11 @@
-"""What begins an exchange."""
+"""What the coordinator can be told."""
 
-from intersession_actors.streams import Answer, Command
+from intersession_actors.streams import BeginsFlow, DeliveryEnded, Resume, RunEnded
+from intersession_events import ids
 from intersession_events.facts import ExchangeAccepted, SessionOpened
 
 
-class OpenExchange(Command, frozen=True, kw_only=True):
+class OpenExchange(BeginsFlow, frozen=True, kw_only=True):
     """A send was allowed: accept it (SEND-3)."""
 
     accepted: ExchangeAccepted
@@ -13,4 +14,11 @@ class OpenExchange(Command, frozen=True, kw_only=True):
     at_most: int | None = None
     causation: str | None = None
     correlation: str | None = None
-    answer: Answer | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of the exchange's stream."""
+        return ids.exchange_stream(self.accepted.exchange_id)
+
+
+ExchangeCommand = OpenExchange | RunEnded | DeliveryEnded | Resume

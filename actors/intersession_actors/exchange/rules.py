@@ -1,4 +1,4 @@
-"""The rules of an exchange: primary run, reply-back loop, announce. State and outcome in, facts out.
+"""The rules of an exchange: primary run, reply-back loop, announce. The coordinator asks them: state and outcome in, events out.
 
 No threads, no clock, no store: what is needed of them comes in as arguments, so that a recorded exchange, decided
 again, gives the same events (`replay`).
@@ -16,7 +16,6 @@ from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
-    Event,
     ExchangeAccepted,
     ExchangeClosed,
     ExchangeEvent,
@@ -46,7 +45,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     cost_micros: int = 0
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
     `chain_…` is what the whole causal chain has used, its other branches too.
@@ -63,7 +62,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
-def evolve(state: Exchange | None, event: Event) -> Exchange:
+def evolve(state: Exchange | None, event: ExchangeEvent) -> Exchange:
     """Apply one recorded event of the exchange's stream."""
     if isinstance(event, ExchangeAccepted):
         return Exchange(accepted=event, pending=event.run_id)
@@ -86,8 +85,6 @@ def evolve(state: Exchange | None, event: Event) -> Exchange:
             return replace(_spent(state, event.usage), phase="delivery", pending=event.delivery_id or "")
         case ExchangeClosed():
             return replace(state, phase="closed", pending="")
-        case _:
-            return state
 
 
 def _spent(state: Exchange, usage: Usage | None) -> Exchange:
@@ -100,7 +97,7 @@ def _spent(state: Exchange, usage: Usage | None) -> Exchange:
     )
 
 
-def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, facts: Facts) -> list[ExchangeEvent]:
+def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[ExchangeEvent]:
     """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
     match outcome:
         case RunEnded():
@@ -108,18 +105,18 @@ def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, facts: Facts) -> 
                 return []
             match state.phase:
                 case "primary":
-                    return _primary_ended(state, outcome, facts)
+                    return _primary_ended(state, outcome, now)
                 case "turn":
-                    return _turn_ended(state, outcome, facts)
+                    return _turn_ended(state, outcome, now)
                 case "announce":
-                    return _announce_ended(state, outcome, facts)
+                    return _announce_ended(state, outcome, now)
                 case "delivery" | "closed":
                     return []
         case DeliveryEnded():
             return _delivery_ended(state, outcome)
 
 
-def _primary_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[ExchangeEvent]:
+def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
     text = spoken(outcome.text)
     ended = PrimaryEnded(
         run_id=outcome.run_id, status=outcome.status, text=text, error=outcome.error, usage=outcome.usage
@@ -130,10 +127,10 @@ def _primary_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[Exc
     if text is None:
         return [ended, ExchangeClosed(reason="no_reply")]
     after = evolve(state, ended)
-    return [ended, *_next(after, facts)]
+    return [ended, *_next(after, now)]
 
 
-def _turn_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[ExchangeEvent]:
+def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
     accepted = state.accepted
     said = visible_text(outcome.text) if outcome.status == "ok" else None
     replied = TurnReplied(
@@ -147,71 +144,71 @@ def _turn_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[Exchan
     )
     after = evolve(state, replied)
     if outcome.status == "timeout":
-        return [replied, *_end_loop(after, facts, "turn_timeout", note=outcome.error)]
+        return [replied, *_end_loop(after, now, "turn_timeout", note=outcome.error)]
     if outcome.status == "aborted":
-        return [replied, *_end_loop(after, facts, "aborted")]
+        return [replied, *_end_loop(after, now, "aborted")]
     if outcome.status != "ok":
-        return [replied, *_end_loop(after, facts, "turn_failed", note=outcome.error)]
+        return [replied, *_end_loop(after, now, "turn_failed", note=outcome.error)]
     if said is None:
-        return [replied, *_end_loop(after, facts, "no_text")]
+        return [replied, *_end_loop(after, now, "no_text")]
     if is_reply_skip(said):
-        return [replied, *_end_loop(after, facts, "reply_skip")]
-    return [replied, *_next(after, facts)]
+        return [replied, *_end_loop(after, now, "reply_skip")]
+    return [replied, *_next(after, now)]
 
 
-def _next(state: Exchange, facts: Facts) -> list[ExchangeEvent]:
+def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
     """Return the next turn, or why there is none (LOOP-2, LOOP-4, LOOP-5)."""
     accepted = state.accepted
     settings = accepted.settings
     if not accepted.loop or accepted.requester is None:
         reason: LoopEnd = accepted.loop_reason or "no_requester"
-        return _end_loop(state, facts, reason)
+        return _end_loop(state, now, reason)
     if state.turn >= settings.max_turns:
-        return _end_loop(state, facts, "turn_limit", limit="session.agentToAgent.maxPingPongTurns")
-    if not facts.requester_has_agent:
-        return _end_loop(state, facts, "no_agent", note=accepted.requester)
-    tripped = _guard(state, facts)
+        return _end_loop(state, now, "turn_limit", limit="session.agentToAgent.maxPingPongTurns")
+    if not now.requester_has_agent:
+        return _end_loop(state, now, "no_agent", note=accepted.requester)
+    tripped = _guard(state, now)
     if tripped is not None:
         note = f"{tripped.value} of {tripped.allowed}"
-        return _end_loop(state, facts, tripped.limit, limit=tripped.setting, note=note)
+        return _end_loop(state, now, tripped.limit, limit=tripped.setting, note=note)
     turn = state.turn + 1
-    run_id = ids.derive(facts.log_id, "run", accepted.exchange_id, "turn", turn)
-    refusal = facts.refused.get(run_id)
+    run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "turn", turn)
+    refusal = now.refused.get(run_id)
     if refusal is not None:
         reason = _why_refused(accepted, turn, refusal)
-        return _end_loop(state, facts, reason, note=refusal.error)
+        return _end_loop(state, now, reason, note=refusal.error)
     return [
         TurnRequested(
             turn=turn,
             speaker=speaker_of(accepted, turn),
             run_id=run_id,
-            message_id=ids.derive(facts.log_id, "message", run_id),
+            message_id=ids.derive(now.log_id, "message", run_id),
         )
     ]
 
 
-def _guard(state: Exchange, facts: Facts) -> Tripped | None:
+def _guard(state: Exchange, now: Circumstances) -> Tripped | None:
     """Return the guard over the whole chain that this exchange's next run would trip, if any (LOOP-5)."""
     accepted = state.accepted
     so_far = ChainSoFar(
-        runs=max(facts.chain_runs, accepted.chain_runs + state.runs),
-        tokens=max(facts.chain_tokens, accepted.chain_tokens + state.tokens),
-        cost_micros=max(facts.chain_cost_micros, accepted.chain_cost_micros + state.cost_micros),
+        runs=max(now.chain_runs, accepted.chain_runs + state.runs),
+        tokens=max(now.chain_tokens, accepted.chain_tokens + state.tokens),
+        cost_micros=max(now.chain_cost_micros, accepted.chain_cost_micros + state.cost_micros),
         started_ms=accepted.chain_started_ms or None,
     )
-    return check_turn(accepted.settings.limits, so_far, facts.now_ms)
+    return check_turn(accepted.settings.limits, so_far, now.now_ms)
 
 
 def _end_loop(
-    state: Exchange, facts: Facts, reason: LoopEnd, *, limit: str | None = None, note: str | None = None
+    state: Exchange, now: Circumstances, reason: LoopEnd, *, limit: str | None = None, note: str | None = None
 ) -> list[ExchangeEvent]:
     """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn."""
     ended = LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
     accepted = state.accepted
     if accepted.settings.announce == "routed" and accepted.route is None:
         return [ended, AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
-    run_id = ids.derive(facts.log_id, "run", accepted.exchange_id, "announce")
-    refusal = facts.refused.get(run_id)
+    run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "announce")
+    refusal = now.refused.get(run_id)
     if refusal is not None:
         return [
             ended,
@@ -223,7 +220,7 @@ def _end_loop(
         AnnounceRequested(
             speaker=accepted.target,
             run_id=run_id,
-            message_id=ids.derive(facts.log_id, "message", run_id),
+            message_id=ids.derive(now.log_id, "message", run_id),
         ),
     ]
 
@@ -236,7 +233,7 @@ def _why_refused(accepted: ExchangeAccepted, turn: int, refusal: StepRefused) ->
     return "requester_gone" if speaker_of(accepted, turn) == accepted.requester else "target_gone"
 
 
-def _announce_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[ExchangeEvent]:
+def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
     if outcome.status != "ok":
         return [
             AnnounceDecided(why="run_failed", run_id=outcome.run_id, usage=outcome.usage),
@@ -249,7 +246,7 @@ def _announce_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[Ex
             AnnounceDecided(why=why, run_id=outcome.run_id, usage=outcome.usage),
             ExchangeClosed(reason="silent"),
         ]
-    if not facts.has_route:
+    if not now.has_route:
         return [
             AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage),
             ExchangeClosed(reason="no_route"),
@@ -257,7 +254,7 @@ def _announce_ended(state: Exchange, outcome: RunEnded, facts: Facts) -> list[Ex
     return [
         AnnounceDecided(
             text=text,
-            delivery_id=announce_delivery(facts.log_id, state.accepted.exchange_id),
+            delivery_id=announce_delivery(now.log_id, state.accepted.exchange_id),
             run_id=outcome.run_id,
             usage=outcome.usage,
         )

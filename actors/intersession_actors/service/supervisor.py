@@ -6,31 +6,26 @@ times in five seconds; then its session is `degraded`: reading goes on, what is 
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pykka
 
 from intersession_actors.errors import RefusalCode
 from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
-from intersession_actors.session import ContextBuilt, IdleFor
 from intersession_actors.streams import (
-    Appended,
+    Asked,
     Command,
+    Failures,
+    OfOneLife,
     Refused,
     SessionRestarted,
+    Step,
     StepRefused,
-    StreamLoaded,
+    answer,
 )
 
 logger = logging.getLogger(__name__)
-
-RESTARTS: Final = 3
-WITHIN_MS: Final = 5_000
-
-_OF_ONE_LIFE = (Appended, ContextBuilt, IdleFor, StreamLoaded)
-"""What only the actor that asked for it can use: a new one reads the log instead."""
 
 
 class Recipe(NamedTuple):
@@ -53,13 +48,13 @@ class Supervisor:
         self._recipes: Mapping[str, Recipe] = {}
         self._managers: dict[str, Ref] = {}
         self._recover: Callable[[str], None] = _nothing
-        self._failures: dict[str, deque[int]] = {}
+        self._failures: dict[str, Failures] = {}
         self._degraded: dict[str, str] = {}
         self._stopping = False
 
     @property
     def degraded(self) -> dict[str, str]:
-        """Who was given up on, by session key or manager prefix, and the last error."""
+        """Who was given up on, by session key, manager prefix or the stream of a flow, and the last error."""
         with self._lock:
             return dict(self._degraded)
 
@@ -118,6 +113,9 @@ class Supervisor:
             if prefix in self._degraded:
                 return True
             if self._managers[prefix] is dead:
+                # A new manager tries again what the one before it had set aside.
+                for stream in [name for name in self._degraded if name.startswith(f"{prefix}:")]:
+                    del self._degraded[stream]
                 self._managers[prefix] = self._new_manager(prefix)
         return True
 
@@ -145,6 +143,11 @@ class Supervisor:
                 self._forget(key, ref)
                 continue
             return
+
+    def set_aside(self, stream: str, reason: str) -> None:
+        """Note that a flow can't go on; its manager serves the others."""
+        with self._lock:
+            self._degraded[stream] = reason
 
     def tell_awake(self, key: str, command: Command) -> None:
         """Tell a session's actor if there is one; who sleeps reads the log when it wakes."""
@@ -195,9 +198,7 @@ class Supervisor:
         logger.error("%s failed: %r", name, failure.error, exc_info=failure.error)
         now = self._now_ms()
         with self._lock:
-            times = self._failures.setdefault(name, deque(maxlen=RESTARTS + 1))
-            times.append(now)
-            given_up = len(times) > RESTARTS and now - times[0] <= WITHIN_MS
+            given_up = self._failures.setdefault(name, Failures()).too_many(now)
             if given_up:
                 self._degraded[name] = f"{type(failure.error).__name__}: {failure.error}"
             if self._sessions.get(name) is failure.ref:
@@ -213,7 +214,7 @@ class Supervisor:
         elif not self._stopping and not is_manager:
             self._again(name)
         for mail in failure.left:
-            if isinstance(mail.message, Command) and not isinstance(mail.message, _OF_ONE_LIFE):
+            if isinstance(mail.message, Command) and not isinstance(mail.message, OfOneLife):
                 if is_manager:
                     self.tell_flow(f"{name}:", mail.message)
                 else:
@@ -236,19 +237,15 @@ class Supervisor:
         to_flow: RefusalCode | None = "unavailable",
     ) -> None:
         """Tell whoever waits for a command that nothing comes of it: a door, or a flow whose step it was."""
-        answer = getattr(command, "answer", None)
-        if answer is not None:
-            answer(Refused(code=code, error=error))
-        stream: str | None = getattr(command, "flow", None)
-        if stream is not None and to_flow is not None:
-            run = getattr(command, "queue", None)
-            run_id = run.run_id if run is not None else ""
-            self.tell_flow(stream, StepRefused(stream=stream, run_id=run_id, code=to_flow, error=error))
+        answer(command, Refused(code=code, error=error))
+        if isinstance(command, Step) and command.flow is not None and to_flow is not None:
+            refused = StepRefused(stream=command.flow, run_id=command.run_id, code=to_flow, error=error)
+            self.tell_flow(command.flow, refused)
 
 
 def _is_from_a_door(command: Command) -> bool:
     """Whether somebody outside asked for it, so that the inbox's bound holds for it."""
-    return getattr(command, "answer", None) is not None
+    return isinstance(command, Asked) and command.answer is not None
 
 
 def _nothing(_prefix: str) -> None:

@@ -1,14 +1,13 @@
-"""The session actor: the lane of one session. It takes messages in order and runs the agent on them one at a time.
+"""Single writer of `session:<key>`: queues messages and runs the agent on them, one at a time. The supervisor starts it.
 
-The thin shell round `session_rules.py`: decide, append, and only when the log has it act. It is woken from the log by its
-first message and put to sleep when it has nothing to do.
+The thin shell around `rules.py` and the owner of the stream: decide, append, and only when the log has it act. It is woken from the
+log by its first message and put to sleep when it has nothing to do.
 """
 
 import logging
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 import pykka
@@ -17,8 +16,7 @@ from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Verdict
 from intersession_actors.prompt import RunContext
 from intersession_actors.runtime import Handler
-from intersession_actors.session import rules as session_rules
-from intersession_actors.session import state as session_state
+from intersession_actors.session import rules
 from intersession_actors.session.answers import decide_returned, ended_of
 from intersession_actors.session.commands import (
     Abort,
@@ -26,6 +24,7 @@ from intersession_actors.session.commands import (
     Archive,
     CheckSend,
     ContextBuilt,
+    ContextDue,
     DeadlinePassed,
     Enqueue,
     IdleFor,
@@ -34,33 +33,40 @@ from intersession_actors.session.commands import (
     RecordMessages,
     Reset,
     RunReturned,
+    SessionCommand,
+    StartNext,
     Unbind,
     Wake,
 )
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
-from intersession_actors.session.state import Session
+from intersession_actors.session.state import Session, causes, evolve
 from intersession_actors.streams import (
+    STORE_RETRY_MS,
     Accepted,
     Appended,
     ChildGone,
     Command,
+    Commit,
+    Owner,
+    Plan,
     Refused,
+    Step,
     StepRefused,
     StepTaken,
+    StoreDue,
     StreamLoaded,
+    Told,
     World,
-    append_of,
+    answer,
 )
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import AppendConflict, NotStorable
+from intersession_events.errors import AppendConflict, NotStorable, StoreUnavailable
 from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunStarted, SessionArchived
-from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
+from intersession_events.log import Recorded, StreamAppend
 
 logger = logging.getLogger(__name__)
-STORE_RETRY_MS = 500
-_OF_A_RUN = (RunReturned, RecordMessages, DeadlinePassed, Abort, Wake)
 
 
 class SessionActor(Handler):
@@ -69,162 +75,249 @@ class SessionActor(Handler):
     def __init__(self, world: World, contexts: ContextCache, make_turn: TurnMaker, key: str) -> None:
         super().__init__()
         self.world = world
-        self._transcripts = contexts
         self.key = key
-        self.stream = ids.session_stream(key)
-        self.state = Session()
-        self.version = 0
-        self._loading = True
-        self._command: Command | None = None
-        """What the append under way decides; None if none is."""
+        self._transcripts = contexts
+        self._owner: Owner[Session, SessionCommand] = Owner(
+            ids.session_stream(key), self, world, self._tell_self, empty=Session()
+        )
         self._building: str | None = None
         """The run whose context is being read."""
         self._contexts: dict[str, RunContext] = {}
-        self._waiting: deque[Command] = deque()
         self._left_behind: tuple[str, int] | None = None
-        """The attempt that an earlier process, or an earlier life of this actor, left under way."""
+        """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
         self._asleep_after = -1
-        self._store_gone_since: int | None = None
         self._starter = RunStarter(world, contexts, make_turn, key, self._tell_self)
+
+    @property
+    def state(self) -> Session:
+        """Where the session stands."""
+        state = self._owner.state
+        if state is None:
+            raise RuntimeError(f"{self.key}: an owner that began with a state has lost it")
+        return state
 
     def on_start(self) -> None:
         """Read the stream."""
-        self._load()
+        self._owner.load()
 
     def on_receive(self, message: Any) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
         match message:
             case StreamLoaded():
-                self._loaded(message)
+                self._owner.loaded(message.recorded)
             case Appended():
-                self._appended(message)
+                self._owner.appended(message)
+            case StoreDue():
+                self._owner.ask_store_again(message)
             case ContextBuilt():
                 self._built(message)
+            case ContextDue():
+                self._context_due(message)
             case IdleFor():
                 self._sleep(message)
-            case Command():
-                self._waiting.append(message)
-                self._go_on()
+            case _ if isinstance(message, SessionCommand):
+                self._owner.take(message)
             case _:
                 logger.warning("%s can't take %r", self.key, message)
 
-    # --- reading the log
+    def _tell_self(self, command: Command) -> None:
+        with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
+            self.me.tell(command, urgent=True)
 
-    def _load(self) -> None:
-        self._loading = True
-        self.world.log.load(
-            self.stream, lambda recorded: self._tell_self(StreamLoaded(stream=self.stream, recorded=recorded))
-        )
+    # --- what the owner of the stream leaves to its actor
 
-    def _loaded(self, message: StreamLoaded) -> None:
-        if isinstance(message.recorded, Exception):
-            raise message.recorded
-        self.state, self.version = Session(), 0
-        for recorded in message.recorded:
-            self._evolve(recorded)
-        self._loading = False
+    def evolve(self, state: Session | None, recorded: Recorded) -> Session:
+        """Apply one recorded event."""
+        return evolve(state or Session(), recorded)
+
+    def loaded(self, owner: Owner[Session, SessionCommand]) -> bool:
+        """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
         self._watch_thread()
         running = self.state.running
-        if running is not None and self._command is None:
-            # Begun by this process before this actor was started again, it will come back; begun by an earlier
-            # one, it never will.
+        if running is not None:
             run_id = running.waiting.queued.run_id
             if self.world.agents.is_running(run_id, running.attempt):
-                self._starter.watch(running)
+                self._starter.watch(running)  # begun by this process, before this actor was started again
+            elif any(isinstance(told, RunReturned) and told.run_id == run_id for told in owner.waiting()):
+                pass  # it has come back, and is decided next
             else:
-                self._left_behind = (run_id, running.attempt)
-                self._waiting.appendleft(Wake())
-        self._go_on()
+                self._leave_behind()
+                owner.take_first(Wake())
+        return True
 
-    def _was_left_behind(self) -> bool:
-        """Whether the run under way was found so in the log, and nobody works on it."""
-        running = self.state.running
-        return running is not None and (running.waiting.queued.run_id, running.attempt) == self._left_behind
-
-    def _made_good(self) -> Sequence[Event]:
-        if not self._was_left_behind():
-            return ()  # told to go on, and it does
-        return session_rules.decide_wake(
-            self.state,
-            retry_interrupted=self.world.retry_interrupted,
-            now_ms=self.world.clock.now_ms(),
-        )
-
-    def _evolve(self, recorded: Recorded) -> None:
-        self.state = session_state.evolve(self.state, recorded)
-        self.version = recorded.version
-
-    # --- one command at a time
-
-    def _go_on(self) -> None:
-        while self._waiting and not self._loading and self._command is None:
-            self._decide(self._waiting.popleft())
-        if self._loading or self._command is not None or self._waiting:
-            return
-        self._start_next()
-        if self._command is None and self._building is None and self.state.idle:
-            self._rest()
-
-    def _decide(self, command: Command) -> None:  # noqa: C901, PLR0912 - one line a command
+    def plan(  # noqa: C901, PLR0912 - one case a command
+        self, owner: Owner[Session, SessionCommand], command: SessionCommand
+    ) -> Plan | Refused | None:
+        """Decide what a command leads to."""
         match command:
             case Enqueue():
-                self._enqueue(command)
+                return self._enqueue(command)
             case RunReturned():
-                self._returned(command)
+                return self._returned(command)
             case RecordMessages():
-                self._record(command, session_rules.decide_messages(self.state, command))
+                return self._of_the_run(rules.decide_messages(self.state, command))
             case AddMessage():
-                verdict = self._policy(None) if command.check_policy else None
-                self._record(
-                    command,
-                    Refused(code="policy_denied", error=f"sessionKey: {verdict.rule}")
-                    if verdict is not None and not verdict.allowed
-                    else session_rules.decide_add(self.state, command),
-                )
+                denied = self._denied() if command.check_policy else None
+                return denied or _plan(rules.decide_add(self.state, command))
             case Patch():
-                self._record(command, session_rules.decide_patch(self.state, command))
+                return _plan(rules.decide_patch(self.state, command))
             case Reset():
-                self._record(command, session_rules.decide_reset(self.state, command))
+                return _plan(rules.decide_reset(self.state, command))
             case Archive():
-                self._record(
-                    command, session_rules.decide_archive(self.state, command), carried=command.carried
-                )
+                return _plan(rules.decide_archive(self.state, command), carried=command.carried)
             case Abort():
-                self._record(command, session_rules.decide_abort(self.state, command))
+                return self._of_the_run(rules.decide_abort(self.state, command))
             case DeadlinePassed():
-                self._timed_out(command)
+                return self._timed_out(command)
             case CheckSend():
-                command.answer(self._policy(command.channel))
+                if command.answer is not None:
+                    command.answer(self._policy(command.channel))
+                return None
             case Wake():
-                self._record(command, self._made_good())
+                return self._of_the_run(self._made_good())
+            case StartNext():
+                return self._start()
             case ReadAgain():
-                self._load()
+                owner.load()
+                return None
             case Unbind():
-                now = self.world.clock.now_ms()
-                self._record(command, session_rules.decide_unbind(self.state, command, now))
+                return _plan(rules.decide_unbind(self.state, command, self.world.clock.now_ms()))
             case _:
-                logger.warning("%s can't take %r", self.key, command)
+                assert_never(command)
 
-    def _enqueue(self, command: Enqueue) -> None:
+    def send_through(
+        self, owner: Owner[Session, SessionCommand], plan: Plan, appends: tuple[StreamAppend, ...]
+    ) -> None:
+        """Refuse: a session's actor makes its own appends."""
+        raise NotImplementedError(
+            f"{owner.stream}: {plan} with {len(appends)} appends goes through no other session"
+        )
+
+    def accepted(
+        self, owner: Owner[Session, SessionCommand], command: SessionCommand, recorded: tuple[Recorded, ...]
+    ) -> None:
+        """Tell a door that its command is durable, and a flow that its step had been taken before."""
+        del owner
+        if not recorded and isinstance(command, Step) and command.flow is not None:
+            self.world.tell_flow(command.flow, StepTaken(stream=command.flow, recorded=()))
+            return
+        answer(command, Accepted(recorded=recorded))
+
+    def refused(
+        self, owner: Owner[Session, SessionCommand], command: SessionCommand, refused: Refused
+    ) -> None:
+        """Tell a door, or the flow whose step it was, that nothing comes of a command."""
+        del owner
+        if isinstance(command, Step) and command.flow is not None:
+            self.world.tell_flow(
+                command.flow,
+                StepRefused(
+                    stream=command.flow, run_id=command.run_id, code=refused.code, error=refused.error
+                ),
+            )
+        answer(command, refused)
+
+    def committed(
+        self,
+        owner: Owner[Session, SessionCommand],
+        command: SessionCommand | None,
+        commit: Commit[Session],
+    ) -> None:
+        """Tell the flows of the append, and do what the session's own events ask for."""
+        self._transcripts.take(self.key, commit.fresh)
+        for stream, recorded in commit.of_others(owner.stream).items():
+            self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
+        if isinstance(command, Enqueue) and command.queue is not None:
+            crash_point("S3")
+        self._watch_thread()
+        before = commit.before or Session()
+        for item in commit.fresh:
+            self._act(before, item)
+
+    def overtaken(
+        self,
+        owner: Owner[Session, SessionCommand],
+        told: Told[SessionCommand],
+        error: AppendConflict,
+    ) -> None:
+        """Drop a step that somebody else took: whoever leads the flow reads its stream again."""
+        if isinstance(told.command, RunReturned):
+            raise error
+        self.accepted(owner, told.command, ())
+
+    def unstorable(self, command: SessionCommand, error: NotStorable) -> SessionCommand | Refused | None:
+        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
+        if isinstance(command, RunReturned):
+            result = command.result
+            if isinstance(result, Answered):
+                result = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
+            elif result.error.isascii():
+                return None  # the rules are at fault, not a text of the agent's
+            else:
+                result = msgspec.structs.replace(result, error=ascii(result.error))
+            return msgspec.structs.replace(command, result=result)
+        if isinstance(command, Step | RecordMessages | AddMessage | Patch | Reset | Abort):
+            return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
+        return None
+
+    def gives_up(self, owner: Owner[Session, SessionCommand], command: SessionCommand, away_ms: int) -> bool:
+        """Give an agent's answer up when the store is away too long; its attempt is interrupted as soon as it is back.
+
+        Everything else waits for the store as long as it takes.
+        """
+        limit = self.world.store_retry_ms
+        if not isinstance(command, RunReturned) or not limit or away_ms <= limit:
+            return False
+        logger.error("%s: the store was unavailable for %d s, giving the answer up", self.key, limit // 1000)
+        self._leave_behind()
+        owner.take_first(Wake())
+        return True
+
+    def cannot_go_on(
+        self,
+        owner: Owner[Session, SessionCommand],
+        error: Exception,
+        told: Told[SessionCommand] | None,
+    ) -> None:
+        """Fail: the supervisor starts the session again from its log, and gives it up when that does not help."""
+        del owner, told
+        raise error
+
+    def at_rest(self, owner: Owner[Session, SessionCommand]) -> None:
+        """Start the next run, or else fall asleep after a while."""
+        if owner.waits_for_store:
+            return  # what is begun now would only be put off, too
+        self._start_next()
+        if not owner.has_work and self._building is None and self.state.idle:
+            self._rest()
+
+    # --- deciding
+
+    def _of_the_run(
+        self, decided: Sequence[Event] | Refused, carried: tuple[StreamAppend, ...] = ()
+    ) -> Plan | Refused:
+        """Plan what the run under way, or the next one, leads to: it is caused by the run's own start."""
+        cause, correlation = causes(self.state)
+        return _plan(decided, carried=carried, cause=cause, correlation=correlation)
+
+    def _enqueue(self, command: Enqueue) -> Plan | Refused:
         run = command.queue
         known = self.state.knows(run.run_id) if run is not None else command.message.id in self.state.heard
         if known:
-            # Told twice, after a restart of whoever tells it: the log has it.
-            self._step_taken(command, ())
-            return
-        if command.check_policy:
-            verdict = self._policy(None)
-            if not verdict.allowed:
-                self._refuse(command, Refused(code="policy_denied", error=f"sessionKey: {verdict.rule}"))
-                return
-        decided = session_rules.decide_enqueue(self.state, command)
-        self._record(
-            command,
-            decided,
+            return Plan()  # told twice, after a restart of whoever tells it: the log has it
+        denied = self._denied() if command.check_policy else None
+        return denied or _plan(
+            rules.decide_enqueue(self.state, command),
             carried=command.carried,
-            causation=command.causation,
+            cause=command.causation,
             correlation=command.correlation,
         )
+
+    def _denied(self) -> Refused | None:
+        verdict = self._policy(None)
+        if verdict.allowed:
+            return None
+        return Refused(code="policy_denied", error=f"sessionKey: {verdict.rule}")
 
     def _policy(self, channel: str | None) -> Verdict:
         """Return the send policy's word on this session's words (POL-3)."""
@@ -235,22 +328,21 @@ class SessionActor(Handler):
             override=self.state.send_override,
         )
 
-    def _timed_out(self, command: DeadlinePassed) -> None:
+    def _timed_out(self, command: DeadlinePassed) -> Plan | Refused:
         crash_point("P7")
         running = self.state.running
         self.world.agents.cancel(command.run_id)
-        self._record(
-            command,
-            session_rules.decide_failure(
+        return self._of_the_run(
+            rules.decide_failure(
                 self.state,
                 run_id=command.run_id,
                 attempt=command.attempt,
                 code="timeout",
-                error=session_rules.timed_out(running.waiting.queued) if running is not None else "timeout",
-            ),
+                error=rules.timed_out(running.waiting.queued) if running is not None else "timeout",
+            )
         )
 
-    def _returned(self, command: RunReturned) -> None:
+    def _returned(self, command: RunReturned) -> Plan | Refused:
         self._starter.unwatch(command.run_id)
         running = self.state.running
         if running is not None:
@@ -262,33 +354,93 @@ class SessionActor(Handler):
             log_id=self.world.log.log_id,
             now_ms=self.world.clock.now_ms(),
         )
-        self._record(command, events, carried=carried)
+        return self._of_the_run(events, carried)
+
+    # --- an attempt that nobody works on
+
+    def _leave_behind(self) -> None:
+        running = self.state.running
+        if running is not None:
+            self._left_behind = (running.waiting.queued.run_id, running.attempt)
+
+    def _made_good(self) -> Sequence[Event]:
+        """Return the end of an attempt that was left behind; nothing where somebody works on it."""
+        running = self.state.running
+        if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
+            return ()  # told to go on, and it does
+        return rules.decide_wake(
+            self.state,
+            retry_interrupted=self.world.retry_interrupted,
+            now_ms=self.world.clock.now_ms(),
+        )
 
     # --- starting runs
 
     def _start_next(self) -> None:
+        """Have the context of the run at the head of the queue read; with the context here, start it."""
         if self.state.running is not None or not self.state.queue or not self.state.exists:
             return
-        run_id = self.state.queue[0].queued.run_id
         if self.world.stopping:
             return  # it begins after the restart, as a first attempt
         if self._building is not None or not self.world.agents.has(self.world.agent_of(self.key)):
             return  # parked until the agent is registered (KEY-9)
-        context = self._contexts.get(run_id)
+        run_id = self.state.queue[0].queued.run_id
+        if run_id in self._contexts:
+            self._owner.take(StartNext())
+        else:
+            self._build(run_id)
+
+    def _build(self, run_id: str) -> None:
+        self._building = run_id
+        self._starter.build(run_id, self.state.interrupted + 1, self._owner.version)
+
+    def _start(self) -> Plan | Refused:
+        head = next(iter(self.state.queue), None)
+        context = self._contexts.get(head.queued.run_id) if head is not None else None
         if context is None:
-            self._building = run_id
-            self._starter.build(run_id, self.state.interrupted + 1, self.version)
-            return
+            return Plan()
         now = self.world.clock.now_ms()
-        self._record(Wake(), session_rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
+        return self._of_the_run(rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
 
     def _built(self, message: ContextBuilt) -> None:
         if self._building == message.run_id:
+            if isinstance(message.context, StoreUnavailable):
+                logger.warning("%s: the context of %s can't be read, trying again", self.key, message.run_id)
+                self.world.timers.at(
+                    self.world.clock.now_ms() + STORE_RETRY_MS,
+                    ("context", self.key),
+                    lambda: self._tell_self(ContextDue(run_id=message.run_id)),
+                )
+                return
             self._building = None
             if isinstance(message.context, Exception):
                 raise message.context
             self._contexts = {message.run_id: message.context}
-        self._go_on()
+        self._owner.go_on()
+
+    def _context_due(self, message: ContextDue) -> None:
+        if self._building == message.run_id:
+            self._building = None
+            self._owner.go_on()
+
+    # --- acting
+
+    def _act(self, before: Session, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, RunStarted):
+            self._run(event)
+        elif isinstance(event, RunCompleted | RunFailed | RunAborted):
+            self._starter.unwatch(event.run_id)
+            if isinstance(event, RunAborted):
+                self.world.agents.cancel(event.run_id)
+            ended = ended_of(before, recorded)
+            if ended is not None:
+                self.world.tell_flow(ended.stream, ended)
+        elif isinstance(event, SessionArchived) and before.opened is not None:
+            spawn_id = before.opened.spawn_id
+            if spawn_id is not None:
+                stream = ids.spawn_stream(spawn_id)
+                self.world.tell_flow(stream, ChildGone(stream=stream))
 
     def _run(self, started: RunStarted) -> None:
         """Call the agent: its start is durable."""
@@ -298,96 +450,6 @@ class SessionActor(Handler):
             self._starter.watch(running)
             self._starter.call(running, context)
 
-    # --- appending
-
-    def _record(
-        self,
-        command: Command,
-        decided: Sequence[Event] | Refused,
-        *,
-        carried: tuple[StreamAppend, ...] = (),
-        causation: str | None = None,
-        correlation: str | None = None,
-    ) -> None:
-        if isinstance(decided, Refused):
-            self._refuse(command, decided)
-            return
-        if not decided and not carried:
-            self._accepted(command, ())
-            return
-        if causation is None and isinstance(command, _OF_A_RUN):
-            causation, correlation = session_state.causes(self.state)
-        own = append_of(
-            self.world.log.log_id,
-            self.stream,
-            self.version,
-            decided,
-            time=self.world.clock.now_ms(),
-            causation=causation,
-            correlation=correlation,
-        )
-        self._command = command
-        self.world.log.append(
-            (own, *carried), lambda outcome: self._tell_self(Appended(stream=self.stream, outcome=outcome))
-        )
-
-    def _appended(self, message: Appended) -> None:
-        command, self._command = self._command, None
-        match message.outcome:
-            case Committed(recorded=recorded):
-                self._committed(command, recorded)
-            case Conflict(stream=stream) if stream != self.stream:
-                # The flow's step was taken by somebody else; whoever leads it reads its stream again.
-                if isinstance(command, RunReturned):
-                    raise AppendConflict(stream, 0, message.outcome.actual)
-                self._step_taken(command, ())
-            case Conflict():
-                # Never happens with one writer, save after a doubtful commit: read what is there, decide again.
-                if command is not None:
-                    self._waiting.appendleft(command)
-                self._load()
-                return
-            case Unavailable(error=error):
-                self._store_failed(command, error)
-                return
-        self._go_on()
-
-    def _committed(self, command: Command | None, recorded: Sequence[Recorded]) -> None:
-        self._store_gone_since = None
-        fresh = [item for item in recorded if item.stream == self.stream and item.version > self.version]
-        before = self.state
-        for item in fresh:
-            self._evolve(item)
-        self._transcripts.take(self.key, fresh)
-        if command is not None:
-            self._accepted(command, tuple(recorded))
-        for stream in dict.fromkeys(item.stream for item in recorded if item.stream != self.stream):
-            taken = tuple(item for item in recorded if item.stream == stream)
-            self.world.tell_flow(stream, StepTaken(stream=stream, recorded=taken))
-        if isinstance(command, Enqueue) and command.queue is not None:
-            crash_point("S3")
-        self._watch_thread()
-        for item in fresh:
-            self._act(before, item)
-
-    def _act(self, before: Session, recorded: Recorded) -> None:
-        event = recorded.event
-        match event:
-            case RunStarted():
-                self._run(event)
-            case RunCompleted() | RunFailed() | RunAborted():
-                self._starter.unwatch(event.run_id)
-                if isinstance(event, RunAborted):
-                    self.world.agents.cancel(event.run_id)
-                ended = ended_of(before, recorded)
-                if ended is not None:
-                    self.world.tell_flow(ended.stream, ended)
-            case SessionArchived() if before.opened is not None and before.opened.spawn_id is not None:
-                stream = ids.spawn_stream(before.opened.spawn_id)
-                self.world.tell_flow(stream, ChildGone(stream=stream))
-            case _:
-                pass
-
     def _watch_thread(self) -> None:
         """Have the thread that belongs to this session taken from it when it has had its time (SPAWN-12)."""
         due = self.state.unbind_at
@@ -395,79 +457,12 @@ class SessionActor(Handler):
             world, key = self.world, self.key
             world.timers.at(due[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True)))
 
-    def _store_failed(self, command: Command | None, error: Exception) -> None:
-        if isinstance(error, NotStorable):
-            self._not_storable(command, error)
-            return
-        logger.warning("%s: the store is unavailable: %s", self.key, error)
-        if command is None:
-            return
-        now = self.world.clock.now_ms()
-        self._store_gone_since = self._store_gone_since or now
-        if isinstance(command, RunReturned | DeadlinePassed | Wake | Unbind):
-            # What an agent gave is tried again for a while; given up, its attempt is interrupted at the next start.
-            limit = self.world.store_retry_ms
-            if limit and now - self._store_gone_since > limit:
-                logger.error("%s: the store was unavailable for %d s, giving up", self.key, limit // 1000)
-                return
-            key = self.key
-            self.world.timers.at(
-                now + STORE_RETRY_MS,
-                ("store", self.key, type(command).__name__),
-                lambda: self.world.tell_session(key, command),
-            )
-            return
-        self._refuse(command, Refused(code="unavailable", error=f"the store is unavailable: {error}"))
-        self._go_on()
-
-    def _not_storable(self, command: Command | None, error: NotStorable) -> None:
-        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
-        if isinstance(command, RunReturned) and isinstance(command.result, Answered):
-            broke = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
-            self._waiting.appendleft(msgspec.structs.replace(command, result=broke))
-        elif command is not None:
-            self._refuse(
-                command, Refused(code="invalid_request", error=f"message: can't be recorded: {error}")
-            )
-        self._go_on()
-
-    # --- answering
-
-    def _accepted(self, command: Command, recorded: tuple[Recorded, ...]) -> None:
-        answer = getattr(command, "answer", None)
-        if answer is not None:
-            answer(Accepted(recorded=recorded))
-
-    def _step_taken(self, command: Command | None, recorded: tuple[Recorded, ...]) -> None:
-        flow = getattr(command, "flow", None)
-        if flow is not None:
-            self.world.tell_flow(flow, StepTaken(stream=flow, recorded=recorded))
-        elif command is not None:
-            self._accepted(command, recorded)
-
-    def _refuse(self, command: Command, refused: Refused) -> None:
-        flow = getattr(command, "flow", None)
-        if flow is not None:
-            run = getattr(command, "queue", None)
-            self.world.tell_flow(
-                flow,
-                StepRefused(
-                    stream=flow,
-                    run_id=run.run_id if run is not None else "",
-                    code=refused.code,
-                    error=refused.error,
-                ),
-            )
-        answer: Callable[[Any], None] | None = getattr(command, "answer", None)
-        if answer is not None:
-            answer(refused)
-
     # --- falling asleep
 
     def _rest(self) -> None:
-        if self._asleep_after == self.version:
+        if self._asleep_after == self._owner.version:
             return
-        self._asleep_after = version = self.version
+        self._asleep_after = version = self._owner.version
         self.world.timers.at(
             self.world.clock.now_ms() + self.world.idle_ms,
             ("idle", self.key),
@@ -475,15 +470,25 @@ class SessionActor(Handler):
         )
 
     def _sleep(self, message: IdleFor) -> None:
-        if message.version != self.version or self._command is not None or not self.state.idle:
+        owner = self._owner
+        if message.version != owner.version or owner.is_busy or owner.waits_for_store or not self.state.idle:
             self._asleep_after = -1
-            self._go_on()
+            owner.go_on()
             return
-        if not self._waiting and self.me.close_if_idle():
+        if not owner.has_work and self.me.close_if_idle():
             self.world.passivated(self.key)
         else:
             self._asleep_after = -1
 
-    def _tell_self(self, command: Command) -> None:
-        with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
-            self.me.tell(command, urgent=True)
+
+def _plan(
+    decided: Sequence[Event] | Refused,
+    *,
+    carried: tuple[StreamAppend, ...] = (),
+    cause: str | None = None,
+    correlation: str | None = None,
+) -> Plan | Refused:
+    """Return a plan for what the rules decided, unless they refused it."""
+    if isinstance(decided, Refused):
+        return decided
+    return Plan(events=tuple(decided), carried=carried, cause=cause, correlation=correlation)

@@ -7,10 +7,10 @@ import msgspec
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, visible_text
-from intersession_actors.session import rules as session_rules
+from intersession_actors.session import rules
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Running, Session, is_current
-from intersession_actors.streams import RunEnded, append_of
+from intersession_actors.streams import RunEnded, into_outbox
 from intersession_events import ids
 from intersession_events.facts import (
     DeliveryDecided,
@@ -36,15 +36,11 @@ def decide_returned(
     run_id, attempt, result = returned.run_id, returned.attempt, returned.result
     if isinstance(result, Broke):
         return (
-            session_rules.decide_failure(
-                state, run_id=run_id, attempt=attempt, code=result.code, error=result.error
-            ),
+            rules.decide_failure(state, run_id=run_id, attempt=attempt, code=result.code, error=result.error),
             (),
         )
-    if not isinstance(result, Answered):
-        raise TypeError(f"an agent's result can't be {type(result).__name__}")
     reply, messages = reply_messages(result, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms)
-    events = session_rules.decide_answer(
+    events = rules.decide_answer(
         state,
         run_id=run_id,
         attempt=attempt,
@@ -113,14 +109,8 @@ def auto_reply(
         run_id=queued.run_id,
     )
     return (
-        append_of(
-            log_id,
-            ids.delivery_stream(delivery_id),
-            0,
-            (decided,),
-            time=now_ms,
-            causation=running.cause,
-            correlation=running.waiting.correlation,
+        into_outbox(
+            log_id, decided, time=now_ms, causation=running.cause, correlation=running.waiting.correlation
         ),
     )
 
@@ -152,7 +142,8 @@ def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
 
 def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
     """Return the same word from the log: `items` are a session's events from the one that queued the run to its end."""
-    run_id = getattr(items[-1].event, "run_id", None) if items else None
+    last = items[-1].event if items else None
+    run_id = last.run_id if isinstance(last, RunCompleted | RunFailed | RunAborted) else None
     started: int | None = None
     tool_result: str | None = None
     for item in items:
@@ -180,7 +171,7 @@ def ended_word(
         stream=stream,
         run_id=event.run_id,
         status=status_of(event),
-        text=completed.reply if completed is not None else getattr(event, "partial", None),
+        text=event.reply if isinstance(event, RunCompleted) else event.partial,
         error=event.error if isinstance(event, RunFailed) else None,
         usage=completed.usage if completed is not None else None,
         model=completed.model if completed is not None else None,

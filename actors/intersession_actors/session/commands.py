@@ -1,9 +1,10 @@
-"""What a session's actor is told by doors, by the managers of flows, and by what it set going itself."""
+"""What a session's actor is told: by doors, by the managers of flows, and by what it set going itself."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from intersession_actors.streams import Answer, Command
+from intersession_actors.agents import AgentResult
+from intersession_actors.prompt import RunContext
+from intersession_actors.streams import Asked, Command, OfOneLife, Step
 from intersession_events.facts import (
     ArchiveReason,
     Message,
@@ -17,7 +18,7 @@ from intersession_events.facts import (
 from intersession_events.log import StreamAppend
 
 
-class Enqueue(Command, frozen=True, kw_only=True):
+class Enqueue(Step, frozen=True, kw_only=True):
     """Record a message and queue the run that answers it, in one append with events of other streams.
 
     `flow` is the stream of the flow whose step this is: its manager hears `StepTaken` or `StepRefused`.
@@ -30,7 +31,6 @@ class Enqueue(Command, frozen=True, kw_only=True):
 
     message: Message
     queue: RunQueued | None = None
-    flow: str | None = None
     opening: SessionOpened | None = None
     route: RouteChanged | None = None
     patch: SessionPatched | None = None
@@ -42,54 +42,53 @@ class Enqueue(Command, frozen=True, kw_only=True):
     at_most: int | None = None
     causation: str | None = None
     correlation: str | None = None
-    answer: Answer | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run that is queued; empty for none."""
+        return self.queue.run_id if self.queue is not None else ""
 
 
-class RecordMessages(Command, frozen=True, kw_only=True):
+class RecordMessages(Asked, frozen=True, kw_only=True):
     """An attempt of a run produced messages before its end: tool calls and their results."""
 
     run_id: str
     attempt: int
     messages: tuple[Message, ...]
-    answer: Answer | None = None
 
 
-class AddMessage(Command, frozen=True, kw_only=True):
+class AddMessage(Asked, frozen=True, kw_only=True):
     """Record a message that no run answers (chat.inject, a mirrored delivery)."""
 
     message: Message
     session_id: str | None = None
     check_policy: bool = False
-    answer: Answer | None = None
 
 
-class Abort(Command, frozen=True, kw_only=True):
+class Abort(Asked, frozen=True, kw_only=True):
     """Stop a run, queued or running. `run_id` None stops whatever runs."""
 
     run_id: str | None
     by: str
-    answer: Answer | None = None
 
 
-class Patch(Command, frozen=True, kw_only=True):
+class Patch(Asked, frozen=True, kw_only=True):
     """Change settings of a session; opens it where `opening` is given and it does not exist."""
 
     values: Mapping[str, str]
     cleared: tuple[str, ...] = ()
     by: str | None = None
     opening: SessionOpened | None = None
-    answer: Answer | None = None
 
 
-class Reset(Command, frozen=True, kw_only=True):
+class Reset(Asked, frozen=True, kw_only=True):
     """Begin a new generation under the same key."""
 
     session_id: str
     reason: str = "reset"
-    answer: Answer | None = None
 
 
-class Archive(Command, frozen=True, kw_only=True):
+class Archive(Step, frozen=True, kw_only=True):
     """Take the session out of the list; `carried` are the appends of the flow that asked for it.
 
     With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it.
@@ -97,23 +96,19 @@ class Archive(Command, frozen=True, kw_only=True):
 
     reason: ArchiveReason
     only_idle: bool = False
-    flow: str | None = None
     carried: tuple[StreamAppend, ...] = ()
-    answer: Answer | None = None
 
 
-class Unbind(Command, frozen=True, kw_only=True):
+class Unbind(Asked, frozen=True, kw_only=True):
     """Take the session's thread from it (SPAWN-12); with `only_due` only if it has had its time."""
 
     only_due: bool = False
-    answer: Answer | None = None
 
 
-class CheckSend(Command, frozen=True, kw_only=True):
-    """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`."""
+class CheckSend(Asked, frozen=True, kw_only=True):
+    """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`, or `Refused`."""
 
     channel: str | None
-    answer: Answer
 
 
 class Wake(Command, frozen=True, kw_only=True):
@@ -124,12 +119,12 @@ class ReadAgain(Command, frozen=True, kw_only=True):
     """Somebody else wrote to the session's stream (an import): read it again before anything is decided."""
 
 
-class ContextBuilt(Command, frozen=True, kw_only=True):
+class ContextBuilt(OfOneLife, frozen=True, kw_only=True):
     """What a run's agent is to see was read from the log. `context` is a `RunContext` or an exception."""
 
     run_id: str
     attempt: int
-    context: Any
+    context: RunContext | Exception
 
 
 class RunReturned(Command, frozen=True, kw_only=True):
@@ -137,7 +132,7 @@ class RunReturned(Command, frozen=True, kw_only=True):
 
     run_id: str
     attempt: int
-    result: Any
+    result: AgentResult
 
 
 class DeadlinePassed(Command, frozen=True, kw_only=True):
@@ -147,7 +142,36 @@ class DeadlinePassed(Command, frozen=True, kw_only=True):
     attempt: int
 
 
-class IdleFor(Command, frozen=True, kw_only=True):
+class IdleFor(OfOneLife, frozen=True, kw_only=True):
     """The session has had nothing to do since version `version`."""
 
     version: int
+
+
+class ContextDue(OfOneLife, frozen=True, kw_only=True):
+    """It is time to read the context of a run again, which the store could not give."""
+
+    run_id: str
+
+
+class StartNext(Command, frozen=True, kw_only=True):
+    """Start the run at the head of the queue: the session is free, and the context of the run is there."""
+
+
+SessionCommand = (
+    Enqueue
+    | RunReturned
+    | RecordMessages
+    | AddMessage
+    | Patch
+    | Reset
+    | Archive
+    | Abort
+    | DeadlinePassed
+    | CheckSend
+    | Wake
+    | StartNext
+    | ReadAgain
+    | Unbind
+)
+"""What is decided on the session's stream, one at a time."""

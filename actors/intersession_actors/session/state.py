@@ -5,18 +5,23 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_actors.streams import foreign
 from intersession_events.facts import (
+    LateReplyDropped,
+    LineImported,
     Message,
     MessageRecorded,
     Route,
     RouteChanged,
     RunAborted,
     RunCompleted,
+    RunEvent,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
     SessionArchived,
+    SessionEvent,
     SessionImported,
     SessionOpened,
     SessionPatched,
@@ -125,9 +130,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901, PLR0912 - one case an event
+def evolve(state: Session, recorded: Recorded) -> Session:
     """Apply one recorded event of the session's stream."""
     event = recorded.event
+    if not isinstance(event, SessionEvent | RunEvent):
+        raise foreign(recorded)
+    return _evolved(state, event, recorded)
+
+
+def _evolved(  # noqa: C901, PLR0912 - one case an event
+    state: Session, event: SessionEvent | RunEvent, recorded: Recorded
+) -> Session:
     replace = msgspec.structs.replace
     match event:
         case SessionOpened():
@@ -201,9 +214,8 @@ def evolve(state: Session, recorded: Recorded) -> Session:  # noqa: C901, PLR091
             return _ended(state, event.run_id)
         case MessageRecorded():
             return _noted(replace(state, last_message_ms=recorded.time), event.message)
-        case _:
-            # Lines of imports, late replies, and whatever a newer version knows more: no state here.
-            return state
+        case LineImported() | LateReplyDropped():
+            return state  # what was imported was said elsewhere, and nobody uses a late reply
 
 
 def _imported(state: Session, event: SessionImported) -> Session:

@@ -1,6 +1,6 @@
 """The rules of a spawn: task run, announce turn, normalised announce, hand-over, archive (SPAWN-8 to SPAWN-11).
 
-State and outcome in, facts out. No threads, no clock, no store.
+The spawner asks them: state and outcome in, events out. No threads, no clock, no store.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,6 @@ from intersession_events.facts import (
     AttachmentsRemoved,
     ChildArchived,
     ChildEnded,
-    Event,
     ResultHanded,
     RunStatus,
     SpawnAccepted,
@@ -76,7 +75,7 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
         return self.ended.ended_ms + accepted.archive_after_ms
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept."""
 
     log_id: str
@@ -85,7 +84,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
-def evolve(state: Spawn | None, event: Event) -> Spawn:
+def evolve(state: Spawn | None, event: SpawnEvent) -> Spawn:  # noqa: C901 - one case an event
     """Apply one recorded event of the spawn's stream."""
     if isinstance(event, SpawnAccepted):
         waits = event.attachments is not None or event.thread is not None
@@ -108,17 +107,17 @@ def evolve(state: Spawn | None, event: Event) -> Spawn:
             return replace(state, archived=True)
         case AttachmentsRemoved() | AttachmentRemovalFailed():
             return replace(state, files_over=True)
-        case _:
-            return state
+        case ResultHanded():
+            return state  # the requester has the result; the spawn itself waits for nothing by that
 
 
-def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, facts: Facts) -> list[SpawnEvent]:
+def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[SpawnEvent]:
     """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
     match outcome:
         case RunEnded() if outcome.run_id == state.pending and state.phase == "task":
-            return _task_ended(state, outcome, facts)
+            return _task_ended(state, outcome, now)
         case RunEnded() if outcome.run_id == state.pending and state.phase == "announce":
-            return _announce_ended(state, outcome, facts)
+            return _announce_ended(state, outcome, now)
         case DeliveryEnded() if outcome.delivery_id == state.pending and state.phase == "delivery":
             return [SpawnClosed(reason=_CLOSED[outcome.outcome], note=outcome.note)]
         case RunEnded() | DeliveryEnded():
@@ -153,6 +152,21 @@ def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | Non
     return events
 
 
+def decide_gone(state: Spawn) -> list[SpawnEvent]:
+    """Return that somebody else archived the child (HIST-7); nothing where that is known, or there is none yet."""
+    if state.archived or state.phase == "preparing":
+        return []
+    return [ChildArchived(child=state.accepted.child, reason="deleted")]
+
+
+def decide_archived(state: Spawn) -> ChildArchived:
+    """Return the archiving of a child that has had its time (SPAWN-11)."""
+    accepted = state.accepted
+    return ChildArchived(
+        child=accepted.child, reason="cleanup" if accepted.cleanup == "delete" else "expired"
+    )
+
+
 def decide_removed(state: Spawn, error: str | None) -> list[SpawnEvent]:
     """Return what came of removing the files, said once (ATT-5)."""
     files = state.files_due
@@ -171,7 +185,7 @@ _CLOSED: Mapping[str, Literal["announced", "announce_failed", "announce_denied",
 }
 
 
-def _task_ended(state: Spawn, outcome: RunEnded, facts: Facts) -> list[SpawnEvent]:
+def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[SpawnEvent]:
     ended = ChildEnded(
         run_id=outcome.run_id,
         status=outcome.status,
@@ -184,49 +198,49 @@ def _task_ended(state: Spawn, outcome: RunEnded, facts: Facts) -> list[SpawnEven
         ended_ms=outcome.ended_ms,
     )
     after = evolve(state, ended)
-    run_id = ids.derive(facts.log_id, "run", state.accepted.spawn_id, "announce")
-    if outcome.status != "ok" or run_id in facts.refused:
+    run_id = ids.derive(now.log_id, "run", state.accepted.spawn_id, "announce")
+    if outcome.status != "ok" or run_id in now.refused:
         # A child that broke is not asked again; what it leaves behind is announced for it.
-        return [ended, *_announce(after, None, facts, why="child_failed")]
+        return [ended, *_announce(after, None, now, why="child_failed")]
     return [
         ended,
         AnnounceRequested(
             speaker=state.accepted.child,
             run_id=run_id,
-            message_id=ids.derive(facts.log_id, "message", run_id),
+            message_id=ids.derive(now.log_id, "message", run_id),
         ),
     ]
 
 
-def _announce_ended(state: Spawn, outcome: RunEnded, facts: Facts) -> list[SpawnEvent]:
+def _announce_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[SpawnEvent]:
     text = visible_text(outcome.text) if outcome.status == "ok" else None
     if text is not None and is_announce_skip(text):
         return [
             AnnounceDecided(why="announce_skip", run_id=outcome.run_id, usage=outcome.usage),
             SpawnClosed(reason="silent"),
         ]
-    return _announce(state, text, facts, why="text", usage=outcome.usage)
+    return _announce(state, text, now, why="text", usage=outcome.usage)
 
 
 def _announce(
     state: Spawn,
     text: str | None,
-    facts: Facts,
+    now: Circumstances,
     *,
     why: Literal["text", "child_failed"],
     usage: Usage | None = None,
 ) -> list[SpawnEvent]:
     """Announce the normalised outcome to the requester's route, or hand it to its session (SPAWN-9)."""
     accepted = state.accepted
-    words = normalised(state, text, facts.transcript_path)
-    if facts.has_route:
-        delivery_id = announce_delivery(facts.log_id, accepted.spawn_id)
+    words = normalised(state, text, now.transcript_path)
+    if now.has_route:
+        delivery_id = announce_delivery(now.log_id, accepted.spawn_id)
         return [AnnounceDecided(text=words, why=why, delivery_id=delivery_id, usage=usage)]
     decided = AnnounceDecided(text=words, why=why, usage=usage)
     if accepted.requester is None:
         return [decided, SpawnClosed(reason="no_route")]
-    run_id = ids.derive(facts.log_id, "run", accepted.spawn_id, "result")
-    refusal = facts.refused.get(run_id)
+    run_id = ids.derive(now.log_id, "run", accepted.spawn_id, "result")
+    refusal = now.refused.get(run_id)
     if refusal is not None:
         return [decided, SpawnClosed(reason="requester_gone", note=refusal.error)]
     return [
@@ -234,7 +248,7 @@ def _announce(
         ResultHanded(
             requester=accepted.requester,
             run_id=run_id,
-            message_id=ids.derive(facts.log_id, "message", run_id),
+            message_id=ids.derive(now.log_id, "message", run_id),
         ),
         SpawnClosed(reason="handed_over"),
     ]

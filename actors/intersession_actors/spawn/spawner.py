@@ -3,21 +3,37 @@
 Its whole state is the spawns' streams; after a restart it is told `Resume` for each that is open and carries on.
 """
 
-from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeGuard, assert_never
+
+import msgspec
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.session import Archive
-from intersession_actors.spawn import rules as spawn_rules
-from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
+from intersession_actors.spawn.commands import (
+    ArchiveDue,
+    AskStarted,
+    FilesRemoved,
+    OpenSpawn,
+    Prepared,
+    SpawnCommand,
+)
 from intersession_actors.spawn.preparation import prepare, remove_files
-from intersession_actors.spawn.rules import Facts, Spawn
+from intersession_actors.spawn.rules import (
+    Circumstances,
+    Spawn,
+    decide,
+    decide_archived,
+    decide_gone,
+    decide_prepared,
+    decide_removed,
+    evolve,
+)
 from intersession_actors.spawn.steps import Causes, announce_step, result_step, start_step
 from intersession_actors.streams import (
     Accepted,
     Answer,
     ChildGone,
-    Command,
     DeliveryEnded,
     Flow,
     Plan,
@@ -26,10 +42,12 @@ from intersession_actors.streams import (
     Resume,
     RunEnded,
     World,
-    append_of,
+    answer,
+    foreign,
+    into_outbox,
 )
-from intersession_events import ids
 from intersession_events.crash_points import crash_point
+from intersession_events.errors import NotStorable
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -40,15 +58,16 @@ from intersession_events.facts import (
     Route,
     SpawnAccepted,
     SpawnClosed,
+    SpawnEvent,
     ThreadOpened,
 )
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log import Recorded
 
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
 
 
-class Spawner(ProcessManager[Spawn]):
+class Spawner(ProcessManager[Spawn, SpawnCommand]):
     """One actor for all spawns."""
 
     def __init__(self, world: World) -> None:
@@ -63,19 +82,16 @@ class Spawner(ProcessManager[Spawn]):
         for stream in list(self._started):
             self._say_started(stream, Refused(code="unavailable", error="the system is stopping, try again"))
 
-    def stream_of(self, command: Command) -> str:
-        """Return the spawn a command is about."""
-        if isinstance(command, OpenSpawn):
-            return ids.spawn_stream(command.accepted.spawn_id)
-        return super().stream_of(command)
-
-    def begins(self, command: Command) -> bool:
-        """Only an accepted spawn begins one."""
-        return isinstance(command, OpenSpawn)
+    def takes(self, message: Any) -> TypeGuard[SpawnCommand]:
+        """Whether this is a command to a spawn."""
+        return isinstance(message, SpawnCommand)
 
     def evolve(self, state: Spawn | None, recorded: Recorded) -> Spawn:
         """Apply one recorded event."""
-        return spawn_rules.evolve(state, recorded.event)
+        event = recorded.event
+        if not isinstance(event, SpawnEvent):
+            raise foreign(recorded)
+        return evolve(state, event)
 
     def is_over(self, state: Spawn) -> bool:
         """Whether the spawn is closed and its child needs no archiving any more."""
@@ -83,29 +99,27 @@ class Spawner(ProcessManager[Spawn]):
 
     def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
-        match recorded.event:
-            case SpawnAccepted():
-                crash_point("P2")
-                if state.phase == "preparing":
-                    prepare(self.world, state.accepted, self.tell_self, again=False)
-                else:
-                    self._say_started(stream, Accepted(recorded=()))
-            case ThreadOpened() | AttachmentsReady():
-                crash_point("P4")
+        event = recorded.event
+        if isinstance(event, SpawnAccepted):
+            crash_point("P2")
+            if state.phase == "preparing":
+                prepare(self.world, state.accepted, self.tell_self, again=False)
+            else:
                 self._say_started(stream, Accepted(recorded=()))
-            case AnnounceDecided(text=None):
-                crash_point("A4")
-            case SpawnClosed():
-                if state.not_started:
-                    self._say_started(stream, why_not_started(recorded.event))
-                self._archive_later(stream, state)
-                self._remove_files(stream, state)
-            case ChildArchived():
-                self._remove_files(stream, state)
-            case _:
-                pass
+        elif isinstance(event, ThreadOpened | AttachmentsReady):
+            crash_point("P4")
+            self._say_started(stream, Accepted(recorded=()))
+        elif isinstance(event, AnnounceDecided) and event.text is None:
+            crash_point("A4")
+        elif isinstance(event, SpawnClosed):
+            if state.not_started:
+                self._say_started(stream, why_not_started(event))
+            self._archive_later(stream, state)
+            self._remove_files(stream, state)
+        elif isinstance(event, ChildArchived):
+            self._remove_files(stream, state)
 
-    def plan(self, flow: Flow[Spawn], command: Command) -> Plan | Refused | None:
+    def decide(self, flow: Flow[Spawn, SpawnCommand], command: SpawnCommand) -> Plan | Refused | None:
         """Decide the next step of a spawn."""
         match command:
             case OpenSpawn():
@@ -127,9 +141,9 @@ class Spawner(ProcessManager[Spawn]):
             case ChildGone():
                 return self._gone(flow)
             case _:
-                return None
+                assert_never(command)
 
-    def _open(self, flow: Flow[Spawn], command: OpenSpawn) -> Plan | Refused | None:
+    def _open(self, flow: Flow[Spawn, SpawnCommand], command: OpenSpawn) -> Plan | Refused | None:
         if flow.state is not None:
             if flow.state.accepted.request_digest != command.accepted.request_digest:
                 return Refused(
@@ -138,10 +152,9 @@ class Spawner(ProcessManager[Spawn]):
                 )
             if command.started is not None:
                 self._hear_started(flow.stream, flow.state, command.started)
-            if command.answer is not None:
-                command.answer(Accepted(recorded=(), again=True))
+            answer(command, Accepted(recorded=(), again=True))
             return None
-        state = spawn_rules.evolve(None, command.accepted)
+        state = evolve(None, command.accepted)
         if command.started is not None:
             self._hear_started(flow.stream, state, command.started)
         plan = Plan(events=(command.accepted,), cause=command.causation, correlation=command.correlation)
@@ -150,27 +163,43 @@ class Spawner(ProcessManager[Spawn]):
         causes = Causes(
             cause=command.causation, correlation=command.correlation, time=self.world.clock.now_ms()
         )
-        return _through(plan, partial(start_step, command.accepted, None, causes))
+        return plan.sent_through(partial(start_step, command.accepted, None, causes))
 
-    def _start(self, flow: Flow[Spawn], command: Prepared) -> Plan | None:
+    def _start(self, flow: Flow[Spawn, SpawnCommand], command: Prepared) -> Plan | None:
         state = flow.state
         if state is None:
             return None
-        events = spawn_rules.decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
+        events = decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
         if not events:
             return None
         plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
         if isinstance(events[-1], SpawnClosed):
             return plan
         causes = Causes(cause=flow.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
-        return _through(plan, partial(start_step, state.accepted, command.thread, causes))
+        return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
 
-    def refuse(self, command: Command, refused: Refused) -> None:
+    def refuse(self, command: SpawnCommand, refused: Refused) -> None:
         """Tell whoever waits for a command that it was refused, and wait no more."""
         super().refuse(command, refused)
-        started = command.started if isinstance(command, OpenSpawn) else None
-        if started in self._started.get(self.stream_of(command), ()):
-            self._started.pop(self.stream_of(command))
+        if isinstance(command, OpenSpawn) and command.started in self._started.get(command.stream, ()):
+            self._started.pop(command.stream)
+        elif isinstance(command, AskStarted):
+            command.started(refused)
+
+    def given_up(self, stream: str, refused: Refused) -> None:
+        """Tell who waits for a child that it will not hear of it."""
+        self._say_started(stream, refused)
+
+    def unstorable(self, command: SpawnCommand, error: NotStorable) -> SpawnCommand | Refused | None:
+        """Let the child not start where its thread can't be recorded; keep of an error what can be."""
+        if isinstance(command, Prepared) and command.refused is None:
+            why = f"thread: the channel opened one whose id can't be recorded ({error}), spawn without one"
+            return Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
+        if isinstance(command, Prepared) and command.refused is not None:
+            return _spelled_out(command, refused=command.refused)
+        if isinstance(command, FilesRemoved) and command.error is not None and not command.error.isascii():
+            return msgspec.structs.replace(command, error=ascii(command.error))
+        return super().unstorable(command, error)
 
     def _hear_started(self, stream: str, state: Spawn, started: Answer) -> None:
         if state.closed is not None and state.not_started:
@@ -193,91 +222,81 @@ class Spawner(ProcessManager[Spawn]):
             self._removing.add(stream)
             remove_files(self.world, state.accepted.spawn_id, files, self.tell_self)
 
-    def _removed(self, flow: Flow[Spawn], command: FilesRemoved) -> Plan | None:
+    def _removed(self, flow: Flow[Spawn, SpawnCommand], command: FilesRemoved) -> Plan | None:
         self._removing.discard(flow.stream)
-        events = () if flow.state is None else spawn_rules.decide_removed(flow.state, command.error)
+        events = () if flow.state is None else decide_removed(flow.state, command.error)
         return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
 
-    def _gone(self, flow: Flow[Spawn]) -> Plan | None:
+    def _gone(self, flow: Flow[Spawn, SpawnCommand]) -> Plan | None:
         """Note that somebody else archived the child (HIST-7)."""
-        if flow.state is None or flow.state.archived or flow.state.phase == "preparing":
-            return None
-        event = ChildArchived(child=flow.state.accepted.child, reason="deleted")
-        return Plan(events=(event,), cause=flow.cause, correlation=flow.correlation)
+        events = () if flow.state is None else decide_gone(flow.state)
+        return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
 
-    def _resume(self, flow: Flow[Spawn], command: Resume) -> Plan | None:
+    def _resume(self, flow: Flow[Spawn, SpawnCommand], command: Resume) -> Plan | None:
         state = flow.state
         if state is None:
             return None
-        for ended in command.ended:
-            if state.pending in {getattr(ended, "run_id", None), getattr(ended, "delivery_id", None)}:
-                return self._after(flow, ended)
+        ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
+        if ended is not None:
+            return self._after(flow, ended)
         if state.phase == "preparing":
             prepare(self.world, state.accepted, self.tell_self, again=True)
         self._archive_later(flow.stream, state)
         self._remove_files(flow.stream, state)
         return None
 
-    def _after(self, flow: Flow[Spawn], outcome: RunEnded | DeliveryEnded) -> Plan | None:
+    def _after(self, flow: Flow[Spawn, SpawnCommand], outcome: RunEnded | DeliveryEnded) -> Plan | None:
         state = flow.state
         if state is None:
             return None
         accepted = state.accepted
         route, speaker = _way_out(accepted, outcome)
-        facts = Facts(
+        now = Circumstances(
             log_id=self.world.log.log_id,
             has_route=route is not None,
             transcript_path=self.world.transcript_path(accepted.child_session_id),
             refused=dict(flow.refused),
         )
-        events = spawn_rules.decide(state, outcome, facts)
+        events = decide(state, outcome, now)
         if not events:
             return None
         crash_point("P6")
         after = state
         for event in events:
-            after = spawn_rules.evolve(after, event)
+            after = evolve(after, event)
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=flow.correlation)
         causes = Causes(cause=outcome.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
         for event in events:
-            match event:
-                case AnnounceRequested():
-                    return _through(plan, partial(announce_step, after, event, causes))
-                case ResultHanded():
-                    return _through(plan, partial(result_step, after, event, _words(plan), causes))
-                case AnnounceDecided(delivery_id=str() as delivery_id, text=str() as text) if (
-                    route is not None
-                ):
-                    decided = DeliveryDecided(
-                        delivery_id=delivery_id,
-                        session_key=speaker,
-                        route=route,
-                        text=text,
-                        key=delivery_id,
-                        purpose="spawn_announce",
-                        run_id=accepted.run_id,
-                        owner=flow.stream,
-                    )
-                    return Plan(
-                        events=plan.events,
-                        carried=(self._delivery(flow, decided, outcome.cause),),
-                        cause=plan.cause,
-                        correlation=plan.correlation,
-                    )
-                case _:
-                    pass
+            if isinstance(event, AnnounceRequested):
+                return plan.sent_through(partial(announce_step, after, event, causes))
+            if isinstance(event, ResultHanded):
+                return plan.sent_through(partial(result_step, after, event, _words(plan), causes))
+            if (
+                isinstance(event, AnnounceDecided)
+                and event.delivery_id is not None
+                and event.text is not None
+            ):
+                if route is None:  # the rules decided a delivery because there was a route
+                    raise RuntimeError(f"spawn {accepted.spawn_id} lost its route")
+                decided = DeliveryDecided(
+                    delivery_id=event.delivery_id,
+                    session_key=speaker,
+                    route=route,
+                    text=event.text,
+                    key=event.delivery_id,
+                    purpose="spawn_announce",
+                    run_id=accepted.run_id,
+                    owner=flow.stream,
+                )
+                carried = into_outbox(
+                    self.world.log.log_id,
+                    decided,
+                    time=causes.time,
+                    causation=outcome.cause,
+                    correlation=flow.correlation,
+                )
+                return msgspec.structs.replace(plan, carried=(carried,))
         return plan
-
-    def _delivery(self, flow: Flow[Spawn], decided: DeliveryDecided, cause: str | None) -> StreamAppend:
-        return append_of(
-            self.world.log.log_id,
-            ids.delivery_stream(decided.delivery_id),
-            0,
-            (decided,),
-            time=self.world.clock.now_ms(),
-            causation=cause,
-            correlation=flow.correlation,
-        )
 
     def _archive_later(self, stream: str, state: Spawn) -> None:
         due = state.archive_at_ms
@@ -288,11 +307,10 @@ class Spawner(ProcessManager[Spawn]):
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
 
-    def _archive(self, flow: Flow[Spawn]) -> Plan | None:
+    def _archive(self, flow: Flow[Spawn, SpawnCommand]) -> Plan | None:
         state, stream = flow.state, flow.stream
         if state is None or state.archive_at_ms is None:
             return None
-        child = state.accepted.child
         refusal = flow.refused.pop("", None)
         if refusal is not None and refusal.code != "not_visible":
             self.world.timers.at(
@@ -301,28 +319,26 @@ class Spawner(ProcessManager[Spawn]):
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
             return None
-        deleted = state.accepted.cleanup == "delete"
-        crash_point("P8" if deleted else "P9")
-        event = ChildArchived(child=child, reason="cleanup" if deleted else "expired")
-        plan = Plan(events=(event,), cause=flow.cause, correlation=flow.correlation)
+        archived = decide_archived(state)
+        crash_point("P8" if archived.reason == "cleanup" else "P9")
+        plan = Plan(events=(archived,), cause=flow.cause, correlation=flow.correlation)
         if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream
             return plan
-        return _through(
-            plan,
+        return plan.sent_through(
             lambda appends: (
-                child,
-                Archive(
-                    reason="cleanup" if deleted else "expired", flow=stream, carried=appends, only_idle=True
-                ),
+                archived.child,
+                Archive(reason=archived.reason, flow=stream, carried=appends, only_idle=True),
             ),
         )
 
 
-Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Command]]
-
-
-def _through(plan: Plan, through: Through) -> Plan:
-    return Plan(events=plan.events, through=through, cause=plan.cause, correlation=plan.correlation)
+def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:
+    """Return the command with its error in ASCII, where that is not yet so."""
+    if refused.error.isascii():
+        return None
+    return msgspec.structs.replace(
+        command, refused=msgspec.structs.replace(refused, error=ascii(refused.error))
+    )
 
 
 def why_not_started(closed: SpawnClosed) -> Refused:

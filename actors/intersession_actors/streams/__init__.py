@@ -1,41 +1,62 @@
-"""What every owner of a stream shares: its commands, what it is handed of the world, and how events become an append."""
+"""What every owner of a stream shares: commands and their outcomes, what is handed of the world, and the owner itself."""
 
 from intersession_actors.streams.commands import (
-    Accepted,
-    Answer,
     Appended,
+    Asked,
+    BeginsFlow,
     ChildGone,
     Command,
     DeliveryEnded,
-    Refused,
+    FlowCommand,
+    OfOneLife,
     Resume,
     RunEnded,
     SessionRestarted,
+    Step,
     StepRefused,
     StepTaken,
+    StoreDue,
     StreamLoaded,
 )
-from intersession_actors.streams.drafting import append_of
-from intersession_actors.streams.process_manager import Flow, Plan, ProcessManager
+from intersession_actors.streams.drafting import append_of, into_outbox
+from intersession_actors.streams.failures import Failures
+from intersession_actors.streams.outcomes import Accepted, Answer, Refused
+from intersession_actors.streams.owner import STORE_RETRY_MS, Commit, Owner, Told, answer
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.process_manager import Flow, ProcessManager, foreign
 from intersession_actors.streams.world import World
 
 __all__ = [
+    "STORE_RETRY_MS",
     "Accepted",
     "Answer",
     "Appended",
+    "Asked",
+    "BeginsFlow",
     "ChildGone",
     "Command",
+    "Commit",
     "DeliveryEnded",
+    "Failures",
     "Flow",
+    "FlowCommand",
+    "OfOneLife",
+    "Owner",
     "Plan",
     "ProcessManager",
     "Refused",
     "Resume",
     "RunEnded",
     "SessionRestarted",
+    "Step",
     "StepRefused",
     "StepTaken",
+    "StoreDue",
     "StreamLoaded",
+    "Told",
     "World",
+    "answer",
     "append_of",
+    "foreign",
+    "into_outbox",
 ]

@@ -1,77 +1,104 @@
-"""What an actor can be asked, and what comes back to it from the log, the agents, the channels and the clock."""
+"""What every actor can be told: the kinds of commands, and what comes back from the log and from other actors."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from intersession_actors.errors import RefusalCode
+from intersession_actors.streams.outcomes import Answer
 from intersession_events.facts import Route, RunStatus, Usage
 from intersession_events.log import Outcome, Recorded
 
-Answer = Callable[[Any], None]
-"""Where a door waits for the outcome of a command. Must not block."""
+# --- kinds of commands
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Base of what an actor is told."""
 
 
-# --- to a session's actor
+class Asked(Command, frozen=True, kw_only=True):
+    """A command that somebody may wait for: `answer` gets `Accepted` or `Refused`, once."""
+
+    answer: Answer | None = None
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody waits for the outcome, and can ask again."""
+        return self.answer is not None
 
 
-class Accepted(Command, frozen=True, kw_only=True):
-    """A command is durable. `recorded` are its events."""
+class Step(Asked, frozen=True, kw_only=True):
+    """A command to a session that may be the step of a flow, named by its stream.
 
-    recorded: tuple[Recorded, ...]
-    again: bool = False
-
-
-class Refused(Command, frozen=True, kw_only=True):
-    """A command was refused and left nothing behind. `code` is one of `docs/errors.md`.
-
-    `limit` names the setting that was reached, where one was, and `value` what was used of it.
+    The manager of the flow hears `StepTaken` or `StepRefused`. `run_id` is the run that the step would queue, empty for none.
     """
 
-    code: RefusalCode
-    error: str
-    limit: str | None = None
-    value: int = 0
+    flow: str | None = None
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a door or a flow waits for the outcome, and can ask again."""
+        return self.answer is not None or self.flow is not None
+
+    @property
+    def run_id(self) -> str:
+        """The run that the step would queue; empty for none."""
+        return ""
 
 
-# --- back to an actor, from outside
+class FlowCommand(Command, frozen=True, kw_only=True):
+    """A command about a flow that has begun, by the name of its stream."""
+
+    stream: str
 
 
-class StreamLoaded(Command, frozen=True, kw_only=True):
+class BeginsFlow(Asked, frozen=True, kw_only=True):
+    """A command that begins a flow."""
+
+    @property
+    def stream(self) -> str:
+        """The name of the stream that the flow will be."""
+        raise NotImplementedError
+
+
+class OfOneLife(Command, frozen=True, kw_only=True):
+    """What only the actor that asked for it can use: one that was started again reads the log instead."""
+
+
+# --- back to an actor, from the log
+
+
+class StreamLoaded(OfOneLife, frozen=True, kw_only=True):
     """A stream was read. `recorded` is the exception if it could not be."""
 
     stream: str
     recorded: Sequence[Recorded] | Exception
 
 
-class Appended(Command, frozen=True, kw_only=True):
-    """The log's word on an append."""
+class Appended(OfOneLife, frozen=True, kw_only=True):
+    """The log's word on an append to a stream."""
 
     stream: str
     outcome: Outcome
 
 
+class StoreDue(OfOneLife, frozen=True, kw_only=True):
+    """It is time to ask the store again for what it could not do for a stream."""
+
+    stream: str
+    number: int
+
+
 # --- to the process managers
 
 
-class ChildGone(Command, frozen=True, kw_only=True):
-    """A child's session was archived."""
-
-    stream: str
-
-
-class RunEnded(Command, frozen=True, kw_only=True):
+class RunEnded(FlowCommand, frozen=True, kw_only=True):
     """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it.
 
     `thread` is the one that the session is bound to.
     """
 
-    stream: str
     run_id: str
     status: RunStatus
     text: str | None = None
@@ -84,18 +111,45 @@ class RunEnded(Command, frozen=True, kw_only=True):
     cause: str | None = None
     thread: Route | None = None
 
+    @property
+    def awaited(self) -> str:
+        """The id that a flow waits for."""
+        return self.run_id
 
-class StepTaken(Command, frozen=True, kw_only=True):
-    """A session's actor recorded a flow's step together with its own events."""
 
-    stream: str
+class DeliveryEnded(FlowCommand, frozen=True, kw_only=True):
+    """A delivery that a flow waits for is final."""
+
+    delivery_id: str
+    outcome: Literal["done", "failed", "unknown", "denied"]
+    note: str | None = None
+    cause: str | None = None
+
+    @property
+    def awaited(self) -> str:
+        """The id that a flow waits for."""
+        return self.delivery_id
+
+
+class Resume(FlowCommand, frozen=True, kw_only=True):
+    """Carry an open flow on after a restart. `ended` are outcomes of its runs and deliveries, as far as there are."""
+
+    ended: tuple[RunEnded | DeliveryEnded, ...] = ()
+
+
+class ChildGone(FlowCommand, frozen=True, kw_only=True):
+    """A child's session was archived."""
+
+
+class StepTaken(FlowCommand, frozen=True, kw_only=True):
+    """A session's actor recorded a flow's step together with its own events; nothing, if it had taken it before."""
+
     recorded: tuple[Recorded, ...]
 
 
-class StepRefused(Command, frozen=True, kw_only=True):
+class StepRefused(FlowCommand, frozen=True, kw_only=True):
     """A session's actor could not take the step that was to queue `run_id`; nothing was recorded."""
 
-    stream: str
     run_id: str
     code: RefusalCode
     error: str
@@ -105,20 +159,3 @@ class SessionRestarted(Command, frozen=True, kw_only=True):
     """A session's actor failed and was started again; what it had been told may be lost."""
 
     key: str
-
-
-class DeliveryEnded(Command, frozen=True, kw_only=True):
-    """A delivery a flow waits for is final."""
-
-    stream: str
-    delivery_id: str
-    outcome: Literal["done", "failed", "unknown", "denied"]
-    note: str | None = None
-    cause: str | None = None
-
-
-class Resume(Command, frozen=True, kw_only=True):
-    """Carry an open flow on after a restart. `ended` are outcomes of its runs and deliveries, as far as there are."""
-
-    stream: str
-    ended: tuple[RunEnded | DeliveryEnded, ...] = ()

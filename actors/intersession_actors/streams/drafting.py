@@ -1,9 +1,10 @@
-"""Turns decided events into drafts for the log: their derived ids, their time, their causes."""
+"""Turns decided events into appends: their derived ids, their time, their causes. Everybody who appends uses it."""
 
 from collections.abc import Sequence
 
 from intersession_events import ids
-from intersession_events.facts import Event, encode, topic_of
+from intersession_events.errors import NotStorable
+from intersession_events.facts import DeliveryDecided, Event, encode, topic_of
 from intersession_events.log import Draft, StreamAppend
 
 
@@ -21,15 +22,35 @@ def append_of(
 
     Each event's id is derived from its place and its content, so that a step that is decided again after a
     crash is recognised. The first event has the given cause, each further one the event before it.
+
+    Raises:
+        NotStorable: an event holds what no store takes, such as a lone surrogate or a number beyond 64 bits.
     """
     drafts: list[Draft] = []
     for offset, event in enumerate(events, start=1):
+        topic = topic_of(event)
+        try:
+            event_id = ids.event_id(log_id, stream, expected + offset, topic, encode(event))
+        except (ValueError, OverflowError, TypeError, RecursionError) as error:
+            raise NotStorable(f"{topic}: it can't be encoded: {error}") from error
         draft = Draft(
             event=event,
-            id=ids.event_id(log_id, stream, expected + offset, topic_of(event), encode(event)),
+            id=event_id,
             time=time,
             causation=drafts[-1].id if drafts else causation,
             correlation=correlation,
         )
         drafts.append(draft)
     return StreamAppend(stream=stream, expected=expected, drafts=tuple(drafts))
+
+
+def into_outbox(
+    log_id: str, decided: DeliveryDecided, *, time: int, causation: str | None, correlation: str | None
+) -> StreamAppend:
+    """Return the append that begins a delivery: whoever decides a text carries it in the append of its own step.
+
+    Raises:
+        NotStorable: the text or the address can't be encoded.
+    """
+    stream = ids.delivery_stream(decided.delivery_id)
+    return append_of(log_id, stream, 0, (decided,), time=time, causation=causation, correlation=correlation)

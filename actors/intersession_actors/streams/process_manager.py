@@ -1,117 +1,81 @@
-"""A process manager: many small flows, each one a stream, driven by what is told and what the log confirms.
+"""A process manager: many small flows, each one a stream with an owner. Base of the coordinator, the spawner and the outbox.
 
-One flow is loaded from the log when it is first spoken of and forgotten when it is closed. A step is decided by pure
-rules, appended, and only then acted on. While a flow's append is under way, what else is told to it waits, in order;
-the manager itself never waits, so one serves thousands of flows.
+One flow is loaded from the log when it is first spoken of and forgotten when nothing can happen to it any more. The manager itself never
+waits, so one serves thousands of flows.
 
 A step that also touches a session's stream is appended by that session's actor (rule 3 of the design): the plan is then
-a command to it that carries the flow's events, and the manager goes on when it hears `StepTaken` or `StepRefused`.
+a command to it that carries the flow's events, and the flow goes on when it hears `StepTaken` or `StepRefused`.
+
+A flow that can't go on is set aside alone: its stream is damaged, or its commands break the rules again and again. It is named in
+`status`, what is told to it is refused, and the manager serves the others. The next start of the process tries it again.
 """
 
 import logging
-from collections import deque
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
-import msgspec
 import pykka
 
 from intersession_actors.runtime import Handler
 from intersession_actors.streams.commands import (
-    Accepted,
     Appended,
+    BeginsFlow,
     Command,
-    Refused,
+    FlowCommand,
     SessionRestarted,
     StepRefused,
     StepTaken,
+    StoreDue,
     StreamLoaded,
 )
-from intersession_actors.streams.drafting import append_of
+from intersession_actors.streams.failures import Failures
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.owner import Commit, Owner, Told, answer
+from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.world import World
-from intersession_events.facts import Event
-from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
+from intersession_events.errors import AppendConflict, CorruptEvent, LogError, NotStorable
+from intersession_events.log import Recorded, StreamAppend
 
 S = TypeVar("S")
+C = TypeVar("C", bound=FlowCommand | BeginsFlow)
 logger = logging.getLogger(__name__)
 
-STORE_RETRY_MS = 500
-"""How long to wait before an append that the store could not take is tried again."""
 
-
-class Continue(Command, frozen=True, kw_only=True):
-    """Something of our own to go on with, back in our own inbox."""
-
-    act: Callable[[], None]
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command leads to: events of the flow, appends of other streams, or a session's command around both.
-
-    `through` gets the appends and returns the key and the command of the session that is to record them.
-    """
-
-    events: tuple[Event, ...] = ()
-    carried: tuple[StreamAppend, ...] = ()
-    through: Callable[[tuple[StreamAppend, ...]], tuple[str, Command]] | None = None
-    cause: str | None = None
-    correlation: str | None = None
-
-
-class Flow(Generic[S]):
+class Flow(Owner[S, C]):
     """One stream as its manager sees it."""
 
-    __slots__ = (
-        "busy",
-        "cause",
-        "command",
-        "correlation",
-        "refused",
-        "state",
-        "stream",
-        "told",
-        "version",
-        "waiting",
-    )
+    told: str | None = None
+    """The session that was told the last step over its stream."""
 
-    def __init__(self, stream: str) -> None:
-        self.stream = stream
-        self.state: S | None = None
-        self.version = 0
-        self.busy = False
-        self.cause: str | None = None
-        """The id of the last event: what a step of its own accord is caused by."""
-        self.correlation: str | None = None
-        self.command: Command | None = None
-        self.told: str | None = None
-        """The session that was told the last step over its stream."""
-        self.waiting: deque[Command] = deque()
+    def __init__(self, stream: str, manager: "ProcessManager[S, C]") -> None:
+        super().__init__(stream, manager, manager.world, manager.tell_self)
         self.refused: dict[str, StepRefused] = {}
         """Steps of the command under way that a session's actor would not take, by run id."""
 
 
-class ProcessManager(Handler, Generic[S]):
-    """Base of the coordinator, the spawner and the outbox."""
+class ProcessManager(Handler, Generic[S, C]):
+    """Base of the coordinator, the spawner and the outbox. `S` is the state of one flow, `C` what can be told to one."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
         self.world = world
-        self._flows: dict[str, Flow[S]] = {}
+        self._flows: dict[str, Flow[S, C]] = {}
+        self._failures: dict[str, Failures] = {}
+        self._set_aside: dict[str, str] = {}
+        """Flows that can't go on, and why, by stream."""
 
     # --- what a manager is made of
 
-    def stream_of(self, command: Command) -> str:
-        """Return the stream a command is about."""
-        stream: str = getattr(command, "stream")  # noqa: B009 - each command of a flow has one
-        return stream
+    def takes(self, message: Any) -> TypeGuard[C]:
+        """Whether this is a command to one of its flows."""
+        raise NotImplementedError
 
     def evolve(self, state: S | None, recorded: Recorded) -> S:
         """Apply one recorded event."""
         raise NotImplementedError
 
-    def plan(self, flow: "Flow[S]", command: Command) -> Plan | Refused | None:
-        """Decide: what does the command lead to? None is nothing."""
+    def decide(self, flow: Flow[S, C], command: C) -> Plan | Refused | None:
+        """Return what the command leads to; None is nothing."""
         raise NotImplementedError
 
     def act(self, stream: str, state: S, recorded: Recorded) -> None:
@@ -122,24 +86,37 @@ class ProcessManager(Handler, Generic[S]):
         """Whether nothing can happen to the flow any more."""
         raise NotImplementedError
 
-    # --- how it runs
+    def refuse(self, command: C, refused: Refused) -> None:
+        """Tell whoever waits for a command that it was refused."""
+        answer(command, refused)
+
+    def given_up(self, stream: str, refused: Refused) -> None:
+        """Tell whoever else waits for a flow that it is set aside."""
+
+    def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
+        """Return what takes the place of a command that can't be recorded; None if the flow can't go on."""
+        if isinstance(command, BeginsFlow):
+            return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
+        return None
+
+    # --- messages
 
     def on_receive(self, message: Any) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
         match message:
             case StreamLoaded():
-                self._loaded(message)
+                self._flow(message.stream).loaded(message.recorded)
             case Appended():
-                self._appended(message)
+                self._flow(message.stream).appended(message)
+            case StoreDue():
+                self._store_due(message)
             case StepTaken():
                 self._taken(message)
             case StepRefused():
-                self._refused(message)
+                self._step_refused(message)
             case SessionRestarted():
                 self._tell_again(message.key)
-            case Continue():
-                message.act()
-            case Command():
+            case _ if self.takes(message):
                 self._take(message)
             case _:
                 logger.warning("%s can't take %r", type(self).__name__, message)
@@ -149,185 +126,164 @@ class ProcessManager(Handler, Generic[S]):
         with suppress(pykka.ActorDeadError):  # we are being stopped; the log has what matters
             self.me.tell(command, urgent=True)
 
-    def _flow(self, stream: str) -> Flow[S]:
+    def _flow(self, stream: str) -> Flow[S, C]:
         flow = self._flows.get(stream)
         if flow is None:
-            flow = self._flows[stream] = Flow(stream)
+            flow = self._flows[stream] = Flow(stream, self)
         return flow
 
-    def _take(self, command: Command) -> None:
-        flow = self._flow(self.stream_of(command))
-        flow.waiting.append(command)
-        if not flow.busy and flow.state is None and not self.begins(command):
-            self._load(flow)
-        self._go_on(flow)
-
-    def begins(self, command: Command) -> bool:
-        """Whether a command begins a flow, so that there is nothing to load."""
-        raise NotImplementedError
-
-    def _load(self, flow: Flow[S]) -> None:
-        flow.busy = True
-        stream = flow.stream
-        self.world.log.load(
-            stream, lambda recorded: self.tell_self(StreamLoaded(stream=stream, recorded=recorded))
-        )
-
-    def _loaded(self, message: StreamLoaded) -> None:
-        flow = self._flow(message.stream)
-        if isinstance(message.recorded, Exception):
-            logger.error("%s can't be read: %s", message.stream, message.recorded)
-            self._later(("load", message.stream), lambda: self._load(flow))
+    def _take(self, command: C) -> None:
+        reason = self._set_aside.get(command.stream)
+        if reason is not None:
+            self.refuse(command, _aside(reason))
             return
-        flow.state, flow.version = None, 0
-        for recorded in message.recorded:
-            self._evolve(flow, recorded)
-        flow.busy = False
-        if flow.state is None:
-            logger.warning("%s does not exist; what was told to it is dropped", flow.stream)
-            self._never_began(flow)
-            return
-        self._go_on(flow)
+        flow = self._flow(command.stream)
+        if not flow.is_busy and flow.state is None and not isinstance(command, BeginsFlow):
+            flow.load()
+        flow.take(command)
 
-    def _step(self, flow: Flow[S], command: Command) -> None:
-        plan = self.plan(flow, command)
-        if isinstance(plan, Refused):
-            self.refuse(command, plan)
-            plan = None
-        if plan is None or not (plan.events or plan.through):
-            return
-        flow.busy = True
-        flow.command = command
-        appends = (
-            append_of(
-                self.world.log.log_id,
-                flow.stream,
-                flow.version,
-                plan.events,
-                time=self.world.clock.now_ms(),
-                causation=plan.cause,
-                correlation=plan.correlation,
-            ),
-            *plan.carried,
-        )
-        if plan.through is not None:
-            flow.told, session_command = plan.through(appends)
-            self.world.tell_session(flow.told, session_command)
-            return
-        stream = flow.stream
-        self.world.log.append(
-            appends, lambda outcome: self.tell_self(Appended(stream=stream, outcome=outcome))
-        )
+    def _store_due(self, due: StoreDue) -> None:
+        flow = self._flows.get(due.stream)
+        if flow is not None:
+            flow.ask_store_again(due)
 
-    def refuse(self, command: Command, refused: Refused) -> None:
+    # --- what the owner of a flow leaves to its manager
+
+    def plan(self, owner: Owner[S, C], command: C) -> Plan | Refused | None:
+        """Decide what a command leads to."""
+        return self.decide(self._flow(owner.stream), command)
+
+    def loaded(self, owner: Owner[S, C]) -> bool:
+        """Drop what was told to a flow that does not exist, but for what may begin it."""
+        if owner.state is not None:
+            return True
+        logger.warning("%s does not exist; what was told to it is dropped", owner.stream)
+        self._never_began(owner)
+        return False
+
+    def send_through(self, owner: Owner[S, C], plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
+        """Have a session's actor record the step; it answers by `StepTaken` or `StepRefused`."""
+        if plan.through is None:
+            raise ValueError("the plan goes through no session")
+        key, command = plan.through(appends)
+        self._flow(owner.stream).told = key
+        self.world.tell_session(key, command)
+
+    def accepted(self, owner: Owner[S, C], command: C, recorded: tuple[Recorded, ...]) -> None:
+        """Tell whoever waits for a command that it is durable."""
+        del owner
+        answer(command, Accepted(recorded=recorded))
+
+    def refused(self, owner: Owner[S, C], command: C, refused: Refused) -> None:
         """Tell whoever waits for a command that it was refused."""
-        answer = getattr(command, "answer", None)
-        if answer is not None:
-            answer(refused)
+        del owner
+        self.refuse(command, refused)
 
-    def _appended(self, message: Appended) -> None:
-        flow = self._flow(message.stream)
-        match message.outcome:
-            case Committed(again=True) if flow.state is None:
-                # Begun in a life before ours: the log has the whole story.
-                self._reload(flow)
-            case Committed(recorded=recorded):
-                self._committed(flow, recorded)
-            case Conflict():
-                # Somebody else took the step: what the log says is right, and the command is told again to it.
-                self._reload(flow)
-            case Unavailable(error=error):
-                logger.warning("%s: the store is unavailable (%s), trying again", flow.stream, error)
-                self._later(("append", flow.stream), lambda: self._reload(flow))
+    def committed(self, owner: Owner[S, C], command: C | None, commit: Commit[S]) -> None:
+        """Tell the managers of the other flows of the append, and do what the flow's own events ask for."""
+        del command
+        self._flow(owner.stream).refused.clear()
+        for stream, recorded in commit.of_others(owner.stream).items():
+            if not stream.startswith("session:"):  # its actor made the append, and knows
+                self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
+        for item in commit.fresh:
+            if owner.state is not None:
+                self.act(owner.stream, owner.state, item)
 
-    def _reload(self, flow: Flow[S]) -> None:
-        if flow.command is not None:
-            flow.waiting.appendleft(flow.command)
-            flow.command = None
-        self._load(flow)
+    def overtaken(self, owner: Owner[S, C], told: Told[C], error: AppendConflict) -> None:
+        """Read the flow again and decide anew: another stream of the step has moved."""
+        self.cannot_go_on(owner, error, told)
+
+    def gives_up(self, owner: Owner[S, C], command: C, away_ms: int) -> bool:
+        """Give nothing up: a step of a flow is taken as soon as the store is back."""
+        del owner, command, away_ms
+        return False
+
+    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+        """Try a flow again that failed, from what the log has; set it aside when that does not help."""
+        stream = owner.stream
+        logger.error("%s failed: %r", stream, error, exc_info=error)
+        failures = self._failures.setdefault(stream, Failures())
+        damaged = isinstance(error, LogError) and not isinstance(error, AppendConflict)
+        if damaged or failures.too_many(self.world.clock.now_ms()):
+            self._put_aside(owner, error, told)
+            return
+        if told is not None:
+            owner.take_first(told.command)
+            owner.load()
+            return
+        # An effect failed after its event was recorded, as if the process had been killed there: the flow is resumed as after a restart.
+        self._flows.pop(stream, None)
+        for command in owner.waiting():
+            self._take(command)
+        self.world.resume_flow(stream)
+
+    def at_rest(self, owner: Owner[S, C]) -> None:
+        """Forget a flow that is over, or never began."""
+        if not owner.has_work and (owner.state is None or self.is_over(owner.state)):
+            self._flows.pop(owner.stream, None)
+
+    def _put_aside(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+        reason = f"{type(error).__name__}: {error}"
+        logger.error("%s is set aside until the next start: %s", owner.stream, reason)
+        self._flows.pop(owner.stream, None)
+        self._failures.pop(owner.stream, None)
+        self._set_aside[owner.stream] = reason
+        self.world.set_aside(owner.stream, reason)
+        self.given_up(owner.stream, _aside(reason))
+        for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
+            self.refuse(command, _aside(reason))
+
+    def _never_began(self, owner: Owner[S, C]) -> None:
+        """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
+        self._flows.pop(owner.stream, None)
+        for command in owner.waiting():
+            if isinstance(command, BeginsFlow):
+                self._take(command)
+
+    # --- steps that a session's actor records
 
     def _taken(self, message: StepTaken) -> None:
+        if message.stream in self._set_aside:
+            return
         flow = self._flow(message.stream)
         if not message.recorded:
-            self._reload(flow)
-            return
-        if flow.state is None and message.recorded[0].version > 1:
-            # Taken in a life before ours: the log has the whole story.
-            self._load(flow)
-            return
-        self._committed(flow, message.recorded)
+            flow.reload()
+        elif flow.state is None and message.recorded[0].version > 1:
+            flow.reload()  # begun in a life before ours: the log has the whole story
+        else:
+            flow.committed(message.recorded)
 
-    def _refused(self, message: StepRefused) -> None:
+    def _step_refused(self, message: StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
-        flow = self._flow(message.stream)
-        if flow.command is None:
+        flow = self._flows.get(message.stream)
+        told = flow.step_failed() if flow is not None else None
+        if flow is None or told is None:
             return
-        if message.code == "unavailable" and flow.state is not None:
-            # The store, not the session: nothing is decided by that.
-            self._later(("refused", flow.stream), lambda: self._reload(flow))
-            return
-        command, flow.command = flow.command, None
         if flow.state is None:
-            self.refuse(command, Refused(code=message.code, error=message.error))
+            self.refuse(told.command, Refused(code=message.code, error=message.error))
             self._never_began(flow)
-            return
-        flow.refused[message.run_id] = message
-        flow.busy = False
-        flow.waiting.appendleft(command)
-        self._go_on(flow)
-
-    def _never_began(self, flow: Flow[S]) -> None:
-        """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
-        self._flows.pop(flow.stream, None)
-        for command in flow.waiting:
-            if self.begins(command):
-                self._take(command)
+        elif message.code == "unavailable":
+            # The store, not the session: nothing is decided by that.
+            flow.store_away(told, LogError(message.error))
+            flow.go_on()
+        else:
+            flow.refused[message.run_id] = message
+            flow.decide_again(told)
 
     def _tell_again(self, session_key: str) -> None:
         """Tell a session that was started again the steps it may have lost. A step it did take is known to it."""
         for flow in list(self._flows.values()):
-            if flow.told == session_key and flow.command is not None:
-                self._reload(flow)
+            if flow.told == session_key and flow.under_way is not None:
+                flow.reload()
 
-    def _committed(self, flow: Flow[S], recorded: Sequence[Recorded]) -> None:
-        command, flow.command = flow.command, None
-        flow.refused.clear()
-        fresh: list[Recorded] = []
-        for item in recorded:
-            if item.stream == flow.stream and item.version > flow.version:
-                self._evolve(flow, item)
-                fresh.append(item)
-        carried = {item.stream: item for item in recorded if item.stream != flow.stream}
-        for stream in carried:
-            if not stream.startswith("session:"):
-                self.world.tell_flow(
-                    stream,
-                    StepTaken(stream=stream, recorded=tuple(r for r in recorded if r.stream == stream)),
-                )
-        flow.busy = False
-        answer = getattr(command, "answer", None)
-        if answer is not None:
-            answer(Accepted(recorded=tuple(recorded)))
-        for item in fresh:
-            if flow.state is not None:
-                self.act(flow.stream, flow.state, item)
-        self._go_on(flow)
 
-    def _evolve(self, flow: Flow[S], recorded: Recorded) -> None:
-        flow.state = self.evolve(flow.state, recorded)
-        flow.version = recorded.version
-        flow.cause, flow.correlation = recorded.id, recorded.correlation
+def foreign(recorded: Recorded) -> CorruptEvent:
+    """Return the error of an event that no stream of its kind holds."""
+    return CorruptEvent(
+        f"{recorded.stream} holds {type(recorded.event).__name__} at version {recorded.version}, an event of another kind of stream"
+    )
 
-    def _go_on(self, flow: Flow[S]) -> None:
-        while flow.waiting and not flow.busy:
-            self._step(flow, flow.waiting.popleft())
-        if not flow.busy and (flow.state is None or self.is_over(flow.state)):
-            self._flows.pop(flow.stream, None)
 
-    def _later(self, key: tuple[str, ...], act: Callable[[], None]) -> None:
-        """Run `act` in this actor after a while."""
-        self.world.timers.at(
-            self.world.clock.now_ms() + STORE_RETRY_MS,
-            (type(self).__name__, *key),
-            lambda: self.tell_self(Continue(act=act)),
-        )
+def _aside(reason: str) -> Refused:
+    return Refused(code="internal", error=f"it is set aside until the next start: {reason}")

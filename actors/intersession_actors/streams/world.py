@@ -95,7 +95,7 @@ class World:
     """Everything an actor needs, handed in once and whole by the system.
 
     `tell_session` and `tell_flow` reach other actors: a session by its key, the process manager of a stream by the stream's
-    prefix. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
+    prefix. `set_aside` is told of a flow that can't go on, and why; `resume_flow` has a flow resumed as after a restart. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
     outside of any actor and hands on what came of it. `announce_route` is where an exchange's announce goes, `transcript_path` where the
     transcript of a session id is mirrored, if it is (LIST-5).
     """
@@ -111,6 +111,8 @@ class World:
         judge_send: SendJudge,
         tell_session: Callable[[str, Command], None],
         tell_flow: Callable[[str, Command], None],
+        set_aside: Callable[[str, str], None],
+        resume_flow: Callable[[str], None],
         passivated: Callable[[str], None],
         agent_of: Callable[[str], str],
         on_disk: OnDisk,
@@ -128,6 +130,8 @@ class World:
         self.judge_send = judge_send
         self.tell_session = tell_session
         self.tell_flow = tell_flow
+        self.set_aside = set_aside
+        self.resume_flow = resume_flow
         self.passivated = passivated
         self.agent_of = agent_of
         self.on_disk = on_disk

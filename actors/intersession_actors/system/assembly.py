@@ -20,7 +20,7 @@ from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
 from intersession_actors.system.opened import open_chapter
-from intersession_actors.system.recovery import recover, recover_flows, sweep_staged
+from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.turns import Turns
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
@@ -79,6 +79,8 @@ class Assembly:
             judge_send=self._judge_send,
             tell_session=self.supervisor.tell_session,
             tell_flow=self.supervisor.tell_flow,
+            set_aside=self.supervisor.set_aside,
+            resume_flow=self._resume_flow,
             passivated=self.supervisor.passivated,
             agent_of=runner_of,
             on_disk=self._on_disk,
@@ -163,6 +165,10 @@ class Assembly:
             return accepted.route
         return Route(channel="webchat", to=accepted.target)
 
+    def _resume_flow(self, stream: str) -> None:
+        """Have one flow carried on as after a restart; the views are read outside of any actor."""
+        self._on_disk(partial(recover_flow, self.core, stream), _log_failure)
+
     def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
 
@@ -203,3 +209,8 @@ def _is_on_its_way(core: Core, stream: str) -> bool:
         and delivery.state in {"decided", "started"}
         and core.world.channels.has(delivery.channel)
     )
+
+
+def _log_failure(result: Any) -> None:
+    if isinstance(result, Exception):
+        logger.error("a flow could not be resumed: %r", result, exc_info=result)

@@ -32,25 +32,35 @@ def recover_flows(core: Core, prefix: str) -> None:
     """Tell a manager of all its open flows, with the outcomes they may have missed."""
     match prefix:
         case "delivery":
-            for delivery_id in core.flows.open_deliveries():
-                stream = _stream(prefix, delivery_id)
-                core.supervisor.tell_flow(stream, Resume(stream=stream))
+            names = core.flows.open_deliveries()
         case "exchange":
-            for exchange_id in core.flows.open_exchanges():
-                stream = _stream(prefix, exchange_id)
-                exchange = core.flows.exchange(stream.partition(":")[2])
-                if exchange is not None:
-                    _resume(core, stream, exchange.awaits, exchange.delivery_id)
+            names = core.flows.open_exchanges()
         case _:
-            _recover_spawns(core)
+            names = core.flows.open_spawns()
+    for name in names:
+        recover_flow(core, _stream(prefix, name))
+    if prefix == "spawn":
+        _recover_children(core)
 
 
-def _recover_spawns(core: Core) -> None:
-    for spawn_id in core.flows.open_spawns():
-        stream = _stream("spawn", spawn_id)
-        spawn = core.flows.spawn(stream.partition(":")[2])
-        if spawn is not None:
-            _resume(core, stream, spawn.awaits, spawn.delivery_id)
+def recover_flow(core: Core, stream: str) -> None:
+    """Tell the manager of one open flow to carry it on, with the outcomes that it may have missed."""
+    prefix, _, flow_id = stream.partition(":")
+    match prefix:
+        case "delivery":
+            core.supervisor.tell_flow(stream, Resume(stream=stream))
+        case "exchange":
+            exchange = core.flows.exchange(flow_id)
+            if exchange is not None:
+                _resume(core, stream, exchange.awaits, exchange.delivery_id)
+        case _:
+            spawn = core.flows.spawn(flow_id)
+            if spawn is not None:
+                _resume(core, stream, spawn.awaits, spawn.delivery_id)
+
+
+def _recover_children(core: Core) -> None:
+    """Tell of the children of closed spawns: some are to be archived, some have left files."""
     for pending in core.flows.pending_archives():
         stream = ids.spawn_stream(pending.spawn_id)
         core.supervisor.tell_flow(stream, Resume(stream=stream))

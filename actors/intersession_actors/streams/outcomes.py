@@ -1,0 +1,31 @@
+"""How a command ends: accepted with its events, or refused with a reason. Doors wait for one of the two."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from intersession_actors.errors import RefusalCode
+from intersession_events.log import Recorded
+
+Answer = Callable[[Any], None]
+"""Where a door waits for the outcome of a command. It must not block."""
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A command is durable. `recorded` are its events; `again` says that it had been accepted before."""
+
+    recorded: tuple[Recorded, ...]
+    again: bool = False
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A command was refused and left nothing behind. `code` is one of `docs/errors.md`.
+
+    `limit` names the setting that was reached, where one was, and `value` what was used of it.
+    """
+
+    code: RefusalCode
+    error: str
+    limit: str | None = None
+    value: int = 0

@@ -1,0 +1,375 @@
+"""The owner of one stream: loads it, decides, appends, and says how each command ended. Actors are shells around owners.
+
+A session's actor has one owner, a process manager one for each flow that it works on. The owner takes one command at a time. What the
+rules decide is appended, and only when the log has it does the owner have it acted on. What is told meanwhile waits, in its order.
+
+Two things can go wrong, and each has one policy, for sessions and flows alike:
+
+- *The store is away.* Who waits for an answer is refused with `unavailable` at once. Everything else is asked of the store
+  again every half second, for as long as it takes, unless its owner gives it up (`Work.gives_up`).
+- *It can't be recorded.* `Work.unstorable` says what takes the place of a command with a text or a number that no store takes.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from itertools import count
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+from intersession_actors.streams.commands import Appended, Asked, Command, StoreDue, StreamLoaded
+from intersession_actors.streams.drafting import append_of
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.world import Tell, World
+from intersession_events.errors import AppendConflict, NotStorable, StoreUnavailable
+from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
+
+S = TypeVar("S")
+C = TypeVar("C", bound=Command)
+logger = logging.getLogger(__name__)
+
+STORE_RETRY_MS: Final = 500
+"""How long to wait before the store is asked again for what it could not do."""
+
+
+class Told(NamedTuple, Generic[C]):
+    """A command, and since when the store could not take what it leads to (milliseconds; None: it could, or was not asked)."""
+
+    command: C
+    away_since: int | None = None
+
+
+class Commit(NamedTuple, Generic[S]):
+    """An append that is durable: all its events, those of the owner's stream that are new to it, and the state before them."""
+
+    recorded: tuple[Recorded, ...]
+    fresh: tuple[Recorded, ...]
+    before: S | None
+
+    def of_others(self, stream: str) -> dict[str, tuple[Recorded, ...]]:
+        """Return the events of other streams than this one, by stream, in order."""
+        others = dict.fromkeys(item.stream for item in self.recorded if item.stream != stream)
+        return {name: tuple(item for item in self.recorded if item.stream == name) for name in others}
+
+
+class Work(Protocol[S, C]):
+    """What the owner of a stream leaves to the actor around it."""
+
+    def evolve(self, state: S | None, recorded: Recorded) -> S:
+        """Apply one recorded event."""
+        ...
+
+    def plan(self, owner: "Owner[S, C]", command: C) -> Plan | Refused | None:
+        """Decide: what does the command lead to? None: it was dealt with, and nobody waits for an answer."""
+        ...
+
+    def send_through(self, owner: "Owner[S, C]", plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
+        """Have a session's actor make the append; the outcome comes back by `Owner.committed` or `Owner.step_failed`."""
+        ...
+
+    def loaded(self, owner: "Owner[S, C]") -> bool:
+        """Look at a stream that was just read. False: there is none, and the owner is no more."""
+        ...
+
+    def committed(self, owner: "Owner[S, C]", command: C | None, commit: "Commit[S]") -> None:
+        """Do what durable events ask for."""
+        ...
+
+    def accepted(self, owner: "Owner[S, C]", command: C, recorded: tuple[Recorded, ...]) -> None:
+        """Tell whoever waits for a command that it is durable."""
+        ...
+
+    def refused(self, owner: "Owner[S, C]", command: C, refused: Refused) -> None:
+        """Tell whoever waits for a command that nothing comes of it."""
+        ...
+
+    def overtaken(self, owner: "Owner[S, C]", told: Told[C], error: AppendConflict) -> None:
+        """Say what to do when another stream of the append was not where it was expected."""
+        ...
+
+    def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
+        """Return what takes the place of a command that can't be recorded. None: there is nothing, the owner can't go on."""
+        ...
+
+    def gives_up(self, owner: "Owner[S, C]", command: C, away_ms: int) -> bool:
+        """Whether a command is given up that the store could not take for so long."""
+        ...
+
+    def cannot_go_on(self, owner: "Owner[S, C]", error: Exception, told: Told[C] | None) -> None:
+        """Take over an owner that failed: its stream is damaged, or a command broke it."""
+        ...
+
+    def at_rest(self, owner: "Owner[S, C]") -> None:
+        """Nothing waits and nothing is under way."""
+        ...
+
+
+class Owner(Generic[S, C]):
+    """The one writer of a stream. It belongs to one actor and is touched by that actor's handler alone."""
+
+    def __init__(
+        self, stream: str, work: Work[S, C], world: World, tell_self: Tell, *, empty: S | None = None
+    ) -> None:
+        self.stream = stream
+        self.state = empty
+        self.version = 0
+        self.cause: str | None = None
+        """The id of the last event: what a step of its own accord is caused by."""
+        self.correlation: str | None = None
+        self._empty = empty
+        self._work = work
+        self._world = world
+        self._tell_self = tell_self
+        self._waiting: deque[Told[C]] = deque()
+        self._under_way: Told[C] | None = None
+        """The command whose append is under way."""
+        self._loading = False
+        self._numbers = count(1)
+        self._put_off: dict[int, Told[C]] = {}
+        """What the store is asked for again, by the number of its timer."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the stream is being read, or an append is under way."""
+        return self._loading or self._under_way is not None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a command waits, is under way, or is to be tried again."""
+        return self.is_busy or bool(self._waiting) or bool(self._put_off)
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether something is to be asked of the store again: nothing new is begun meanwhile."""
+        return bool(self._put_off)
+
+    @property
+    def under_way(self) -> C | None:
+        """The command whose append is under way."""
+        return self._under_way.command if self._under_way is not None else None
+
+    def waiting(self) -> tuple[C, ...]:
+        """Return the commands that wait, in order, then those that the store is asked for again."""
+        return tuple(told.command for told in (*self._waiting, *self._put_off.values()))
+
+    # --- commands in
+
+    def take(self, command: C) -> None:
+        """Take a command; it is decided when its turn comes."""
+        self._waiting.append(Told(command))
+        self.go_on()
+
+    def take_first(self, command: C) -> None:
+        """Take a command that comes before all that wait, without going on."""
+        self._waiting.appendleft(Told(command))
+
+    def go_on(self) -> None:
+        """Decide what waits, as far as can be."""
+        while self._waiting and not self.is_busy:
+            self._decide(self._waiting.popleft())
+        if not self.is_busy and not self._waiting:
+            self._work.at_rest(self)
+
+    # --- reading the log
+
+    def load(self) -> None:
+        """Read the stream from its beginning; what waits is decided after that."""
+        self._loading = True
+        stream, tell = self.stream, self._tell_self
+        self._world.log.load(stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded)))
+
+    def reload(self) -> None:
+        """Give the command under way back and read the stream again: it is decided anew."""
+        if self._under_way is not None:
+            self._waiting.appendleft(self._under_way)
+            self._under_way = None
+        self.load()
+
+    def loaded(self, recorded: Sequence[Recorded] | Exception) -> None:
+        """Take what was read."""
+        if isinstance(recorded, StoreUnavailable):
+            self._cannot_read(recorded)
+            return
+        if isinstance(recorded, Exception):
+            self._work.cannot_go_on(self, recorded, None)
+            return
+        self.state, self.version = self._empty, 0
+        try:
+            for item in recorded:
+                self._evolve(item)
+        except Exception as error:  # noqa: BLE001 - what a stream holds that its rules do not take is for the actor
+            self._work.cannot_go_on(self, error, None)
+            return
+        self._loading = False
+        if self._work.loaded(self):
+            self.go_on()
+
+    def _cannot_read(self, error: StoreUnavailable) -> None:
+        logger.warning("%s can't be read, trying again: %s", self.stream, error)
+        refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
+        kept: deque[Told[C]] = deque()
+        for told in self._waiting:
+            if _is_waited_for(told.command):
+                self._work.refused(self, told.command, refused)
+            else:
+                kept.append(told)
+        self._waiting = kept
+        self._ask_store_later(None)
+
+    def _evolve(self, recorded: Recorded) -> None:
+        self.state = self._work.evolve(self.state, recorded)
+        self.version = recorded.version
+        self.cause, self.correlation = recorded.id, recorded.correlation
+
+    # --- deciding and appending
+
+    def _decide(self, told: Told[C]) -> None:
+        try:
+            plan = self._work.plan(self, told.command)
+            if plan is None:
+                return
+            if isinstance(plan, Refused):
+                self._work.refused(self, told.command, plan)
+                return
+            appends = self._appends(plan)
+        except NotStorable as error:
+            self._not_storable(told, error)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
+            self._work.cannot_go_on(self, error, told)
+            return
+        if not appends:
+            self._work.accepted(self, told.command, ())
+            return
+        self._under_way = told
+        if plan.through is not None:
+            self._work.send_through(self, plan, appends)
+            return
+        stream, tell = self.stream, self._tell_self
+        self._world.log.append(appends, lambda outcome: tell(Appended(stream=stream, outcome=outcome)))
+
+    def _appends(self, plan: Plan) -> tuple[StreamAppend, ...]:
+        if not plan.events and not plan.carried and plan.through is None:
+            return ()
+        own = append_of(
+            self._world.log.log_id,
+            self.stream,
+            self.version,
+            plan.events,
+            time=self._world.clock.now_ms(),
+            causation=plan.cause,
+            correlation=plan.correlation,
+        )
+        return (own, *plan.carried)
+
+    def appended(self, message: Appended) -> None:
+        """Take the log's word on the append that is under way."""
+        told = self._under_way
+        match message.outcome:
+            case Committed(recorded=recorded, again=again):
+                if again and self.version == 0 and self.state is self._empty:
+                    self.reload()  # begun in a life before ours: the log has the whole story
+                    return
+                self.committed(recorded)
+            case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
+                self._under_way = None
+                if told is not None:
+                    self._work.overtaken(self, told, AppendConflict(stream, conflict.expected, actual))
+                self.go_on()
+            case Conflict():
+                # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost. Read what is there.
+                self.reload()
+            case Unavailable(error=NotStorable() as error):
+                self._under_way = None
+                if told is not None:
+                    self._not_storable(told, error)
+                self.go_on()
+            case Unavailable(error=error):
+                self._under_way = None
+                if told is not None:
+                    self.store_away(told, error)
+                self.go_on()
+
+    def committed(self, recorded: Sequence[Recorded]) -> None:
+        """Take the events of an append that is durable, have them acted on, and go on."""
+        told, self._under_way = self._under_way, None
+        command = told.command if told is not None else None
+        fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
+        commit = Commit(tuple(recorded), fresh, self.state)
+        try:
+            for item in fresh:
+                self._evolve(item)
+            if command is not None:
+                self._work.accepted(self, command, commit.recorded)
+            self._work.committed(self, command, commit)
+        except Exception as error:  # noqa: BLE001 - what an effect raises is for the actor to judge
+            self._work.cannot_go_on(self, error, None)
+            return
+        self.go_on()
+
+    def step_failed(self) -> Told[C] | None:
+        """Give the command under way back: the session's actor did not take the step."""
+        told, self._under_way = self._under_way, None
+        return told
+
+    def decide_again(self, told: Told[C]) -> None:
+        """Decide a command again, before all that wait."""
+        self._waiting.appendleft(told)
+        self.go_on()
+
+    # --- what can't be recorded, and a store that is away
+
+    def _not_storable(self, told: Told[C], error: NotStorable) -> None:
+        instead = self._work.unstorable(told.command, error)
+        if isinstance(instead, Refused):
+            self._work.refused(self, told.command, instead)
+        elif instead is None:
+            self._work.cannot_go_on(self, error, told)
+        else:
+            self._waiting.appendleft(Told(instead))
+
+    def store_away(self, told: Told[C], error: Exception) -> None:
+        """Refuse who waits for an answer; ask the store again for everything else."""
+        if told.away_since is None:
+            logger.warning("%s: the store is unavailable: %s", self.stream, error)
+        if _is_waited_for(told.command):
+            refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
+            self._work.refused(self, told.command, refused)
+            return
+        now = self._world.clock.now_ms()
+        # Counted for each command by itself: trouble that is long over must not shorten the patience with the next.
+        since = now if told.away_since is None else told.away_since
+        if self._work.gives_up(self, told.command, now - since):
+            return
+        self._ask_store_later(Told(told.command, since))
+
+    def _ask_store_later(self, told: Told[C] | None) -> None:
+        number = next(self._numbers)
+        if told is not None:
+            self._put_off[number] = told
+        due = StoreDue(stream=self.stream, number=number)
+        self._world.timers.at(
+            self._world.clock.now_ms() + STORE_RETRY_MS,
+            ("store", self.stream, str(number)),
+            lambda: self._tell_self(due),
+        )
+
+    def ask_store_again(self, due: StoreDue) -> None:
+        """Do again what the store could not do half a second ago: an append, or else reading the stream."""
+        told = self._put_off.pop(due.number, None)
+        if told is not None:
+            self._waiting.append(told)
+            self.go_on()
+        elif self._loading:
+            self.load()
+
+
+def answer(command: Command, outcome: Accepted | Refused) -> None:
+    """Give the outcome to whoever waits for a command, if somebody does."""
+    if isinstance(command, Asked) and command.answer is not None:
+        command.answer(outcome)
+
+
+def _is_waited_for(command: Command) -> bool:
+    """Whether a door or a flow waits for the outcome, and can ask again."""
+    return isinstance(command, Asked) and command.is_waited_for

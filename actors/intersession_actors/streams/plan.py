@@ -1,0 +1,30 @@
+"""What a command leads to, as the rules of an owner decided it. Session actors and process managers both make plans."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from intersession_actors.streams.commands import Step
+from intersession_events.facts import Event
+from intersession_events.log import StreamAppend
+
+Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Step]]
+"""Gets the appends of a flow's step and returns the key of the session that records them, and the command to it."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Events of the owner's stream and appends of other streams, all of them in one append, or none.
+
+    With `through` a session's actor makes the append, from a command that carries it: a step over a session's stream is always made by
+    that session's actor, so that each stream has one writer. A plan without events is accepted as it is.
+    """
+
+    events: tuple[Event, ...] = ()
+    carried: tuple[StreamAppend, ...] = ()
+    through: Through | None = None
+    cause: str | None = None
+    correlation: str | None = None
+
+    def sent_through(self, through: Through) -> "Plan":
+        """Return the same plan, appended by a session's actor."""
+        return msgspec.structs.replace(self, through=through)

@@ -1,0 +1,159 @@
+"""A process manager goes on with its other flows when one of them breaks, and sets that one aside when it breaks again and again."""
+
+from collections.abc import Iterator
+from queue import Queue
+from typing import Any, TypeGuard
+
+import pytest
+
+from fakes import ManualClock, ManualTimers
+from intersession_actors.runtime import Ref, ThreadingRuntime
+from intersession_actors.streams import (
+    BeginsFlow,
+    Flow,
+    FlowCommand,
+    Plan,
+    ProcessManager,
+    Refused,
+    World,
+)
+from intersession_events.facts import ExchangeClosed, LoopEnded
+from intersession_events.log import Log, Recorded
+from intersession_events.stores import SqliteLog
+
+WAIT = 20.0
+
+
+class Begin(BeginsFlow, frozen=True, kw_only=True):
+    name: str
+
+    @property
+    def stream(self) -> str:
+        return f"exchange:{self.name}"
+
+
+class Go(FlowCommand, frozen=True, kw_only=True):
+    breaks: bool = False
+
+
+GoCommand = Begin | Go
+
+
+class Counter(ProcessManager[int, GoCommand]):
+    """Counts the events of each flow, and reports what it acts on."""
+
+    def __init__(self, world: World, acted: "Queue[tuple[str, int]]", tried: list[str]) -> None:
+        super().__init__(world)
+        self._acted = acted
+        self._tried = tried
+
+    def takes(self, message: Any) -> TypeGuard[GoCommand]:
+        return isinstance(message, GoCommand)
+
+    def evolve(self, state: int | None, recorded: Recorded) -> int:
+        del recorded
+        return (state or 0) + 1
+
+    def decide(self, flow: Flow[int, GoCommand], command: GoCommand) -> Plan | Refused | None:
+        if isinstance(command, Begin):
+            return Plan(events=(LoopEnded(reason="turn_limit", turns=1),))
+        if command.breaks:
+            self._tried.append(flow.stream)
+            raise ZeroDivisionError("the rule is broken")
+        return Plan(events=(ExchangeClosed(reason="silent"),))
+
+    def act(self, stream: str, state: int, recorded: Recorded) -> None:
+        del recorded
+        self._acted.put((stream, state))
+
+    def is_over(self, state: int) -> bool:
+        return state > 2
+
+
+def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
+    clock = ManualClock()
+
+    def nothing(*_: Any, **__: Any) -> Any:
+        return None
+
+    parts: Any = nothing
+    return World(
+        log=log,
+        clock=clock,
+        timers=ManualTimers(clock),
+        agents=parts,
+        channels=parts,
+        judge_send=parts,
+        tell_session=nothing,
+        tell_flow=nothing,
+        set_aside=lambda stream, reason: aside.put((stream, reason)),
+        resume_flow=nothing,
+        passivated=nothing,
+        agent_of=str,
+        on_disk=nothing,
+        announce_route=nothing,
+        transcript_path=nothing,
+        retry_interrupted=1,
+        idle_ms=1000,
+        store_retry_ms=1000,
+    )
+
+
+class Bench:
+    """A manager on a real log, and what comes out of it."""
+
+    def __init__(self, log: Log, runtime: ThreadingRuntime) -> None:
+        self.acted: Queue[tuple[str, int]] = Queue()
+        self.aside: Queue[tuple[str, str]] = Queue()
+        self.tried: list[str] = []
+        self.failures: list[BaseException] = []
+        self.ref: Ref = runtime.start(
+            Counter,
+            a_world(log, self.aside),
+            self.acted,
+            self.tried,
+            name="exchange",
+            on_failure=lambda failure: self.failures.append(failure.error),
+        )
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    runtime = ThreadingRuntime()
+    with SqliteLog(":memory:") as log:
+        yield Bench(log, runtime)
+        runtime.stop(WAIT)
+
+
+def begun(bench: Bench, *names: str) -> None:
+    for name in names:
+        bench.ref.tell(Begin(name=name))
+        assert bench.acted.get(timeout=WAIT) == (f"exchange:{name}", 1)
+
+
+@pytest.mark.clause("O9")
+def test_a_flow_that_breaks_again_and_again_is_set_aside_alone(bench: Bench) -> None:
+    begun(bench, "bad", "good")
+
+    bench.ref.tell(Go(stream="exchange:bad", breaks=True))
+    stream, reason = bench.aside.get(timeout=WAIT)
+    bench.ref.tell(Go(stream="exchange:good"))
+
+    assert bench.acted.get(timeout=WAIT) == ("exchange:good", 2)
+    assert (stream, reason) == ("exchange:bad", "ZeroDivisionError: the rule is broken")
+    assert bench.tried == ["exchange:bad"] * 4, "it was tried again three times"
+    assert bench.failures == [], "its manager did not fail"
+
+
+@pytest.mark.clause("O9")
+def test_what_is_told_to_a_flow_that_was_set_aside_is_refused(bench: Bench) -> None:
+    begun(bench, "bad")
+    bench.ref.tell(Go(stream="exchange:bad", breaks=True))
+    bench.aside.get(timeout=WAIT)
+    answers: Queue[Refused] = Queue()
+
+    bench.ref.tell(Begin(name="bad", answer=answers.put))
+
+    refused = answers.get(timeout=WAIT)
+    assert refused.code == "internal"
+    assert "set aside until the next start" in refused.error
