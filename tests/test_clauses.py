@@ -2,8 +2,8 @@
 
 import ast
 
-import clauses
-import hostile
+from support import hostile
+from support.pages import clauses
 
 
 def test_the_page_of_clauses_is_current() -> None:

@@ -1,6 +1,6 @@
 """The log of every release opens: it reads as that release read it, is written on, and stays what it was.
 
-`tests/golden/make_golden.py` makes such logs; `tests/golden_logs.py` says what is read out of them.
+`tests/golden/make_golden.py` makes such logs; `tests/support/golden_logs.py` says what is read out of them.
 """
 
 import hashlib
@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from command_line import ran
-from golden_logs import (
+from intersession import SessionSystem, echo
+from support.doors.command_line import ran
+from support.golden_logs import (
     HEAD_KEY,
     GoldenLog,
     asked,
@@ -23,8 +24,7 @@ from golden_logs import (
     heads_of,
     rows_of,
 )
-from intersession import SessionSystem, echo
-from rows import edited
+from support.rows import edited
 
 WAIT = 20
 """Seconds that an answer may take; it comes in milliseconds, or never."""

@@ -1,7 +1,7 @@
 """docs/events.md is what the vocabulary says, and remembers since when."""
 
-import events_catalogue
 from intersession_events.facts import TOPICS
+from support.pages import events_catalogue
 
 
 def test_the_catalogue_of_events_is_current() -> None:

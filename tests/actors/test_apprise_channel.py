@@ -11,7 +11,7 @@ from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import Network
 from intersession_actors.channels.caller import fitted
 from intersession_actors.config import load_config
-from loopback import Answer, Asked, Loopback
+from support.loopback import Answer, Asked, Loopback
 
 pytest.importorskip("apprise", reason="channels by Apprise URLs are an extra")
 

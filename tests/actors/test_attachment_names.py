@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import hostile
 from intersession_actors.attachments import (
     AttachmentArgument,
     blocks_without_contents,
@@ -20,6 +19,7 @@ from intersession_actors.attachments.checks import MOST_NAME_BYTES, name_problem
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ToolCallBlock
+from support import hostile
 
 ON = AttachmentRules(enabled=True)
 SECRET = "the content itself"

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import ManualClock, ManualTimers
 from intersession_actors.channels import (
     Channel,
     ChannelCaller,
@@ -26,6 +25,7 @@ from intersession_actors.channels import (
     printable,
 )
 from intersession_actors.channels.caller import DeliveryResult, fitted
+from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0
 

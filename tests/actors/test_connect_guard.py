@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from intersession_actors.channels.addresses import guarded
-from loopback import WAIT, Loopback
+from support.loopback import WAIT, Loopback
 
 
 def connected(address: tuple[str, int]) -> None:

@@ -18,7 +18,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
-from log_drafts import anywhere, draft
+from support.log_drafts import anywhere, draft
 
 KEY = "agent:main:main"
 STREAM = f"session:{KEY}"

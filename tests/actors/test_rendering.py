@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import hostile
 from intersession_actors.prompt import anthropic_messages, fence, fence_id, openai_messages, render
 from intersession_actors.prompt.fencing import NotFenced, unfence
 from intersession_actors.prompt.formats import parse_anthropic, parse_openai
@@ -27,6 +26,7 @@ from intersession_events.facts import (
     ToolCallBlock,
 )
 from intersession_events.facts.message import Content
+from support import hostile
 
 RUN = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
 ROWS = hostile.rows("P", field="message")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-import hostile
 from intersession_actors.service import Resolved, TargetRefused, resolve_label, resolve_main, resolve_target
 from intersession_events.facts import SessionArchived, SessionReset
-from story import MAIN, Story
+from support import hostile
+from support.story import MAIN, Story
 
 AGENTS = {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}
 AGENT = {"tools": {"sessions": {"visibility": "agent"}}, **AGENTS}

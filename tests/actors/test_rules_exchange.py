@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-import hostile
 from intersession_actors.exchange.rules import Circumstances, Exchange, decide, evolve, speaker_of
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
@@ -31,6 +30,7 @@ from intersession_events.facts import (
     topic_of,
 )
 from intersession_events.ids import announce_delivery
+from support import hostile
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hostile
 from intersession_actors.spawn.announce import SpawnOutcome, Status, announce_text, stats
 from intersession_events.facts import Usage
+from support import hostile
 
 KEY = "agent:ops:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

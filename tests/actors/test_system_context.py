@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hostile
 from intersession_actors.prompt import (
     ANNOUNCE_PROMPT,
     ANNOUNCE_SKIP,
@@ -19,6 +18,7 @@ from intersession_actors.prompt import (
     turn_context,
 )
 from intersession_actors.prompt.fencing import unfence
+from support import hostile
 
 PARTIES = Parties(
     requester="agent:main:main",

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from fakes import ManualClock, ManualTimers
 from intersession_actors.runtime import SystemClock, TimerWheel
+from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0
 YEAR_MS = 365 * 24 * 3600 * 1000

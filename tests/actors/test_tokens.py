@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hostile
 from intersession_actors.prompt import (
     ANNOUNCE_SKIP,
     NO_REPLY,
@@ -15,6 +14,7 @@ from intersession_actors.prompt import (
     is_reply_skip,
     visible_text,
 )
+from support import hostile
 
 REPLIES = hostile.rows("T", field="reply in ping-pong step")
 ANNOUNCES = hostile.rows("T", field="announce reply")

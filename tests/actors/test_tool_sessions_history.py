@@ -11,7 +11,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import TargetRefused
 from intersession_actors.tools import read_history
 from intersession_events.facts import ImageBlock, SessionArchived, SessionReset, TextBlock, ToolCallBlock
-from story import MAIN, PERSON, Story
+from support.story import MAIN, PERSON, Story
 
 AGENT = {"tools": {"sessions": {"visibility": "agent"}}}
 AGENTS = {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}

@@ -22,7 +22,7 @@ from intersession_events.facts import (
 )
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
-from story import MAIN, Story
+from support.story import MAIN, Story
 
 ALL = {"tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}}}
 AGENTS = {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}

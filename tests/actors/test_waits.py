@@ -8,7 +8,7 @@ import pytest
 from intersession_actors.service.waits import RunWaits
 from intersession_events.facts import RunCompleted
 from intersession_events.stores import SqliteLog
-from log_drafts import anywhere, draft
+from support.log_drafts import anywhere, draft
 
 RUN = "run-1"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from hostile import given, row_id, rows
 from intersession import ConfigError, DeliveryInDoubt, DeliveryRefused, Outbound
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, is_public
 from intersession_actors.channels.webhook import MOST_ANSWER_BYTES
 from intersession_actors.config import load_config
-from loopback import Answer, Asked, Loopback
+from support.hostile import given, row_id, rows
+from support.loopback import Answer, Asked, Loopback
 
 PUBLIC = "93.184.216.34"
 OUTBOUND = Outbound(channel="ops", to="42", thread="7", account="bot", text="<b>hello</b>", key="key-1")

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from command_line import ran
-from doors_all import OverWebSocket, open_doors
-from gateway_live import LiveGateway
-from twins import CONFIG, Twin
+from support.doors.command_line import ran
+from support.doors.every import OverWebSocket, open_doors
+from support.doors.gateway_live import LiveGateway
+from support.doors.twins import CONFIG, Twin
 
 Said = dict[str, Any]
 MAIN, OPS, SLOW, GROUP = (

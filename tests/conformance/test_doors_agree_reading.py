@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from doors_all import NAMES, Door, Unsayable, open_doors
-from full_house import (
+from intersession import SessionSystem
+from intersession_events.facts import AccessRecorded
+from support.doors.every import NAMES, Door, Unsayable, open_doors
+from support.doors.full_house import (
     BOARD,
     CHILD,
     CONFIG,
@@ -30,9 +32,7 @@ from full_house import (
     TOPIC,
     full_house,
 )
-from intersession import SessionSystem
-from intersession_events.facts import AccessRecorded
-from running import WAIT, merged
+from support.running import WAIT, merged
 
 Said = dict[str, Any]
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from doors_all import NAMES, Unsayable, open_doors
 from intersession_events.facts import AttachmentsRemoved, ExchangeAccepted
-from running import wait_for, wait_for_number
-from twins import CONFIG, ROOM, Twin
+from support.doors.every import NAMES, Unsayable, open_doors
+from support.doors.twins import CONFIG, ROOM, Twin
+from support.running import wait_for, wait_for_number
 
 Said = dict[str, Any]
 MAIN, OPS, SLOW = "agent:main:main", "agent:ops:main", "agent:slow:main"

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from doors_all import INITIALIZE
-from gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClient
-from hostile import given, row_id, rows
 from intersession import SessionSystem
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.stdio import Wire, serve_stdio
-from running import WAIT
+from support.doors.every import INITIALIZE
+from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, LiveGateway, WireClient
+from support.hostile import given, row_id, rows
+from support.running import WAIT
 
 BODIES = [row for row in rows("N") if row["field"] in {"request body", "request bytes"}]
 LARGEST = 8 << 20

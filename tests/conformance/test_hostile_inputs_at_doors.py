@@ -7,11 +7,22 @@ from typing import Any
 
 import pytest
 
-from doors_all import LONGEST_CLAIM, NAMES, Door, NoRequest, Unsayable, open_doors
-from full_house import BOARD, CHILD, CONFIG, MAIN, NEW_PAGE, OPS, SIBLING, STRANGER, full_house, uuid
-from hostile import given, row_id, rows
 from intersession import SessionSystem, Turn
-from running import merged
+from support.doors.every import LONGEST_CLAIM, NAMES, Door, NoRequest, Unsayable, open_doors
+from support.doors.full_house import (
+    BOARD,
+    CHILD,
+    CONFIG,
+    MAIN,
+    NEW_PAGE,
+    OPS,
+    SIBLING,
+    STRANGER,
+    full_house,
+    uuid,
+)
+from support.hostile import given, row_id, rows
+from support.running import merged
 
 Said = dict[str, Any]
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks import oracle
-from doors_all import NAMES, Door, open_doors
-from full_house import (
+from intersession import SessionSystem
+from support.doors.every import NAMES, Door, open_doors
+from support.doors.full_house import (
     BOARD,
     CHILD,
     CONFIG,
@@ -22,8 +23,7 @@ from full_house import (
     full_house,
     uuid,
 )
-from gateway_live import WRITER, LiveGateway
-from intersession import SessionSystem
+from support.doors.gateway_live import WRITER, LiveGateway
 
 ABSENT = uuid(777)
 NO_KEY = f"agent:main:subagent:{ABSENT}"

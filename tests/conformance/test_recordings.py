@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from clauses import all_clauses
 from intersession import load_config
-from recordings import configs, scenarios
-from recordings_compared import found, in_order
-from recordings_table import DIFFERENCES, HEADING, crashes, names_of_differences, played, section, table
+from support.pages.clauses import all_clauses
+from support.recordings.compared import found, in_order
+from support.recordings.scenarios import configs, scenarios
+from support.recordings.table import (
+    DIFFERENCES,
+    HEADING,
+    crashes,
+    names_of_differences,
+    played,
+    section,
+    table,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,7 +64,7 @@ def test_each_difference_belongs_to_a_clause_that_the_page_of_differences_has() 
 
 def test_the_page_of_differences_counts_the_scenarios() -> None:
     assert section() in DIFFERENCES.read_text(encoding="utf-8"), (
-        "run python tests/recordings_table.py --write"
+        "run python tests/support/recordings/table.py --write"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from intersession_actors.config import load_config
 from intersession_actors.service import Reader, TargetRefused, resolve_label, resolve_target
 from intersession_actors.tools import list_sessions, read_history
-from oracle import (
+from support.oracle import (
     CONFIGURATIONS,
     FAMILY,
     FORMS,
@@ -22,7 +22,7 @@ from oracle import (
     tell,
     uuid,
 )
-from story import Story
+from support.story import Story
 
 OPERATIONS = ("list", "history", "send", "spawn", "status")
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from doors_all import Door, open_doors
-from gateway_live import GATEWAY
 from intersession import SessionSystem
-from oracle import (
+from support.doors.every import Door, open_doors
+from support.doors.gateway_live import GATEWAY
+from support.oracle import (
     CONFIGURATIONS,
     FAMILY,
     RELATIONS,
@@ -27,8 +27,8 @@ from oracle import (
     oracle,
     tell,
 )
-from running import merged
-from story import Story
+from support.running import merged
+from support.story import Story
 
 NETWORK = ("HTTP", "WebSocket", "MCP over HTTP")
 DOORS = (*NETWORK, "command line", "pykka")

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from forked import Forked
 from intersession_events.facts import (
     AttachmentsReady,
     AttachmentsRemoved,
@@ -26,8 +25,10 @@ from intersession_events.facts import (
 )
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
+from support.paths import TESTS
+from support.processes.forked import Forked
 
-HOST = Path(__file__).parent / "preparing_host.py"
+HOST = TESTS / "support" / "processes" / "preparing_host.py"
 PATIENCE_S = 60.0
 SHA256 = hashlib.sha256(b"the words of the file").hexdigest()
 

@@ -24,7 +24,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.log import Recorded
-from killed import Host, interrupted, of, story, streams
+from support.processes.killed import Host, interrupted, of, story, streams
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.facts import ChildArchived, ExchangeAccepted, SpawnAccepted
-from killed import Host, of
+from support.processes.killed import Host, of
 
 SENDS, SPAWNS, ASKED = 16, 3, 6
 KILLS = 3

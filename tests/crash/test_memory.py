@@ -9,11 +9,12 @@ import pytest
 
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
+from support.paths import TESTS
 
 # The interpreter's own switch for failing allocations; not every build has it.
 pytest.importorskip("_testcapi")
 
-CHILD = Path(__file__).parent.parent / "starved_child.py"
+CHILD = TESTS / "support" / "processes" / "starved_child.py"
 LAST = 2000
 """No append makes as many allocations."""
 STUCK_S = 10
@@ -21,7 +22,7 @@ STUCK_S = 10
 
 def starve(log: Path, acks: Path, first: int, step: int) -> int:
     """Run the child to its end, or to where it died; return where to go on."""
-    paths = [str(CHILD.parent), *sys.path]
+    paths = [str(TESTS), *sys.path]
     child = subprocess.Popen(
         [sys.executable, str(CHILD), str(log), str(acks), str(first), str(LAST), str(step)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},

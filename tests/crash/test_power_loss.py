@@ -12,9 +12,10 @@ import pytest
 
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
-from power_loss import Operation, images, operations, record
+from support.paths import TESTS
+from support.processes.power_loss import Operation, images, operations, record
 
-CHILD = Path(__file__).parent.parent / "appending_child.py"
+CHILD = TESTS / "support" / "processes" / "appending_child.py"
 APPENDS = 120
 VERIFIED = 25
 """One in so many images is opened as a log and verified; of all others the rows are read."""
@@ -30,7 +31,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Operation]:
     folder = tmp_path_factory.mktemp("power")
     log, acks, trace = folder / "files" / "log.db", folder / "acks", folder / "trace"
     log.parent.mkdir()
-    paths = os.pathsep.join([str(CHILD.parent), *sys.path])
+    paths = os.pathsep.join([str(TESTS), *sys.path])
     record([str(CHILD), str(log), str(acks), "3", str(APPENDS)], trace, {**os.environ, "PYTHONPATH": paths})
     done = operations(trace, log, acks)
     assert len(acks.read_text().split()) == 2 * APPENDS

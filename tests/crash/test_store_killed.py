@@ -16,18 +16,19 @@ from intersession_events.crash_points import VARIABLE
 from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.log import Outcome, Unavailable, verify_log
 from intersession_events.stores import SqliteLog, holder_of
-from log_drafts import anywhere, said, to
+from support.log_drafts import anywhere, said, to
+from support.paths import TESTS
 
 # A host that forks is what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
-CHILD = Path(__file__).parent.parent / "appending_child.py"
+CHILD = TESTS / "support" / "processes" / "appending_child.py"
 CYCLES = 15
 
 
 @contextlib.contextmanager
 def appending(log: Path, acks: Path, crash_at: str = "") -> Generator["subprocess.Popen[bytes]"]:
-    paths = [str(CHILD.parent), *sys.path]
+    paths = [str(TESTS), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), VARIABLE: crash_at}
     with subprocess.Popen(
         [sys.executable, str(CHILD), str(log), str(acks)], env=environment, stderr=subprocess.PIPE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from command_line import DemoLog
+from support.doors.command_line import DemoLog
 
 
 @pytest.fixture(scope="session")

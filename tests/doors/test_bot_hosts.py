@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
-from loopback import Answer, Asked, Loopback
-from running import WAIT
+from support.loopback import Answer, Asked, Loopback
+from support.running import WAIT
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "bot-hosts.md"
 HOSTS = dict(

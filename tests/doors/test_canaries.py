@@ -10,13 +10,13 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from command_line import ran
-from gateway_live import CONNECT, TOKEN, WRITER, LiveGateway, WireClient
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import Limits
 from intersession_actors.errors import ConfigError
-from running import SEES_ALL, WAIT, merged
-from served_gateway import Served
+from support.doors.command_line import ran
+from support.doors.gateway_live import CONNECT, TOKEN, WRITER, LiveGateway, WireClient
+from support.doors.served_gateway import Served
+from support.running import SEES_ALL, WAIT, merged
 
 NAMES = (
     "gateway",

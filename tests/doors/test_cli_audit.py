@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from command_line import DemoLog, ran, words
 from intersession import SessionSystem, Turn, echo
 from intersession_actors.service import GatewayCaller
 from intersession_events.facts import SendRefused
-from running import wait_for
+from support.doors.command_line import DemoLog, ran, words
+from support.running import wait_for
 
 MAIN = "agent:main:main"
 OPS = "agent:ops:main"

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
-from gateway_live import GATEWAY, WAIT, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_actors.agents import Turn
 from intersession_actors.channels import MemoryChannel
 from intersession_events.facts import ExchangeClosed, PrimaryEnded
 from intersession_events.stores import SqliteLog
-from running import closed_exchange, merged, one
+from support.doors.command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
+from support.doors.gateway_live import GATEWAY, WAIT, LiveGateway
+from support.running import closed_exchange, merged, one
 
 SERVED = merged(CONFIG, GATEWAY)
 DEMO = "intersession.cli.commands.demo_agents:host"

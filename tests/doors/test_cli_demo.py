@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import DemoLog, ran, ran_as_process, words
+from support.doors.command_line import DemoLog, ran, ran_as_process, words
 
 
 def test_the_demo_tells_a_whole_exchange_and_a_spawn_from_the_log(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from command_line import DemoLog, ran, ran_as_process
 from intersession.cli.shell.failures import failure_of
 from intersession_actors.host import MissingExtra
-from rows import edited
-from story import Story
+from support.doors.command_line import DemoLog, ran, ran_as_process
+from support.rows import edited
+from support.story import Story
 
 READING = (("sessions",), ("history", "main"), ("runs",), ("replay", "main"), ("verify",))
 

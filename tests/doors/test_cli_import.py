@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import ran, ran_as_process
+from support.doors.command_line import ran, ran_as_process
 
 STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
 

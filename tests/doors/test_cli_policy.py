@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import ran
 from intersession_events.facts import SessionPatched
-from story import MAIN, Story
+from support.doors.command_line import ran
+from support.story import MAIN, Story
 
 POLICY = """{
   session: { sendPolicy: { default: "allow", rules: [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import DemoLog, environment, process, ran, ran_as_process
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
+from support.doors.command_line import DemoLog, environment, process, ran, ran_as_process
 
 HOST = """
 import sys

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from command_line import DemoLog, ran, words
 from intersession_events.facts import Provenance, SessionArchived, SessionReset, TextBlock
-from story import MAIN, PERSON, Story
+from support.doors.command_line import DemoLog, ran, words
+from support.story import MAIN, PERSON, Story
 
 OPS = "agent:ops:main"
 

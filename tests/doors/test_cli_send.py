@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import DemoLog, environment, hear_ctrl_c, process, ran, ran_as_process
+from support.doors.command_line import DemoLog, environment, hear_ctrl_c, process, ran, ran_as_process
 
 DEMO = "intersession.cli.commands.demo_agents:host"
 

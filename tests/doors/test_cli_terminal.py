@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from command_line import Ran, ran
-from hostile import given as given_of
-from hostile import row_id, rows
 from intersession.cli.shell import Screen, one_line, safe
 from intersession.cli.shell.answer import json_text
 from intersession.cli.shell.terminal import shown
 from intersession_events.facts import TextBlock, ToolCallBlock
-from story import MAIN, PERSON, Story
+from support.doors.command_line import Ran, ran
+from support.hostile import given as given_of
+from support.hostile import row_id, rows
+from support.story import MAIN, PERSON, Story
 
 HOSTILE = rows("R")
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import DemoLog, ran, ran_as_process
-from rows import edited
+from support.doors.command_line import DemoLog, ran, ran_as_process
+from support.rows import edited
 
 
 def test_a_log_as_it_was_written_is_verified_and_what_is_not_proven_is_said(demo_log: DemoLog) -> None:

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fakes import ManualClock
-from gateway_live import CONNECT, TOKEN
 from intersession.gateway.admission import Credentials, FailedAttempts
 from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import BadFrame, read_request
@@ -31,8 +29,10 @@ from intersession_events.stores.sqlite.writer_lock import lock_path
 from intersession_events.transcripts.openclaw.reading import Unreadable, read_transcript
 from intersession_events.transcripts.openclaw.reading.foreign_json import read_json5
 from intersession_events.transcripts.openclaw.reading.state import SourceFile
-from log_drafts import said
-from mutations import mutations
+from support.doors.gateway_live import CONNECT, TOKEN
+from support.fakes import ManualClock
+from support.log_drafts import said
+from support.mutations import mutations
 
 LOG_ID = "00000000-0000-4000-8000-000000000001"
 SLOW = 10

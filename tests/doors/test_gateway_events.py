@@ -20,8 +20,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from fakes import ManualClock
-from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import Credentials, FailedAttempts, Limits, normalised
 from intersession.gateway.admission.attempts import MOST_ADDRESSES
@@ -30,7 +28,9 @@ from intersession_actors.config import GatewayAuth
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools import TOOLS, schemas
 from intersession_events.keys import SessionKey
-from running import SEES_ALL, merged
+from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
+from support.fakes import ManualClock
+from support.running import SEES_ALL, merged
 
 SHORT = Limits(check_s=0.02, keep_alive_s=0.05)
 CHECKS = [

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import Limits
-from mutations import mutations
-from running import SEES_ALL, merged
+from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway
+from support.mutations import mutations
+from support.running import SEES_ALL, merged
 
 CONNECTED = json.dumps(
     {"type": "req", "id": "c", "method": "connect", "params": {**CONNECT, "auth": {"token": TOKEN}}}

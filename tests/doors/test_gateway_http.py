@@ -10,13 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway
-from hostile import given, row_id, rows
 from intersession import ConfigError, MissingExtra, SessionSystem, echo
 from intersession.gateway import app
 from intersession.gateway.admission import FailedAttempts, Limits
 from intersession_actors.host import imported
-from running import SEES_ALL, merged
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway
+from support.hostile import given, row_id, rows
+from support.running import SEES_ALL, merged
 
 OPEN = {"gateway": {"tools": {"allow": ["sessions_send", "sessions_spawn"]}}}
 SHORT = Limits(body_s=0.2, check_s=0.02, keep_alive_s=0.05)

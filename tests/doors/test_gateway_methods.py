@@ -8,7 +8,7 @@ import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.service import GatewayCaller
-from running import SEES_ALL, Gate, merged
+from support.running import SEES_ALL, Gate, merged
 
 MAIN = "agent:main:main"
 ROOM = "agent:main:signal:group:g1"

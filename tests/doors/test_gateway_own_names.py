@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
 from intersession import SessionSystem, Turn
 from intersession.gateway.protocol import RunEvents
 from intersession.gateway.protocol.run_events import MOST_RUNS
 from intersession_events.facts import ExchangeAccepted, RunQueued
 from intersession_projections.run_outcomes import Asked, asked_in
-from running import SEES_ALL, Gate, merged
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
+from support.running import SEES_ALL, Gate, merged
 
 MAIN = "agent:main:main"
 OPS = "agent:ops:main"

@@ -16,14 +16,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from command_line import ran
-from gateway_live import CONNECT, WAIT, LiveGateway, WireClient
 from intersession import ConfigError, SessionSystem, load_config
 from intersession.gateway.process import configured_agents, given_config, with_token
 from intersession.gateway.process.server import listen
 from intersession_events.stores import holder_of
-from scripted_endpoint import Endpoint, scripted_endpoint
-from served_gateway import CONFIGS, Served, config_for, token_of
+from support.doors.command_line import ran
+from support.doors.gateway_live import CONNECT, WAIT, LiveGateway, WireClient
+from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
+from support.doors.served_gateway import CONFIGS, Served, config_for, token_of
 
 
 @pytest.fixture

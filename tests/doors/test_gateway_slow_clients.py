@@ -16,10 +16,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Opcode
 from websockets.uri import parse_uri
 
-from gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway, WireClient
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import MOST_FRAGMENTS, MOST_PINGS, Limits
-from running import SEES_ALL, merged
+from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway, WireClient
+from support.running import SEES_ALL, merged
 
 Serve = Callable[[Limits], LiveGateway]
 AUTHORIZED = f"authorization: Bearer {TOKEN}\r\n"

@@ -9,10 +9,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Close
 
-from gateway_live import CONNECT, GATEWAY, READER, TOKEN, WRITER, LiveGateway, WireClient
 from intersession import MemoryChannel, Reply, SessionSystem, Turn, echo
 from intersession.gateway.admission import FailedAttempts, Limits
-from running import SEES_ALL, Gate, merged
+from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, WRITER, LiveGateway, WireClient
+from support.running import SEES_ALL, Gate, merged
 
 SHORT = Limits(handshake_s=0.3, check_s=0.02, tick_s=0.1, close_s=1.0)
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from command_line import ran
-from gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession.cli.host import import_beside
 from intersession.cli.host.beside import METHOD
@@ -20,7 +18,9 @@ from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ImportReported
 from intersession_events.stores import SqliteLog
 from intersession_events.transcripts.openclaw import appending, import_openclaw
-from running import merged, wait_for
+from support.doors.command_line import ran
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
+from support.running import merged, wait_for
 
 STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
 HOME = "agent:home:main"

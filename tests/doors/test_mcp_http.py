@@ -16,8 +16,8 @@ from intersession import SessionSystem, echo
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession_actors.config import OperatorScope
 from intersession_actors.service import GatewayCaller
-from mcp_clients import Mode, over_http, plain_http, served, text_of
-from running import QUIET, SEES_ALL, merged
+from support.doors.mcp_clients import Mode, over_http, plain_http, served, text_of
+from support.running import QUIET, SEES_ALL, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 RESOURCE = "https://agents.example/mcp"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-from gateway_live import GATEWAY, TOKEN, WRITER
 from intersession import SessionSystem, echo
 from intersession.cli import main
 from intersession.gateway import app
@@ -19,8 +18,9 @@ from intersession.gateway.admission import Credentials
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession.mcp.relay import Host, relaying
 from intersession_events.stores import SqliteLog
-from mcp_clients import over_http, served
-from running import QUIET, SEES_ALL, merged
+from support.doors.gateway_live import GATEWAY, TOKEN, WRITER
+from support.doors.mcp_clients import over_http, served
+from support.running import QUIET, SEES_ALL, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 

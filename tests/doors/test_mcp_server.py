@@ -11,13 +11,13 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
 
-from hostile import given, row_id, rows
 from intersession import Reply, SessionSystem, Turn, echo
 from intersession.mcp.server import Seat, mcp_server, tool_result
 from intersession_actors.tools import TOOLS, schemas
 from intersession_events.facts import SpawnAccepted
-from mcp_clients import Mode, connected, text_of
-from running import QUIET, Booth, Gate, wait_for
+from support.doors.mcp_clients import Mode, connected, text_of
+from support.hostile import given, row_id, rows
+from support.running import QUIET, Booth, Gate, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 

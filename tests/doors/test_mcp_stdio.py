@@ -16,7 +16,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from intersession import SessionSystem, echo
 from intersession.cli import main
 from intersession.mcp.stdio import Wire, serve_stdio
-from running import QUIET, SEES_ALL, WAIT, merged
+from support.running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 COMMAND = [sys.executable, "-m", "intersession"]

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from gateway_live import WAIT
-from openclaw_client import OpenClaw, install, npm
-from scripted_endpoint import Endpoint, scripted_endpoint
-from served_gateway import Served, config_for, token_of
+from support.doors.gateway_live import WAIT
+from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
+from support.doors.served_gateway import Served, config_for, token_of
+from support.openclaw.client import OpenClaw, install, npm
 
 pytestmark = [
     pytest.mark.nightly,

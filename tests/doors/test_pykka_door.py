@@ -23,7 +23,7 @@ from intersession import (
     echo,
 )
 from intersession_events.facts import Message, MessageRecorded, RunStarted
-from running import QUIET, WAIT, Booth, Gate, recorded, wait_for_number
+from support.running import QUIET, WAIT, Booth, Gate, recorded, wait_for_number
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 NOW = {"position": 0, "asOf": 0}

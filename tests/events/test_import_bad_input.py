@@ -15,7 +15,7 @@ from intersession_events.facts import LineImported, MessageRecorded, SessionImpo
 from intersession_events.transcripts.openclaw import read_state
 from intersession_events.transcripts.openclaw.reading.files import MAX_LINE_BYTES
 from intersession_events.transcripts.openclaw.report import Skipped
-from openclaw_samples import all_events, header, message, planned, said, session_of, write_state
+from support.openclaw.samples import all_events, header, message, planned, said, session_of, write_state
 
 PATH = "agents/main/sessions/s-1.jsonl"
 

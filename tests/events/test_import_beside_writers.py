@@ -25,7 +25,7 @@ from intersession_events.facts import (
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, appending, import_openclaw
-from openclaw_samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
+from support.openclaw.samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
 
 NOW = 1_800_000_000_000
 NOTES = "agent:main:notes"

@@ -20,7 +20,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.transcripts.openclaw.importing import ImportPlan
-from openclaw_samples import (
+from support.openclaw.samples import (
     DESK,
     HOME,
     HOUSEHOLD,

@@ -23,7 +23,7 @@ from intersession_events.facts import (
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw
-from openclaw_samples import (
+from support.openclaw.samples import (
     HOME,
     HOUSEHOLD,
     ONE_FOR_ALL,

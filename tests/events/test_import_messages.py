@@ -22,7 +22,7 @@ from intersession_events.facts import (
 from intersession_events.transcripts.openclaw import read_state, strip_stamp
 from intersession_events.transcripts.openclaw.importing import plan
 from intersession_events.transcripts.openclaw.reading.message import same, to_message
-from openclaw_samples import (
+from support.openclaw.samples import (
     DESK,
     HOUSEHOLD,
     LOG_ID,

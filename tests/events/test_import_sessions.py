@@ -16,7 +16,7 @@ from intersession_events.facts import (
 )
 from intersession_events.keys import SessionKey
 from intersession_events.transcripts.openclaw import read_state
-from openclaw_samples import (
+from support.openclaw.samples import (
     DESK,
     HOME,
     HOUSEHOLD,

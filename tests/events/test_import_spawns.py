@@ -18,7 +18,7 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.transcripts.openclaw.importing import ImportPlan
-from openclaw_samples import (
+from support.openclaw.samples import (
     HOME,
     HOUSEHOLD,
     all_events,

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostile import row_id, rows
 from intersession_events.errors import NotALog
 from intersession_events.log import Draft, LogHead, VerifyReport, head, verify_log
 from intersession_events.log.verification import KEPT, Finding
 from intersession_events.stores import SqliteLog
-from log_drafts import anywhere, said, to
+from support.hostile import row_id, rows
+from support.log_drafts import anywhere, said, to
 
 KEY = b"a key that is kept elsewhere"
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hostile
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import (
     IdReference,
@@ -24,6 +23,7 @@ from intersession_events.keys import (
     valid_agent_id,
     valid_main_key,
 )
+from support import hostile
 
 UUID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from intersession_events.facts import registry
 from intersession_events.log import FIRST, Draft, payload_of, seal, unseal
-from vocabulary import strategy_of
+from support.vocabulary import strategy_of
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 EVENTS = st.sampled_from(list(registry.TOPICS.values())).flatmap(strategy_of)

@@ -11,7 +11,7 @@ import pytest
 from intersession_events.errors import NotALog
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, open_log
-from log_drafts import anywhere, said
+from support.log_drafts import anywhere, said
 
 WRITERS = 4
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable, payload_of, seal, verify_log
 from intersession_events.stores import SqliteLog
-from log_drafts import anywhere, said, to
+from support.faulty_store import FAULT, FAULTY, cut_off, sync_failed
+from support.log_drafts import anywhere, said, to
 
 A, B, C = (said(name) for name in "abc")
 

@@ -14,7 +14,7 @@ from intersession_events.facts import MessageRecorded, text_of
 from intersession_events.log import Outcome, Recorded, Sql
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.sqlite.inline_views import PAGE
-from log_drafts import anywhere, said, to
+from support.log_drafts import anywhere, said, to
 
 
 class Lengths:

@@ -22,8 +22,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-from command_line import ran_as_process  # noqa: E402 - found by the line above
-from golden_logs import pack, read  # noqa: E402
+from support.doors.command_line import ran_as_process  # noqa: E402 - found by the line above
+from support.golden_logs import pack, read  # noqa: E402
 
 PLACE = Path(tempfile.gettempdir()) / "intersession-golden"
 

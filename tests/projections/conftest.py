@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from story import Story
+from support.story import Story
 
 
 @pytest.fixture

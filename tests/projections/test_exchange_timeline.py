@@ -29,9 +29,9 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_projections.timeline import Step, Timeline, step_of
-from plain_log import PlainLog
-from story import MAIN, Story
-from vocabulary import events
+from support.plain_log import PlainLog
+from support.story import MAIN, Story
+from support.vocabulary import events
 
 OPS = "agent:ops:main"
 Told = list[tuple[str, str | None, str | None, str]]

@@ -29,7 +29,7 @@ from intersession_events.facts import (
 )
 from intersession_projections.flows import Flows
 from intersession_projections.flows.flows import PendingArchive
-from story import MAIN, Story
+from support.story import MAIN, Story
 
 OPS = "agent:ops:main"
 MINUTE = 60_000

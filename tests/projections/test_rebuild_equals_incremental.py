@@ -12,8 +12,8 @@ from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.sessions import SessionListView, Sessions, ThreadBindingsView
 from intersession_projections.tail import Tail
-from plain_log import PlainLog, PlainSql
-from vocabulary import logs
+from support.plain_log import PlainLog, PlainSql
+from support.vocabulary import logs
 
 Entry = tuple[str, Event, int]
 

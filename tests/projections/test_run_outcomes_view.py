@@ -15,7 +15,7 @@ from intersession_events.facts import (
     Usage,
 )
 from intersession_projections.run_outcomes import ChainTotals, KeyUse, Runs
-from story import MAIN, Story
+from support.story import MAIN, Story
 
 STREAM = f"session:{MAIN}"
 

@@ -5,7 +5,7 @@ import pytest
 from intersession_events.facts import ConfigLoaded
 from intersession_projections.positions import Positions
 from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
-from story import MAIN, Story
+from support.story import MAIN, Story
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 

@@ -16,7 +16,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.sessions import History, UnknownMessage
-from story import MAIN, PERSON, Story
+from support.story import MAIN, PERSON, Story
 
 STREAM = f"session:{MAIN}"
 ID = "s-agent-main-main"

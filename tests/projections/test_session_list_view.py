@@ -19,7 +19,7 @@ from intersession_events.facts import (
 )
 from intersession_projections.sessions import Sessions
 from intersession_projections.sessions.list import Generation
-from story import MAIN, Story
+from support.story import MAIN, Story
 
 STREAM = f"session:{MAIN}"
 CHILD = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

@@ -10,7 +10,7 @@ from intersession_events.facts import SessionArchived, SessionOpened, SessionPat
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.sessions import Seen, Sessions
 from intersession_projections.sessions.order import Place
-from story import Story
+from support.story import Story
 
 AGENTS = ("main", "ops", "desk")
 KEYS = [f"agent:{AGENTS[number % 3]}:named-{number}" for number in range(900)]

@@ -4,7 +4,7 @@ import pytest
 
 from intersession_events.facts import ChildEnded, SessionArchived, SpawnAccepted
 from intersession_projections.timeline.spawn_tree import SpawnTree
-from story import MAIN, Story
+from support.story import MAIN, Story
 
 FIRST, SECOND = "agent:main:subagent:1", "agent:main:subagent:2"
 BELOW = "agent:ops:subagent:3"

@@ -9,8 +9,8 @@ from intersession_events.facts import SessionPatched
 from intersession_events.log import InlineView, Recorded, Sql
 from intersession_projections.sessions import SessionListView, Sessions
 from intersession_projections.tail import Tail
-from plain_log import PlainLog
-from story import MAIN, Story
+from support.plain_log import PlainLog
+from support.story import MAIN, Story
 
 
 class Notes:

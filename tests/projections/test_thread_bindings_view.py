@@ -4,7 +4,7 @@ import pytest
 
 from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
 from intersession_projections.sessions import ThreadBindings
-from story import Story
+from support.story import Story
 
 CHILD, OTHER = "agent:main:subagent:1", "agent:main:subagent:2"
 THREAD = Route(channel="discord", to="42", thread="t1")

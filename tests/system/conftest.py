@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from running import Booth
+from support.running import Booth
 
 
 @pytest.fixture

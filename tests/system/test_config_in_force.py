@@ -18,7 +18,7 @@ from intersession_events.facts import (
     RunQueued,
     TurnRequested,
 )
-from running import SEES_ALL, Booth, Gate, merged, recorded, wait_for, wait_for_number
+from support.running import SEES_ALL, Booth, Gate, merged, recorded, wait_for, wait_for_number
 
 MAIN = "agent:main:main"
 OPS = "agent:ops:main"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from command_line import environment, ran
 from intersession import ConfigError, MemoryChannel, MissingExtra, Outbound, SessionSystem, echo
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
-from loopback import Answer, Loopback
-from running import WAIT, Booth
+from support.doors.command_line import environment, ran
+from support.loopback import Answer, Loopback
+from support.running import WAIT, Booth
 
 SECRET = "secret-path-of-a-hook"
 

@@ -8,7 +8,7 @@ import pytest
 
 from intersession import Outbound, Reply, SessionSystem, Turn
 from intersession_events.facts import RunAborted, RunCompleted, RunFailed
-from running import QUIET, SEES_ALL, WAIT, merged, recorded
+from support.running import QUIET, SEES_ALL, WAIT, merged, recorded
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 

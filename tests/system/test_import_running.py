@@ -9,8 +9,8 @@ import pytest
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession_actors.agents import Turn
 from intersession_events.transcripts.openclaw import appending
-from openclaw_samples import HOUSEHOLD, header, message, said, write_state
-from running import QUIET, WAIT, Booth
+from support.openclaw.samples import HOUSEHOLD, header, message, said, write_state
+from support.running import QUIET, WAIT, Booth
 
 NOTES = "agent:main:notes"
 BESIDE = "agent:main:imported-s-1"

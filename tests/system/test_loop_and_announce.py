@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fakes import ManualClock
 from intersession import DeliveryRefused, MemoryChannel, Outbound, Reply, Turn
 from intersession_events.facts import (
     AnnounceDecided,
@@ -24,7 +23,8 @@ from intersession_events.facts import (
     TurnRequested,
     Usage,
 )
-from running import (
+from support.fakes import ManualClock
+from support.running import (
     Booth,
     Gate,
     closed_exchange,

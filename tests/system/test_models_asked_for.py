@@ -9,8 +9,8 @@ import pytest
 from intersession import SessionSystem, Turn, load_config
 from intersession.gateway.process import configured_agents
 from intersession_events.facts import RunStarted, SpawnClosed
-from running import wait_for
-from scripted_endpoint import Endpoint, scripted_endpoint
+from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
+from support.running import wait_for
 
 
 @pytest.fixture

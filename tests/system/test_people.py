@@ -16,7 +16,7 @@ from intersession_events.facts import (
     SessionOpened,
     SessionPatched,
 )
-from running import QUIET, WAIT, Booth, recorded, texts, wait_for
+from support.running import QUIET, WAIT, Booth, recorded, texts, wait_for
 
 MAIN = "agent:main:main"
 

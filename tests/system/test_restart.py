@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fakes import ManualClock
 from intersession import Channel, MemoryChannel, Outbound, Reply, SessionSystem, Turn
 from intersession_events.facts import (
     AnnounceDecided,
@@ -32,7 +31,8 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from running import (
+from support.fakes import ManualClock
+from support.running import (
     QUIET,
     WAIT,
     Booth,

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from fakes import ManualClock
 from intersession import MemoryChannel, Reply, Turn
 from intersession_events.facts import (
     LateReplyDropped,
@@ -18,7 +17,8 @@ from intersession_events.facts import (
     TextBlock,
     Usage,
 )
-from running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
+from support.fakes import ManualClock
+from support.running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 

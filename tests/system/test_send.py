@@ -18,7 +18,7 @@ from intersession_events.facts import (
     RunStarted,
     SessionOpened,
 )
-from running import (
+from support.running import (
     QUIET,
     WAIT,
     Booth,

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from fakes import ManualClock
 from intersession import MemoryChannel, Reply, Turn
 from intersession_events.facts import (
     AnnounceDecided,
@@ -18,7 +17,8 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from running import (
+from support.fakes import ManualClock
+from support.running import (
     WAIT,
     Booth,
     Gate,

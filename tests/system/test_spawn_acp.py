@@ -6,7 +6,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import SpawnAccepted, SpawnClosed
-from running import Booth, closed_spawn, one, recorded
+from support.running import Booth, closed_spawn, one, recorded
 
 MAIN = "agent:main:main"
 

@@ -11,8 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import hostile
-from fakes import ManualClock
 from intersession import MemoryChannel, Message, Reply, SessionSystem, Turn
 from intersession_events import crash_points
 from intersession_events.facts import (
@@ -28,7 +26,9 @@ from intersession_events.facts import (
     SpawnClosed,
     ToolCallBlock,
 )
-from running import Booth, Gate, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
+from support import hostile
+from support.fakes import ManualClock
+from support.running import Booth, Gate, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
 
 MAIN = "agent:main:main"
 MINUTE = 60_000

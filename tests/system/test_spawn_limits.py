@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fakes import ManualClock
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_events.facts import (
     MessageRecorded,
@@ -15,7 +14,8 @@ from intersession_events.facts import (
     SessionOpened,
     SpawnAccepted,
 )
-from running import Booth, Gate, closed_spawn, pass_time, recorded, wait_for
+from support.fakes import ManualClock
+from support.running import Booth, Gate, closed_spawn, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"
 AT_ONCE = 20

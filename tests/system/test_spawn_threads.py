@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from fakes import ManualClock
 from intersession import Channel, DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.channels import ThreadWanted
 from intersession_events.facts import (
@@ -22,7 +21,8 @@ from intersession_events.facts import (
     ThreadOpened,
     ThreadUnbound,
 )
-from running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, wait_for
+from support.fakes import ManualClock
+from support.running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"
 GROUP = "agent:main:discord:group:42"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fakes import ManualClock
-from faulty_store import FAULT, FAULTY, disk_full, sync_failed
 from intersession import SessionSystem, Turn
 from intersession_events.facts import RunCompleted, RunInterrupted, RunQueued, RunStarted
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
-from running import WAIT, Gate, pass_time, pass_time_until, recorded, wait_for
+from support.fakes import ManualClock
+from support.faulty_store import FAULT, FAULTY, disk_full, sync_failed
+from support.running import WAIT, Gate, pass_time, pass_time_until, recorded, wait_for
 
 
 @pytest.mark.clause("D4", "S6")

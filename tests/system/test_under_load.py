@@ -21,7 +21,7 @@ from intersession_events.facts import (
 from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
-from running import (
+from support.running import (
     QUIET,
     SEES_ALL,
     WAIT,

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from intersession import SessionSystem
 from intersession.mcp.server import Seat, mcp_server
-from running import WAIT
+from support.running import WAIT
 
 Mode = Literal["auto", "legacy"]
 

@@ -13,9 +13,10 @@ from intersession_events import ids
 from intersession_events.log import Draft
 from intersession_events.transcripts.openclaw import read_state
 from intersession_events.transcripts.openclaw.importing import ImportPlan, plan
+from support.paths import DATA
 
 LOG_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
-OWN = Path(__file__).parent / "data" / "openclaw"
+OWN = DATA / "openclaw"
 HOUSEHOLD = OWN / "household"
 ONE_FOR_ALL = OWN / "one-for-all"
 HOME = "agent:home:main"

@@ -4,14 +4,14 @@ import itertools
 from pathlib import Path
 from typing import Any, Self
 
-from fakes import ManualClock
-from full_house import uuid
-from gateway_live import GATEWAY
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.keys import SessionKey
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
-from running import WAIT, Gate, merged
+from support.doors.full_house import uuid
+from support.doors.gateway_live import GATEWAY
+from support.fakes import ManualClock
+from support.running import WAIT, Gate, merged
 
 ROOM = 6
 """How many runs may wait in one session of a twin."""

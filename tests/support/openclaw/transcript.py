@@ -1,7 +1,7 @@
 """The calls of the original's client on the page that tells of it: made on a real gateway, written as they were printed.
 
-    python tests/openclaw_transcript.py            prints them
-    python tests/openclaw_transcript.py --write    writes them into docs/howto/openclaw-client.md
+    python tests/support/openclaw/transcript.py            prints them
+    python tests/support/openclaw/transcript.py --write    writes them into docs/howto/openclaw-client.md
 
 `OPENCLAW_CLIENT` names the folder where the client is, or is to be installed.
 """
@@ -13,12 +13,15 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from openclaw_client import OpenClaw, install
-from scripted_endpoint import scripted_endpoint
-from served_gateway import Served, config_for, token_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "howto" / "openclaw-client.md"
-BEGIN: Final = "<!-- calls: python tests/openclaw_transcript.py --write -->\n"
+from support.doors.scripted_endpoint import scripted_endpoint
+from support.doors.served_gateway import Served, config_for, token_of
+from support.openclaw.client import OpenClaw, install
+from support.paths import DOCS
+
+PAGE: Final = DOCS / "howto" / "openclaw-client.md"
+BEGIN: Final = "<!-- calls: python tests/support/openclaw/transcript.py --write -->\n"
 END: Final = "<!-- end of the calls -->\n"
 
 CALLS: Final = (

@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from story import Story
+from support.story import Story
 
 VISIBILITIES = ("self", "tree", "agent", "all")
 FORMS = ("canonical", "display", "session_id", "label")

@@ -1,6 +1,6 @@
 """Kills a host of a session system and starts it again; says what has to be true of what it left behind.
 
-The host is `crash/host.py`. Only processes that were started here are killed.
+The host is `host.py`. Only processes that were started here are killed.
 """
 
 import json
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from forked import Forked
 from intersession import SessionSystem
 from intersession_actors.prompt import visible_text
 from intersession_events.facts import (
@@ -37,8 +36,9 @@ from intersession_events.facts import (
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.processes.forked import Forked
 
-HOST = Path(__file__).parent / "crash" / "host.py"
+HOST = Path(__file__).with_name("host.py")
 PATIENCE_S = 60.0
 MOST_TURNS = 5
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import httpx
 
-from command_line import environment
-from gateway_live import WAIT
+from support.doors.command_line import environment
+from support.doors.gateway_live import WAIT
+from support.paths import DATA
 
-CONFIGS = Path(__file__).parent / "data" / "openclaw_configs"
+CONFIGS = DATA / "openclaw_configs"
 
 
 class Served:

@@ -2,14 +2,12 @@
 
 import ast
 import json
-from pathlib import Path
 from typing import Any
 
+from support.paths import DATA
+
 _ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "data" / "hostile_inputs.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
+    json.loads(line) for line in (DATA / "hostile_inputs.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 
 

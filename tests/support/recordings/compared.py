@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from intersession_events.facts import Message, SpawnAccepted, ToolCallBlock, text_of
-from recordings import ANNOUNCED, Performance, Row
+from support.recordings.scenarios import ANNOUNCED, Performance, Row
 
 STAMP = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ?")
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")

@@ -79,4 +79,4 @@ class FaultyFactory(LogFactory):
         self.datastore.pool = FaultyPool(db_name=good.pool.db_name)
 
 
-FAULTY = {"PERSISTENCE_MODULE": "faulty_store:FaultyFactory"}
+FAULTY = {"PERSISTENCE_MODULE": "support.faulty_store:FaultyFactory"}

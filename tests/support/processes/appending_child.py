@@ -12,7 +12,7 @@ import threading
 from intersession_events.facts import ExchangeAccepted
 from intersession_events.log import Committed, Outcome
 from intersession_events.stores import SqliteLog
-from log_drafts import anywhere, draft, said, to
+from support.log_drafts import anywhere, draft, said, to
 
 
 def main(path: str, acks: str, in_flight: str = "32", appends: str = "0") -> None:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import hostile
-from gateway_live import GATEWAY
 from intersession_events.facts import (
     ImageBlock,
     Provenance,
@@ -21,8 +19,10 @@ from intersession_events.facts import (
     ToolCallBlock,
     Usage,
 )
-from running import merged
-from story import PERSON, Story
+from support import hostile
+from support.doors.gateway_live import GATEWAY
+from support.running import merged
+from support.story import PERSON, Story
 
 MAIN, OPS, RESEARCH = "agent:main:main", "agent:ops:main", "agent:research:main"
 DESK, BOARD = "agent:ops:desk", "agent:main:board"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from fakes import ManualClock
 from intersession import SessionSystem
 from intersession_actors.agents import Turn
 from intersession_events import ids
 from intersession_events.facts import ExchangeClosed, SpawnClosed
+from support.fakes import ManualClock
 
 WAIT = 20.0
 """Seconds a test waits for what has to come; it comes in milliseconds, or never."""

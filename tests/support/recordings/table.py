@@ -1,21 +1,25 @@
 """What is known to differ between the recorded scenarios and the same ones here, and what docs/differences.md says of it.
 
-`python tests/recordings_table.py --write` plays all scenarios and writes down what differs; what was not known before gets
+`python tests/support/recordings/table.py --write` plays all scenarios and writes down what differs; what was not known before gets
 the name `?`, which the test refuses: replace it by a clause and a few words.
 """
 
 import argparse
 import json
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-from recordings import DATA, Row, scenarios
-from recordings_compared import Difference, found
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
+from support.paths import DOCS
+from support.recordings.compared import Difference, found
+from support.recordings.scenarios import DATA, Row, scenarios
 
 TABLE = DATA / "differences.jsonl"
 CRASHES = DATA / "crashes.json"
-DIFFERENCES = Path(__file__).parents[1] / "docs" / "differences.md"
+DIFFERENCES = DOCS / "differences.md"
 HEADING = "## Recorded scenarios"
 SECTION = """{heading}
 

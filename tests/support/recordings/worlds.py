@@ -1,4 +1,4 @@
-"""What recordings of the original tell of the sessions that there were before each scenario: for `compact_recordings.py`."""
+"""What recordings of the original tell of the sessions that there were before each scenario: for `compact.py`."""
 
 import json
 import uuid

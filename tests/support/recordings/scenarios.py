@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from fakes import ManualClock
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import (
     ChildArchived,
@@ -39,9 +38,11 @@ from intersession_events.facts import (
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
-from running import WAIT, pass_time, wait_for
+from support import paths
+from support.fakes import ManualClock
+from support.running import WAIT, pass_time, wait_for
 
-DATA = Path(__file__).parent / "data" / "recordings"
+DATA = paths.DATA / "recordings"
 
 Row = dict[str, Any]
 Wake = Callable[[SessionSystem, Turn], None]
@@ -57,7 +58,7 @@ OWN_TOOLS: Final = frozenset({"read"})
 
 
 def expanded(value: Any) -> Any:
-    """Write out what `compact_recordings.squeeze` wrote short."""
+    """Write out what `compact.squeeze` wrote short."""
     if isinstance(value, str):
         return SQUEEZED.sub(lambda match: match[1] * int(match[2]), value)
     if isinstance(value, dict):

@@ -17,8 +17,6 @@ from urllib.parse import quote_from_bytes
 import httpx
 import msgspec
 
-from command_line import ran
-from gateway_live import TOKEN, LiveGateway, WireClient
 from intersession import As, SessionSystem
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
@@ -27,7 +25,9 @@ from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
 from intersession_actors.tools import TOOLS
 from intersession_events.stores import SqliteLog
-from running import WAIT
+from support.doors.command_line import ran
+from support.doors.gateway_live import TOKEN, LiveGateway, WireClient
+from support.running import WAIT
 
 Arguments = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from intersession_events.log import Committed, Outcome
 from intersession_events.stores import SqliteLog
-from log_drafts import anywhere, said
+from support.log_drafts import anywhere, said
 
 
 def main(path: str, acks: str, first: int, last: int, step: int) -> None:

@@ -1,7 +1,7 @@
 """Which tests prove which clause of the protocol: reads both, writes `docs/clauses.md`.
 
-    python tests/clauses.py            prints what would be written
-    python tests/clauses.py --write    writes docs/clauses.md
+    python tests/support/pages/clauses.py            prints what would be written
+    python tests/support/pages/clauses.py --write    writes docs/clauses.md
 
 The marks are read from the sources, not from a run: `@pytest.mark.clause("LIST-4")` on a test or a class, in a
 module's `pytestmark`, or among the `marks=` of a parameter. Marks that are made of a table, case by case, are not read:
@@ -15,11 +15,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 PROTOCOL = ROOT / "docs" / "protocol.md"
 RELIABILITY = ROOT / "docs" / "reliability.md"
 CLAUSES = ROOT / "docs" / "clauses.md"
-COMMAND = "python tests/clauses.py --write"
+COMMAND = "python tests/support/pages/clauses.py --write"
 
 _SECTION = re.compile(r"## (?P<title>.+?) \((?P<area>[A-Z]+)\)")
 _NUMBER = re.compile(r"(?P<number>[0-9]+)\. ")

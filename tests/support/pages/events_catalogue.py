@@ -1,7 +1,7 @@
 """The catalogue of events, made from the vocabulary itself.
 
-    python tests/events_catalogue.py            prints what would be written
-    python tests/events_catalogue.py --write    writes docs/events.md
+    python tests/support/pages/events_catalogue.py            prints what would be written
+    python tests/support/pages/events_catalogue.py --write    writes docs/events.md
 
 What the page says of "since" is kept: an event or a field that is new on the page has been there since this version.
 """
@@ -31,9 +31,9 @@ from intersession_events.facts import (
     spawn,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "events.md"
-COMMAND = "python tests/events_catalogue.py --write"
+COMMAND = "python tests/support/pages/events_catalogue.py --write"
 
 # Vocabulary, heading, the streams its events are in.
 STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from command_line import Ran
+from support.doors.command_line import Ran
 
 VERSION: Final = "2026.3.2"
 INSTALL_S: Final = 1_200

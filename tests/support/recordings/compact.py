@@ -1,18 +1,22 @@
 """Makes `tests/data/recordings/` out of recordings of the original, and of the state directories it wrote meanwhile.
 
-`python tests/compact_recordings.py RECORDINGS STATES`: a file with one recorded scenario per line, a folder with a state
-directory per configuration. Of each scenario stays what `recordings.py` needs: what there was before, what the scripted
+`python tests/support/recordings/compact.py RECORDINGS STATES`: a file with one recorded scenario per line, a folder with a state
+directory per configuration. Of each scenario stays what `scenarios.py` needs: what there was before, what the scripted
 model was told, what came of it.
 """
 
 import argparse
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from recorded_worlds import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
+from support import paths
+from support.recordings.worlds import (
     OF_A_ROUTE,
     Row,
     States,
@@ -26,7 +30,7 @@ from recorded_worlds import (
     text_of,
 )
 
-DATA = Path(__file__).parent / "data" / "recordings"
+DATA = paths.DATA / "recordings"
 
 STAMP = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ")
 REPEATED = re.compile(r"(.{1,8}?)\1{60,}", re.DOTALL)

@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from command_line import ran
 from intersession import SessionSystem
+from support.doors.command_line import ran
+from support.paths import TESTS
 
-GOLDEN: Final = Path(__file__).parent / "golden"
+GOLDEN: Final = TESTS / "golden"
 HEAD_KEY: Final = b"golden"
 """Signs the heads that are kept. It is no secret: whoever changes a golden log also changes the test."""
 

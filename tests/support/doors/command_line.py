@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from intersession.cli import main
-
-TESTS = Path(__file__).parent
+from support.paths import TESTS
 
 
 class Ran(NamedTuple):

@@ -1,0 +1,1 @@
+"""The original: its client, its state directories."""

@@ -1,0 +1,1 @@
+"""Scenarios recorded on the original: made small, played here, compared, counted."""
