@@ -1,15 +1,15 @@
 """The closed list of refusal codes, and that the documentation keeps up with it."""
 
 import re
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from intersession_actors.errors import REFUSAL_CODES, ToolRefused, status_of
 from intersession_events.facts import FailureCode
+from support.paths import DOCS
 
-DOC = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
+DOC = (DOCS / "errors.md").read_text(encoding="utf-8")
 REFUSALS, FAILURES = DOC.split("## Runs that failed")
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from support.doors.full_house import (
     uuid,
 )
 from support.hostile import given, row_id, rows
+from support.paths import TESTS
 from support.running import merged
 
 Said = dict[str, Any]
@@ -328,9 +328,9 @@ HERE = {
 }
 ELSEWHERE = {
     # Settings are read at start, races are between actors: no door comes near.
-    "V08": "actors/test_config.py test_a_visibility_that_is_none_stops_the_start_and_names_those_there_are",
-    "V16": "actors/test_rules_session.py test_a_send_is_bound_to_the_generation_that_was_authorised",
-    "N08": "actors/test_config.py test_too_many_or_half_turns_are_brought_into_range_with_a_notice",
+    "V08": "actors/config/test_config.py test_a_visibility_that_is_none_stops_the_start_and_names_those_there_are",
+    "V16": "actors/session/test_rules_session.py test_a_send_is_bound_to_the_generation_that_was_authorised",
+    "N08": "actors/config/test_config.py test_too_many_or_half_turns_are_brought_into_range_with_a_notice",
     # At every door, among the calls that the twins compare.
     **dict.fromkeys(
         ("V10", "V11", "V13", "V14", "V17"),
@@ -346,45 +346,48 @@ ELSEWHERE = {
         "conformance/test_hostile_bytes_at_doors.py test_who_may_not_come_in_may_not_by_mcp_either",
     ),
     "P16": "conformance/test_hostile_bytes_at_doors.py test_what_a_client_says_of_itself_gives_it_nothing",
-    "G13": "doors/test_gateway_socket.py test_scopes_come_from_the_credential_alone",
-    "G14": "doors/test_gateway_socket.py test_who_is_not_known_is_told_why_and_sent_away",
-    "G16": "doors/test_gateway_events.py test_addresses_that_are_one_have_one_bucket",
-    "G17": "doors/test_gateway_socket.py test_a_large_frame_before_the_handshake_is_too_large",
-    "G19": "doors/test_gateway_http.py test_a_body_that_takes_too_long_is_given_up",
-    "G20": "doors/test_gateway_http.py test_a_new_token_counts_at_once",
-    "G23": "doors/test_gateway_http.py test_what_a_stranger_writes_stays_one_line_of_the_log",
-    "G25": "doors/test_mcp_http.py test_a_token_that_was_issued_for_another_server_is_none",
+    "G13": "doors/gateway/test_gateway_socket.py test_scopes_come_from_the_credential_alone",
+    "G14": "doors/gateway/test_gateway_socket.py test_who_is_not_known_is_told_why_and_sent_away",
+    "G16": "doors/gateway/test_gateway_events.py test_addresses_that_are_one_have_one_bucket",
+    "G17": "doors/gateway/test_gateway_socket.py test_a_large_frame_before_the_handshake_is_too_large",
+    "G19": "doors/gateway/test_gateway_http.py test_a_body_that_takes_too_long_is_given_up",
+    "G20": "doors/gateway/test_gateway_http.py test_a_new_token_counts_at_once",
+    "G23": "doors/gateway/test_gateway_http.py test_what_a_stranger_writes_stays_one_line_of_the_log",
+    "G25": "doors/mcp/test_mcp_http.py test_a_token_that_was_issued_for_another_server_is_none",
     # What an agent answers comes in by no door.
     **{
-        row["id"]: "actors/test_rules_exchange.py test_only_the_exact_skip_word_ends_the_loop"
+        row["id"]: "actors/exchange/test_rules_exchange.py test_only_the_exact_skip_word_ends_the_loop"
         for row in rows("T", field="reply in ping-pong step")
     },
-    "T16": "actors/test_rules_exchange.py test_the_loops_skip_word_is_announced_as_text",
+    "T16": "actors/exchange/test_rules_exchange.py test_the_loops_skip_word_is_announced_as_text",
     **dict.fromkeys(
         ("B01", "B02", "B04"), "system/test_runs.py test_an_agent_that_breaks_ends_its_run_and_nothing_else"
     ),
     "B05": "system/test_runs.py test_an_agent_that_hangs_is_given_up_and_its_place_is_free_at_once",
-    "B07": "actors/test_rules_session.py test_an_answer_of_another_attempt_is_kept_and_not_used",
+    "B07": "actors/session/test_rules_session.py test_an_answer_of_another_attempt_is_kept_and_not_used",
     "B08": "system/test_send.py test_a_session_cannot_send_to_itself",
-    "B10": "system/test_spawn_limits.py test_no_more_than_the_limit_come_through_when_many_are_asked_for_at_once",
+    "B10": "system/spawn/test_spawn_limits.py test_no_more_than_the_limit_come_through_when_many_are_asked_for_at_once",
     # Files are the workspace's affair once they are taken; what is shown is the terminal's.
-    "A34": "system/test_spawn_attachments.py test_an_archive_is_bytes_like_any_other_and_is_never_unpacked",
-    "A35": "system/test_spawn_attachments.py test_a_link_in_the_workspace_refuses_the_spawn_and_leaves_nothing",
-    "A37": "system/test_spawn_attachments.py test_a_directory_that_became_a_link_is_removed_and_its_target_is_not",
+    "A34": "system/spawn/test_spawn_attachments.py test_an_archive_is_bytes_like_any_other_and_is_never_unpacked",
+    "A35": "system/spawn/test_spawn_attachments.py test_a_link_in_the_workspace_refuses_the_spawn_and_leaves_nothing",
+    "A37": "system/spawn/test_spawn_attachments.py test_a_directory_that_became_a_link_is_removed_and_its_target_is_not",
     **{
-        row["id"]: "doors/test_cli_terminal.py test_hostile_words_come_out_of_a_command_as_escapes"
+        row["id"]: "doors/cli/test_cli_terminal.py test_hostile_words_come_out_of_a_command_as_escapes"
         for row in rows("R")
     },
-    **{row["id"]: "events/test_integrity.py test_every_hostile_store_is_seen_through" for row in rows("S")},
+    **{
+        row["id"]: "events/log/test_integrity.py test_every_hostile_store_is_seen_through"
+        for row in rows("S")
+    },
     **{
         row[
             "id"
-        ]: "actors/test_webhook.py test_a_url_that_leads_to_a_private_place_is_refused_before_anything_is_connected"
+        ]: "actors/channels/test_webhook.py test_a_url_that_leads_to_a_private_place_is_refused_before_anything_is_connected"
         for row in rows("W")
         if row["id"] not in {"W10", "W11"}
     },
-    "W10": "actors/test_webhook.py test_a_name_is_resolved_once_so_that_a_second_answer_leads_nowhere",
-    "W11": "actors/test_webhook.py test_a_redirect_is_not_followed",
+    "W10": "actors/channels/test_webhook.py test_a_name_is_resolved_once_so_that_a_second_answer_leads_nowhere",
+    "W11": "actors/channels/test_webhook.py test_a_redirect_is_not_followed",
 }
 """Where a row is shown that is not shown above: the file and the test."""
 
@@ -401,4 +404,4 @@ def test_every_hostile_row_is_shown_somewhere() -> None:
 def test_what_shows_a_hostile_row_is_there(named: str) -> None:
     file, _, test = named.partition(" ")
 
-    assert f"def {test}(" in (Path(__file__).parents[1] / file).read_text()
+    assert f"def {test}(" in (TESTS / file).read_text()

@@ -8,6 +8,7 @@ import pytest
 
 from intersession import load_config
 from support.pages.clauses import all_clauses
+from support.paths import ROOT
 from support.recordings.compared import found, in_order
 from support.recordings.scenarios import configs, scenarios
 from support.recordings.table import (
@@ -19,8 +20,6 @@ from support.recordings.table import (
     section,
     table,
 )
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.clause("KEY-2", "KEY-3", "KEY-4", "KEY-5", "KEY-6", "KEY-7")

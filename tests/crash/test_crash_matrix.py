@@ -24,9 +24,10 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.log import Recorded
+from support.paths import DOCS
 from support.processes.killed import Host, interrupted, of, story, streams
 
-RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
+RELIABILITY = DOCS / "reliability.md"
 
 TURN = " turn_requested turn_replied"
 ANNOUNCED = " loop_ended announce_requested announce_decided exchange_closed"

@@ -16,9 +16,10 @@ import pytest
 
 from intersession import SessionSystem
 from support.loopback import Answer, Asked, Loopback
+from support.paths import DOCS
 from support.running import WAIT
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "bot-hosts.md"
+PAGE = DOCS / "howto" / "bot-hosts.md"
 HOSTS = dict(
     re.findall(
         r"^## (\w+)\n.*?^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

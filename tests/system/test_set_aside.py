@@ -16,7 +16,7 @@ from intersession_events.facts import (
     RunFailed,
     SpawnClosed,
 )
-from running import WAIT, Booth, Gate, closed_spawn, recorded, wait_for
+from support.running import WAIT, Booth, Gate, closed_spawn, recorded, wait_for
 
 LONE = "caf\udce9"
 """A text with a lone surrogate, as a file name of another encoding has it: UTF-8 can't say it."""

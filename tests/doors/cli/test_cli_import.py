@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from support.doors.command_line import ran, ran_as_process
+from support.paths import DATA
 
-STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
+STATE = DATA / "openclaw" / "household"
 
 
 def test_an_import_says_what_it_found_and_the_log_tells_it(tmp_path: Path) -> None:

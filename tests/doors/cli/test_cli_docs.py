@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from cyclopts import App
 
 from intersession.cli.app import app
+from support.paths import DOCS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
 BUILT_IN = {"--help", "-h", "--version"}
 
 

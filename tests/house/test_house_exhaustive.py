@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from support.paths import ROOT
+
 ACTORS = "actors/intersession_actors"
 FACTS = "events/intersession_events/facts"
 

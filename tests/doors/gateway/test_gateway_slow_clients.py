@@ -7,7 +7,6 @@ import select
 import socket
 import struct
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from websockets.uri import parse_uri
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import MOST_FRAGMENTS, MOST_PINGS, Limits
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway, WireClient
+from support.paths import DOCS
 from support.running import SEES_ALL, merged
 
 Serve = Callable[[Limits], LiveGateway]
@@ -401,7 +401,7 @@ def test_a_token_in_the_address_of_a_connection_is_not_logged(
 
 def test_the_limits_are_the_ones_that_the_reference_names() -> None:
     limits = Limits()
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "gateway.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "gateway.md").read_text(encoding="utf-8")
 
     for field in ("head_s", "body_s", "stall_s", "handshake_s"):
         assert f"{getattr(limits, field):g} s" in page

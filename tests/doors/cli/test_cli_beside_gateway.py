@@ -19,11 +19,12 @@ from intersession_events.facts import ExchangeClosed, PrimaryEnded
 from intersession_events.stores import SqliteLog
 from support.doors.command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from support.doors.gateway_live import GATEWAY, WAIT, LiveGateway
+from support.paths import DATA
 from support.running import closed_exchange, merged, one
 
 SERVED = merged(CONFIG, GATEWAY)
 DEMO = "intersession.cli.commands.demo_agents:host"
-STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
+STATE = DATA / "openclaw" / "household"
 
 
 class Hosted(NamedTuple):

@@ -4,13 +4,12 @@ import ast
 import inspect
 import typing
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from intersession_events.facts import TOPICS, Fact, access, delivery, exchange, log, run, session, spawn
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]): path
     for folder in ("actors", "events", "projections")

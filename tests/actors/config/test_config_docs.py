@@ -9,8 +9,9 @@ import msgspec
 
 from intersession_actors.config import Config, load_config, read_config_file
 from intersession_actors.config.settings import Settings
+from support.paths import DOCS
 
-DOC = (Path(__file__).parents[2] / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
+DOC = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
 
 
 def defaults(shape: type[Settings], path: str = "") -> dict[str, str]:

@@ -20,9 +20,10 @@ from intersession_events.stores import SqliteLog
 from intersession_events.transcripts.openclaw import appending, import_openclaw
 from support.doors.command_line import ran
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
+from support.paths import DATA
 from support.running import merged, wait_for
 
-STATE = Path(__file__).parents[1] / "data" / "openclaw" / "household"
+STATE = DATA / "openclaw" / "household"
 HOME = "agent:home:main"
 ADMIN = "a-token-for-everything"
 CONFIG = merged(

@@ -24,6 +24,7 @@ from support.golden_logs import (
     heads_of,
     rows_of,
 )
+from support.paths import ROOT
 from support.rows import edited
 
 WAIT = 20
@@ -52,7 +53,7 @@ def test_the_logs_of_the_first_release_are_kept() -> None:
 
 
 def test_every_release_in_the_changelog_has_its_logs() -> None:
-    changelog = Path(__file__).parents[1] / "CHANGELOG.md"
+    changelog = ROOT / "CHANGELOG.md"
     released = set(re.findall(r"^## \[([0-9.]+)\]", changelog.read_text(encoding="utf-8"), re.MULTILINE))
 
     assert released <= {golden.version for golden in golden_logs()}, "tests/golden/make_golden.py makes them"

@@ -13,8 +13,9 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.config.settings import Settings
 from intersession_actors.errors import ConfigError, UnknownAgent
 from intersession_events.facts import ExchangeSettings, Limits
+from support.paths import DATA
 
-SAMPLES = sorted((Path(__file__).parents[1] / "data" / "openclaw_configs").glob("*.json"))
+SAMPLES = sorted((DATA / "openclaw_configs").glob("*.json"))
 
 
 def at(path: str, value: Any) -> dict[str, Any]:

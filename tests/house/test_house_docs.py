@@ -18,8 +18,8 @@ import pytest
 import intersession
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.tools import Tools
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
     r"(?P<not_run><!-- not run: (?P<why>[^>]+) -->\n+)?^```(?P<language>\w+)\n(?P<code>.*?)^```$",

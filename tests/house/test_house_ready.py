@@ -6,11 +6,10 @@ event at once, every fourth process died of it.
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from intersession_events.facts import registry
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 TREES = [
     ast.parse(path.read_text(encoding="utf-8"))
     for folder in ("actors", "events", "projections")

@@ -6,7 +6,6 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from fakes import ManualClock, ManualTimers
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
     BeginsFlow,
@@ -20,6 +19,7 @@ from intersession_actors.streams import (
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import Log, Recorded
 from intersession_events.stores import SqliteLog
+from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0
 

@@ -9,6 +9,7 @@ import pytest
 
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
 from support.doors.command_line import DemoLog, environment, process, ran, ran_as_process
+from support.paths import DATA
 
 HOST = """
 import sys
@@ -94,7 +95,7 @@ def test_reading_beside_a_host_leaves_nothing_in_its_log(host: RunningHost, stor
     [
         ("send", "hi", "--agent", "main", "--agents", "intersession.cli.commands.demo_agents:AGENTS"),
         ("send", "hi", "--agent", "main", "--timeout", "0"),
-        ("import", "openclaw", str(Path(__file__).parents[1] / "data" / "openclaw" / "household")),
+        ("import", "openclaw", str(DATA / "openclaw" / "household")),
     ],
     ids=lambda command: command[0],
 )

@@ -10,7 +10,8 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-ROOT = Path(__file__).parents[1]
+from support.paths import ROOT
+
 PACKAGES = {"intersession", "intersession_actors", "intersession_events", "intersession_projections"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]

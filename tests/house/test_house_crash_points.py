@@ -2,9 +2,9 @@
 
 import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from support.paths import ROOT
+
 PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
 MATRIX = PAGE.partition("## The crash matrix")[2].partition("\n## ")[0]
 POINT = re.compile(r"[A-Z][0-9]")
