@@ -8,6 +8,8 @@ after a restart the open exchanges are counted again.
 from collections import OrderedDict
 from typing import Final
 
+from intersession_actors.exchange.rules import chain_of
+from intersession_actors.policy import ChainSoFar
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -37,19 +39,11 @@ class Spent:
         self._cost_micros = 0
 
     @property
-    def runs(self) -> int:
-        """Runs that were asked for."""
-        return self._before.chain_runs + len(self._runs)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens that ended runs have used."""
-        return self._before.chain_tokens + self._tokens
-
-    @property
-    def cost_micros(self) -> int:
-        """What ended runs have cost."""
-        return self._before.chain_cost_micros + self._cost_micros
+    def so_far(self) -> ChainSoFar:
+        """Runs that were asked for, and what those that have ended used."""
+        return chain_of(
+            self._before, runs=len(self._runs), tokens=self._tokens, cost_micros=self._cost_micros
+        )
 
     def ask(self, run_id: str) -> None:
         """Count a run; twice is once."""

@@ -9,9 +9,9 @@ import msgspec
 
 from intersession_actors.exchange.chain_meter import ChainMeter
 from intersession_actors.exchange.commands import ExchangeCommand, OpenExchange
-from intersession_actors.exchange.rules import Circumstances, Exchange, Phase, decide, evolve
+from intersession_actors.exchange.rules import Circumstances, Exchange, Phase, chain_of, decide, evolve
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
-from intersession_actors.policy import ChainSoFar, Tripped, check_turn
+from intersession_actors.policy import Tripped, check_turn, fullest
 from intersession_actors.streams import (
     Accepted,
     DeliveryEnded,
@@ -121,13 +121,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     def _guarded(self, accepted: ExchangeAccepted) -> Tripped | None:
         """Count the exchange's first run, unless its chain has no more to give (LOOP-5)."""
         spent = self._meter.of(accepted)
-        so_far = ChainSoFar(
-            # The meter may know less than the caller's view did: it forgets chains that were silent for long.
-            runs=max(spent.runs, accepted.chain_runs),
-            tokens=max(spent.tokens, accepted.chain_tokens),
-            cost_micros=max(spent.cost_micros, accepted.chain_cost_micros),
-            started_ms=accepted.chain_started_ms or None,
-        )
+        so_far = fullest(chain_of(accepted), spent.so_far)
         tripped = check_turn(accepted.settings.limits, so_far, self._now())
         if tripped is None:
             spent.ask(accepted.run_id)
@@ -207,16 +201,13 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def _circumstances(self, flow: Flow[Exchange, ExchangeCommand], state: Exchange) -> Circumstances:
         accepted = state.accepted
-        spent = self._meter.of(accepted)
         return Circumstances(
             log_id=self.world.log.log_id,
             now_ms=self._now(),
             requester_has_agent=self._has_agent(accepted.requester),
             has_route=self.world.announce_route(accepted) is not None,
             refused=dict(flow.refused),
-            chain_runs=spent.runs,
-            chain_tokens=spent.tokens,
-            chain_cost_micros=spent.cost_micros,
+            chain=self._meter.of(accepted).so_far,
         )
 
     def _has_agent(self, key: str | None) -> bool:

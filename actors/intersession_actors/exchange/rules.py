@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.policy import ChainSoFar, Tripped, check_turn
+from intersession_actors.policy import ChainSoFar, Tripped, check_turn, fullest
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
@@ -48,7 +48,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
-    `chain_…` is what the whole causal chain has used, its other branches too.
+    `chain` is what the whole causal chain has used, its other branches too.
     `refused` are steps that a session's actor would not take, by run id: they were never recorded.
     """
 
@@ -56,9 +56,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     requester_has_agent: bool = True
     has_route: bool = False
-    chain_runs: int = 0
-    chain_tokens: int = 0
-    chain_cost_micros: int = 0
+    chain: ChainSoFar = ChainSoFar()
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
@@ -190,13 +188,20 @@ def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
 def _guard(state: Exchange, now: Circumstances) -> Tripped | None:
     """Return the guard over the whole chain that this exchange's next run would trip, if any (LOOP-5)."""
     accepted = state.accepted
-    so_far = ChainSoFar(
-        runs=max(now.chain_runs, accepted.chain_runs + state.runs),
-        tokens=max(now.chain_tokens, accepted.chain_tokens + state.tokens),
-        cost_micros=max(now.chain_cost_micros, accepted.chain_cost_micros + state.cost_micros),
+    own = chain_of(accepted, runs=state.runs, tokens=state.tokens, cost_micros=state.cost_micros)
+    return check_turn(accepted.settings.limits, fullest(own, now.chain), now.now_ms)
+
+
+def chain_of(
+    accepted: ExchangeAccepted, *, runs: int = 0, tokens: int = 0, cost_micros: int = 0
+) -> ChainSoFar:
+    """Return what the chain had used when the exchange was accepted, and what was used since."""
+    return ChainSoFar(
+        runs=accepted.chain_runs + runs,
+        tokens=accepted.chain_tokens + tokens,
+        cost_micros=accepted.chain_cost_micros + cost_micros,
         started_ms=accepted.chain_started_ms or None,
     )
-    return check_turn(accepted.settings.limits, so_far, now.now_ms)
 
 
 def _end_loop(

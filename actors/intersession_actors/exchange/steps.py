@@ -9,12 +9,11 @@ from intersession_actors.prompt import (
     primary_context,
     turn_context,
 )
-from intersession_actors.session import Enqueue
+from intersession_actors.session import Enqueue, message_for
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,
     ExchangeAccepted,
-    Message,
     Provenance,
     RunQueued,
     TurnRequested,
@@ -27,21 +26,6 @@ Appends = tuple[StreamAppend, ...]
 def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
     """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
     accepted = command.accepted
-    message = Message(
-        id=accepted.message_id,
-        role="user",
-        content=accepted.message,
-        timestamp=now_ms,
-        provenance=Provenance(
-            kind="inter_session",
-            source_session_key=accepted.requester,
-            source_channel=accepted.requester_channel,
-            source_tool="sessions_send",
-            exchange_id=accepted.exchange_id,
-            turn=0,
-            hops=accepted.hops,
-        ),
-    )
     queued = RunQueued(
         run_id=accepted.run_id,
         session_id=accepted.target_session_id,
@@ -57,6 +41,16 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         chain=accepted.chain,
         hops=accepted.hops,
     )
+    provenance = Provenance(
+        kind="inter_session",
+        source_session_key=accepted.requester,
+        source_channel=accepted.requester_channel,
+        source_tool="sessions_send",
+        exchange_id=accepted.exchange_id,
+        turn=0,
+        hops=accepted.hops,
+    )
+    message = message_for(queued, accepted.message, provenance, now_ms)
     return accepted.target, Enqueue(
         message=message,
         queue=queued,
@@ -76,21 +70,6 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
     accepted = state.accepted
     speaks_for_target = turn.speaker == accepted.target
     other = accepted.requester if speaks_for_target else accepted.target
-    message = Message(
-        id=turn.message_id,
-        role="user",
-        content=state.latest or "",
-        timestamp=now_ms,
-        provenance=Provenance(
-            kind="inter_session",
-            source_session_key=other,
-            source_channel=accepted.requester_channel if speaks_for_target else accepted.target_channel,
-            source_tool="sessions_send",
-            exchange_id=accepted.exchange_id,
-            turn=turn.turn,
-            hops=accepted.hops,
-        ),
-    )
     queued = RunQueued(
         run_id=turn.run_id,
         session_id="",
@@ -105,6 +84,16 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
         chain=accepted.chain,
         hops=accepted.hops,
     )
+    provenance = Provenance(
+        kind="inter_session",
+        source_session_key=other,
+        source_channel=accepted.requester_channel if speaks_for_target else accepted.target_channel,
+        source_tool="sessions_send",
+        exchange_id=accepted.exchange_id,
+        turn=turn.turn,
+        hops=accepted.hops,
+    )
+    message = message_for(queued, state.latest or "", provenance, now_ms)
     return turn.speaker, Enqueue(
         message=message,
         queue=queued,
@@ -121,19 +110,6 @@ def announce_step(
 ) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
     accepted = state.accepted
-    message = Message(
-        id=asked.message_id,
-        role="user",
-        content=ANNOUNCE_PROMPT,
-        timestamp=now_ms,
-        provenance=Provenance(
-            kind="internal_system",
-            source_session_key=accepted.requester,
-            source_tool="sessions_send",
-            exchange_id=accepted.exchange_id,
-            hops=accepted.hops,
-        ),
-    )
     queued = RunQueued(
         run_id=asked.run_id,
         session_id="",
@@ -151,6 +127,14 @@ def announce_step(
         chain=accepted.chain,
         hops=accepted.hops,
     )
+    provenance = Provenance(
+        kind="internal_system",
+        source_session_key=accepted.requester,
+        source_tool="sessions_send",
+        exchange_id=accepted.exchange_id,
+        hops=accepted.hops,
+    )
+    message = message_for(queued, ANNOUNCE_PROMPT, provenance, now_ms)
     return accepted.target, Enqueue(
         message=message,
         queue=queued,

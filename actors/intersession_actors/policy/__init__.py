@@ -16,7 +16,14 @@ from intersession_actors.policy.access import (
     not_visible,
     reach_of,
 )
-from intersession_actors.policy.chain import ChainSoFar, Tripped, check_chain, check_turn, find_wait_cycle
+from intersession_actors.policy.chain import (
+    ChainSoFar,
+    Tripped,
+    check_chain,
+    check_turn,
+    find_wait_cycle,
+    fullest,
+)
 from intersession_actors.policy.models import find_model, model_names
 from intersession_actors.policy.sending import Speaker, Verdict, judge_send, parse_send_command
 from intersession_actors.policy.spawning import (
@@ -55,6 +62,7 @@ __all__ = [
     "effective_visibility",
     "find_model",
     "find_wait_cycle",
+    "fullest",
     "judge",
     "judge_send",
     "judge_spawn",

@@ -26,6 +26,20 @@ class ChainSoFar(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int | None = None
 
 
+def fullest(one: ChainSoFar, other: ChainSoFar) -> ChainSoFar:
+    """Return the higher of two counts of one chain, number by number.
+
+    Several parts count a chain: the view that a caller asked, the coordinator since it began, the exchange itself. Each may know less
+    than there is (a view lags behind what is being decided, the coordinator forgets chains that were silent for long), none knows more.
+    """
+    return msgspec.structs.replace(
+        one,
+        runs=max(one.runs, other.runs),
+        tokens=max(one.tokens, other.tokens),
+        cost_micros=max(one.cost_micros, other.cost_micros),
+    )
+
+
 class Tripped(msgspec.Struct, frozen=True, kw_only=True):
     """A guard stopped the chain. `limit` is the reason in the event, `value` what was used, `allowed` the setting's."""
 

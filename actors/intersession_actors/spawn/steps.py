@@ -10,7 +10,7 @@ from intersession_actors.prompt import (
     result_context,
     spawn_announce_context,
 )
-from intersession_actors.session import Enqueue
+from intersession_actors.session import Enqueue, message_for
 from intersession_actors.spawn.rules import Spawn
 from intersession_events import ids
 from intersession_events.facts import (
@@ -45,9 +45,16 @@ def start_step(
     bound = None
     if thread is not None and asked is not None:
         bound = ThreadBound(route=thread, idle_ms=asked.idle_ms, max_age_ms=asked.max_age_ms)
+    run = task_run(accepted)
+    provenance = Provenance(
+        kind="inter_session",
+        source_session_key=accepted.requester,
+        source_channel=accepted.requester_channel,
+        source_tool="sessions_spawn",
+    )
     return accepted.child, Enqueue(
-        message=task_message(accepted, causes.time),
-        queue=task_run(accepted),
+        message=message_for(run, accepted.task, provenance, causes.time),
+        queue=run,
         opening=child_opening(accepted),
         bound=bound,
         flow=ids.spawn_stream(accepted.spawn_id),
@@ -71,22 +78,6 @@ def child_opening(accepted: SpawnAccepted) -> SessionOpened:
         label=accepted.label,
         model=accepted.model,
         thinking_level=accepted.thinking,
-    )
-
-
-def task_message(accepted: SpawnAccepted, now_ms: int) -> Message:
-    """Return the task as the child's first message (PROV-2)."""
-    return Message(
-        id=accepted.message_id,
-        role="user",
-        content=accepted.task,
-        timestamp=now_ms,
-        provenance=Provenance(
-            kind="inter_session",
-            source_session_key=accepted.requester,
-            source_channel=accepted.requester_channel,
-            source_tool="sessions_spawn",
-        ),
     )
 
 
@@ -130,15 +121,6 @@ def announce_step(
 ) -> tuple[str, Enqueue]:
     """Return the child's announce turn (SPAWN-9)."""
     accepted = state.accepted
-    message = Message(
-        id=asked.message_id,
-        role="user",
-        content=SPAWN_ANNOUNCE_PROMPT,
-        timestamp=causes.time,
-        provenance=Provenance(
-            kind="internal_system", source_session_key=accepted.requester, source_tool="sessions_spawn"
-        ),
-    )
     queued = RunQueued(
         run_id=asked.run_id,
         session_id="",
@@ -155,6 +137,10 @@ def announce_step(
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
+    provenance = Provenance(
+        kind="internal_system", source_session_key=accepted.requester, source_tool="sessions_spawn"
+    )
+    message = message_for(queued, SPAWN_ANNOUNCE_PROMPT, provenance, causes.time)
     return accepted.child, _step(accepted, message, queued, causes, appends)
 
 
@@ -163,15 +149,6 @@ def result_step(
 ) -> tuple[str, Enqueue]:
     """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9)."""
     accepted = state.accepted
-    message = Message(
-        id=handed.message_id,
-        role="user",
-        content=words,
-        timestamp=causes.time,
-        provenance=Provenance(
-            kind="inter_session", source_session_key=accepted.child, source_tool="sessions_spawn"
-        ),
-    )
     queued = RunQueued(
         run_id=handed.run_id,
         session_id="",
@@ -181,6 +158,10 @@ def result_step(
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
+    provenance = Provenance(
+        kind="inter_session", source_session_key=accepted.child, source_tool="sessions_spawn"
+    )
+    message = message_for(queued, words, provenance, causes.time)
     return handed.requester, _step(accepted, message, queued, causes, appends)
 
 
