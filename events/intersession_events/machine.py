@@ -1,4 +1,7 @@
-"""The only place of the facts that asks the machine for time, randomness and ids; everything else is handed them."""
+"""What is asked of the machine: the time, random bytes, ids.
+
+Everything else in this package is handed these, so that a test can hand in others.
+"""
 
 import os
 import time
@@ -15,6 +18,6 @@ def machine_entropy(size: int) -> bytes:
     return os.urandom(size)
 
 
-def random_log_id() -> str:
-    """Return the identity of a log that is about to be made."""
+def random_id() -> str:
+    """Return a new random UUID: the identity of a log, a session, a run, a message and so on."""
     return str(uuid.uuid4())

@@ -28,7 +28,7 @@ from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
-from intersession_events.machine import random_log_id
+from intersession_events.machine import random_id
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline_views import inline_views
@@ -58,7 +58,7 @@ class SessionSystem:
         channels: Mapping[str, Any] | None = None,
         config: Config | Mapping[str, Any] | Path | str | None = None,
         clock: Clock | None = None,
-        new_id: Callable[[], str] = random_log_id,
+        new_id: Callable[[], str] = random_id,
         runtime: Runtime | None = None,
     ) -> None:
         loaded = load_config(config)

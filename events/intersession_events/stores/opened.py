@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from intersession_events.log import InlineView
-from intersession_events.machine import machine_entropy, random_log_id, wall_clock_ms
+from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.sqlite import SqliteLog
 from intersession_events.stores.url import sqlite_path
 
@@ -16,7 +16,7 @@ def open_log(
     read_only: bool = False,
     clock: Callable[[], int] = wall_clock_ms,
     entropy: Callable[[int], bytes] = machine_entropy,
-    new_log_id: Callable[[], str] = random_log_id,
+    new_log_id: Callable[[], str] = random_id,
 ) -> SqliteLog:
     """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`.
 

@@ -16,7 +16,7 @@ from intersession.cli.host import (
 from intersession.cli.shell import OK, READING, REFUSED, ActingAs, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.story import BeatPrinter, Names
 from intersession_actors.config import load_config
-from intersession_events.machine import random_log_id
+from intersession_events.machine import random_id
 from intersession_projections.inline_views import inline_views
 
 _HURRIED_S: Final = 0.5
@@ -62,7 +62,7 @@ def send(
         "label": label,
         "agentId": agent,
         "timeoutSeconds": timeout,
-        "idempotencyKey": idempotency_key or random_log_id(),
+        "idempotencyKey": idempotency_key or random_id(),
     }
     given = {name: value for name, value in arguments.items() if value is not None}
     if agents is None and (beside := gateway_beside(reading)) is not None:

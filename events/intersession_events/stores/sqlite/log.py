@@ -20,7 +20,7 @@ from intersession_events.log import (
     StreamAppend,
     Unavailable,
 )
-from intersession_events.machine import machine_entropy, random_log_id, wall_clock_ms
+from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.appends import tell
 from intersession_events.stores.sqlite.connections import MEMORY
@@ -62,7 +62,7 @@ class SqliteLog:
         read_only: bool = False,
         clock: Callable[[], int] = wall_clock_ms,
         entropy: Callable[[int], bytes] = machine_entropy,
-        new_log_id: Callable[[], str] = random_log_id,
+        new_log_id: Callable[[], str] = random_id,
         threads: bool = True,
         environment: Mapping[str, str] | None = None,
     ) -> None:
