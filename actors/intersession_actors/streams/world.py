@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from intersession_actors.policy import Verdict
+from intersession_actors.runtime import Clock
 from intersession_actors.streams.commands import Command
 from intersession_events.facts import ExchangeAccepted, Route
 from intersession_events.log import Log
@@ -15,14 +16,6 @@ OnDisk = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Does some work and gives its result, or the exception it raised, to the second function."""
 
 Tell = Callable[[Command], None]
-
-
-class Clock(Protocol):
-    """The time, in milliseconds since 1970."""
-
-    def now_ms(self) -> int:
-        """Return the time."""
-        ...
 
 
 class Timers(Protocol):
