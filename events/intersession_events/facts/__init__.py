@@ -28,7 +28,7 @@ from intersession_events.facts.exchange import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.facts.log import ConfigLoaded, ImportReported, LogOpened
+from intersession_events.facts.log import ConfigLoaded, ImportReported, LogOpened, SystemEvent
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -168,6 +168,7 @@ __all__ = [
     "SpawnClosed",
     "SpawnEvent",
     "Step",
+    "SystemEvent",
     "TextBlock",
     "ThinkingBlock",
     "ThreadAsked",

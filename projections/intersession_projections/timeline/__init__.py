@@ -1,6 +1,29 @@
-"""The steps of one exchange over all its sessions, in order, with their causes; and the tree of sub-agents."""
+"""What happened, step by step: the timelines of exchanges, spawns, runs and sessions, and every event in words."""
 
-from intersession_projections.timeline.steps import Step, route_text, step_of
+from intersession_projections.timeline.reasons import CLOSES, FAILURES, LOOP_ENDS, counted
+from intersession_projections.timeline.steps import Step, step_of
 from intersession_projections.timeline.timeline import Timeline
+from intersession_projections.timeline.words import (
+    Kind,
+    Words,
+    route_text,
+    speaker,
+    words_of,
+    words_of_message,
+)
 
-__all__ = ["Step", "Timeline", "route_text", "step_of"]
+__all__ = [
+    "CLOSES",
+    "FAILURES",
+    "LOOP_ENDS",
+    "Kind",
+    "Step",
+    "Timeline",
+    "Words",
+    "counted",
+    "route_text",
+    "speaker",
+    "step_of",
+    "words_of",
+    "words_of_message",
+]

@@ -9,11 +9,11 @@ from cyclopts.validators import Number
 
 from intersession.cli.host import reader_of
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line, place, safe
-from intersession.cli.story import counted
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
+from intersession_projections.timeline import counted
 
 audit = App(name="audit", help="Look at who asked for what.")
 

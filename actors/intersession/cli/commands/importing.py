@@ -8,12 +8,12 @@ from cyclopts import App, Parameter
 
 from intersession.cli.host import gateway_beside, import_beside, reading_log, store_path, store_url
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import counted
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views
+from intersession_projections.timeline import counted
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
 

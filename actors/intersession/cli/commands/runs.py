@@ -8,10 +8,11 @@ from cyclopts.validators import Number
 
 from intersession.cli.host import reader_of
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Flow, Names, began_ms, counted, flow_id, flow_value, in_words, kind_of
+from intersession.cli.story import Flow, Names, began_ms, flow_id, flow_value, in_words, kind_of
 from intersession_actors.service import Reader
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.timeline import counted
 
 
 def runs(

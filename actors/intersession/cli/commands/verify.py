@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from intersession.cli.host import reading_log
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
-from intersession.cli.story import counted
 from intersession_events.log import LogHead, VerifyReport, verify_log
+from intersession_projections.timeline import counted
 
 _MOST_FINDINGS = 50
 

@@ -5,7 +5,6 @@ from intersession.cli.story.flow import FlowStory
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import show_message
-from intersession.cli.story.reasons import counted
 from intersession.cli.story.session import SessionStory
 from intersession.cli.story.subject import (
     FlowSubject,
@@ -28,7 +27,6 @@ __all__ = [
     "SessionSubject",
     "Subject",
     "began_ms",
-    "counted",
     "events_of_session",
     "find_subject",
     "flow_id",

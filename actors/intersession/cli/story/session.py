@@ -1,11 +1,10 @@
-"""A session, told from its opening to now: what was said in it, and the flows it was part of. Pure."""
+"""A session as a story, from its opening to now: what was said in it, and the flows it was part of. Pure."""
 
 from collections.abc import Iterator
 
-from intersession.cli.story.beat import Beat, Told, beat_of
+from intersession.cli.story.beat import Beat, beat_of
 from intersession.cli.story.causes import Causes
-from intersession.cli.story.messages import attempt_told, message_told
-from intersession.cli.story.reasons import ARCHIVALS, CLOSES, OPENINGS, loop_end
+from intersession.cli.story.messages import attempt_words, message_words
 from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
@@ -28,7 +27,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
-from intersession_projections.timeline import route_text
+from intersession_projections.timeline import Words, words_of
 
 
 class SessionStory:
@@ -38,91 +37,54 @@ class SessionStory:
         self._key = key
         self._causes = Causes()
         self._route: Route | None = None
-        self._with: dict[str, str] = {}
 
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
         cause = self._causes.take(recorded)
-        beats = [beat_of(told, recorded, cause) for told in self._told(recorded)]
+        beats = [beat_of(words, recorded, cause) for words in self._told(recorded)]
         if any(beat.kind in {"said", "tool"} for beat in beats):
             self._causes.show(recorded)  # what happens beside it leads to nothing that anybody says
         return beats
 
-    def _told(self, recorded: Recorded) -> Iterator[Told]:
+    def _told(self, recorded: Recorded) -> Iterator[Words]:
+        words = words_of(recorded.event, self._key)
         match recorded.event:
             case MessageRecorded(message=message, source=source):
-                for told in message_told(message, self._key):
+                for said in message_words(message, self._key):
                     # The stamp that another system put before people's words is no word of theirs (IMP-3).
-                    unstamped = strip_stamp(told.text or "") if source is not None else told.text
-                    yield told._replace(text=unstamped)
+                    unstamped = strip_stamp(said.text or "") if source is not None else said.text
+                    yield said._replace(text=unstamped)
             case RunCompleted(reply=None):
-                yield Told("note", "answers without a text", who=self._key)
+                yield words
             case RunInterrupted() | RunFailed() | RunAborted() | LateReplyDropped() as event:
-                yield attempt_told(event, self._key)
+                yield attempt_words(event, self._key)
             case (
                 ExchangeAccepted() | SpawnAccepted() | LoopEnded() | ExchangeClosed() | SpawnClosed() as event
             ):
-                yield from self._of_flow(recorded.stream, event)
-            case (
-                SessionOpened()
-                | SessionPatched()
-                | SessionReset()
-                | SessionArchived()
-                | SessionImported()
-                | RouteChanged() as event
-            ):
-                yield from self._of_session(event)
+                yield from self._of_flow(event, words, recorded.stream.replace(":", " ", 1))
+            case RouteChanged(route=route):
+                if route != self._route:
+                    self._route = route
+                    yield words._replace(to=None)
+            case SessionOpened() | SessionPatched() | SessionReset() | SessionArchived() | SessionImported():
+                yield words._replace(who=None, to=None)
             case _:
                 return
 
     def _of_flow(
         self,
-        stream: str,
         event: ExchangeAccepted | SpawnAccepted | LoopEnded | ExchangeClosed | SpawnClosed,
-    ) -> Iterator[Told]:
-        kind, _, flow_id = stream.partition(":")
-        name = f"{kind} {flow_id}"
+        words: Words,
+        name: str,
+    ) -> Iterator[Words]:
+        """Yield that a flow begins or ends; its texts are told by the messages of the session."""
         match event:
-            case ExchangeAccepted() if event.requester == self._key:
-                yield Told("note", f"asks, {name}", who=self._key, to=event.target)
-            case ExchangeAccepted():
-                yield Told("note", f"asks, {name}", who=event.requester or event.caller, to=self._key)
-            case SpawnAccepted() if event.requester == self._key:
-                yield Told("note", f"spawns a sub-agent, {name}", who=self._key, to=event.child)
-            case SpawnAccepted():
-                yield Told("note", f"spawns it, {name}", who=event.requester or event.caller, to=self._key)
+            case ExchangeAccepted() | SpawnAccepted():
+                is_child = isinstance(event, SpawnAccepted) and event.requester != self._key
+                how = "spawns it" if is_child else words.how
+                yield words._replace(kind="note", how=f"{how}, {name}", text=None)
             case LoopEnded():
                 if event.turns:
-                    yield Told("note", loop_end(event.reason, event.turns, event.limit, event.note))
+                    yield words
             case ExchangeClosed() | SpawnClosed():
-                yield Told("end", f"The {name} is over: {CLOSES[event.reason]}.")
-
-    def _of_session(
-        self,
-        event: SessionOpened
-        | SessionPatched
-        | SessionReset
-        | SessionArchived
-        | SessionImported
-        | RouteChanged,
-    ) -> Iterator[Told]:
-        match event:
-            case SessionOpened():
-                yield Told("note", f"The session opens: {OPENINGS[event.opened_by]}.")
-            case SessionPatched():
-                changes = [f"{name}: {value}" for name, value in event.values.items()]
-                changes += [f"{name} cleared" for name in event.cleared]
-                by = f" by {event.by}" if event.by else ""
-                yield Told("note", f"Settings changed{by}: {', '.join(changes)}.")
-            case SessionReset():
-                yield Told(
-                    "note", f"The session is reset; what was said before is {event.previous_session_id}."
-                )
-            case SessionArchived():
-                yield Told("note", f"The session leaves the list: {ARCHIVALS[event.reason]}.")
-            case SessionImported():
-                yield Told("note", f"Imported from {event.source}.")
-            case RouteChanged():
-                if event.route != self._route:
-                    self._route = event.route
-                    yield Told("note", f"From now on its words go to {route_text(event.route)}.")
+                yield words._replace(how=f"The {name} is over: {words.how}.")

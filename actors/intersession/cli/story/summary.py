@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from intersession.cli.story.reasons import CLOSES, FAILURES, LOOP_ENDS, counted
 from intersession_events.facts import FailureCode
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.timeline import CLOSES, FAILURES, LOOP_ENDS, counted
 
 Flow = ExchangeSummary | SpawnSummary | RunOutcome
 

@@ -1,4 +1,4 @@
-"""Reasons as sentences: why a loop ended, how an exchange or a spawn was closed, what became of a run."""
+"""The reasons that events name, as parts of sentences: why a loop ended, how a flow was closed, why a run failed."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,0 +1,365 @@
+"""Every event in words: the one table that the steps of a timeline and the stories of the command line read from. Pure.
+
+A step shows an event in brief, by the names that are stored; a story tells it in a sentence. The two stand side by side
+here, so that a new event is put into words in one place.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from intersession_events.facts import (
+    AccessEvent,
+    AccessRecorded,
+    AnnounceDecided,
+    AnnounceRequested,
+    AttachmentRemovalFailed,
+    AttachmentsReady,
+    AttachmentsRemoved,
+    ChildArchived,
+    ChildEnded,
+    ConfigLoaded,
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryEvent,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+    Event,
+    ExchangeAccepted,
+    ExchangeClosed,
+    ExchangeEvent,
+    ImportReported,
+    LateReplyDropped,
+    LineImported,
+    LogOpened,
+    LoopEnded,
+    Message,
+    MessageRecorded,
+    PrimaryEnded,
+    ResultHanded,
+    Route,
+    RouteChanged,
+    RunAborted,
+    RunCompleted,
+    RunEvent,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SendRefused,
+    SessionArchived,
+    SessionEvent,
+    SessionImported,
+    SessionOpened,
+    SessionPatched,
+    SessionReset,
+    SpawnAccepted,
+    SpawnClosed,
+    SpawnEvent,
+    SystemEvent,
+    ThreadBound,
+    ThreadOpened,
+    ThreadUnbound,
+    ToolCallBlock,
+    TurnReplied,
+    TurnRequested,
+    text_of,
+)
+from intersession_projections.timeline.reasons import (
+    ARCHIVALS,
+    CLOSES,
+    FAILURES,
+    OPENINGS,
+    SILENCES,
+    STATUSES,
+    loop_end,
+)
+
+NO_TEXT: Final = "(no text)"
+_A_PERSON: Final = "a person"
+_A_SESSION: Final = "a session"
+_THE_SYSTEM: Final = "the system"
+_SPEAKERS: Final = {
+    "external_user": _A_PERSON,
+    "internal_system": _THE_SYSTEM,
+    "inter_session": _A_SESSION,
+}
+
+Kind = Literal["said", "tool", "note", "end"]
+"""`said`: a text from one to another; `tool`: what an agent did meanwhile; `note`: what happened besides; `end`: how all
+of it ended."""
+
+
+class Words(NamedTuple):
+    """One event in words.
+
+    `who` acts and `to` is acted on, as far as the event itself names them: session keys, routes, `operator`. `brief` is
+    for a list of steps. `how` is for a story: a sentence, or a verb after `who`; it is empty where stories leave the
+    event out. `text` is what somebody wrote, raw: whoever prints it makes it harmless first.
+    """
+
+    who: str | None
+    to: str | None
+    brief: str
+    how: str = ""
+    text: str | None = None
+    kind: Kind = "note"
+
+
+def words_of(event: Event, key: str | None, *, max_turns: int = 0, place: str | None = None) -> Words:
+    """Return an event in words.
+
+    `key` is the session whose stream the event is in, None for other streams. `max_turns` says how many turns its
+    exchange may have, `place` where its delivery goes: events before it have told that.
+    """
+    if isinstance(event, SessionEvent):
+        return _of_session(event, key)
+    if isinstance(event, RunEvent):
+        return _of_run(event, key)
+    if isinstance(event, ExchangeEvent):
+        return _of_exchange(event, max_turns)
+    if isinstance(event, SpawnEvent):
+        return _of_spawn(event)
+    if isinstance(event, DeliveryEvent):
+        return _of_delivery(event, place or "its channel")
+    return _of_system(event)
+
+
+def words_of_message(message: Message, key: str | None) -> Iterator[Words]:
+    """Yield what a message of a session says: its text, then each tool that it calls."""
+    text = text_of(message)
+    match message.role:
+        case "assistant" if isinstance(message.content, str):
+            yield Words(key, None, text or NO_TEXT, "says", text, "said")
+        case "assistant":
+            if text:
+                yield Words(key, None, text, "says", text, "said")
+            for block in message.content:
+                if isinstance(block, ToolCallBlock):
+                    call = f"{block.name}({block.arguments})"
+                    yield Words(key, None, call, f"calls {block.name}", block.arguments, "tool")
+        case "toolResult":
+            tool = message.tool_name or "a tool"
+            yield Words(tool, key, text, f"gets from {tool}", text, "tool")
+        case "user" | "system":
+            yield Words(_asker(message), key, text, _asks(message), text, "said")
+
+
+def speaker(message: Message) -> str:
+    """Return who asks an agent with a message: a session's key, or words for a person or the system."""
+    origin = message.provenance
+    if origin is None:
+        return _THE_SYSTEM if message.role == "system" else _A_PERSON
+    match origin.kind:
+        case "external_user":
+            return _A_PERSON if origin.source_channel is None else f"{_A_PERSON} on {origin.source_channel}"
+        case "inter_session":
+            return origin.source_session_key or _A_SESSION
+        case "internal_system":
+            return _THE_SYSTEM
+
+
+def route_text(route: Route) -> str:
+    """Return a route as one word."""
+    account = "" if route.account is None else f"{route.account}@"
+    thread = "" if route.thread is None else f"#{route.thread}"
+    return f"{account}{route.channel}:{route.to}{thread}"
+
+
+def _of_session(event: SessionEvent, key: str | None) -> Words:  # noqa: C901 - one case an event
+    match event:
+        case SessionOpened():
+            how = f"The session opens: {OPENINGS[event.opened_by]}."
+            return Words(event.spawned_by, key, f"opened by {event.opened_by}", how)
+        case SessionPatched():
+            cleared = [f"{name} cleared" for name in event.cleared]
+            brief = ", ".join([*(f"{name}={value}" for name, value in event.values.items()), *cleared])
+            changes = ", ".join([*(f"{name}: {value}" for name, value in event.values.items()), *cleared])
+            by = f" by {event.by}" if event.by else ""
+            return Words(event.by, key, brief, f"Settings changed{by}: {changes}.")
+        case RouteChanged():
+            place = route_text(event.route)
+            return Words(None, key, f"words go to {place}", f"From now on its words go to {place}.")
+        case SessionReset():
+            brief = f"{event.reason}: {event.previous_session_id} is now {event.session_id}"
+            how = f"The session is reset; what was said before is {event.previous_session_id}."
+            return Words(None, key, brief, how)
+        case SessionArchived():
+            how = f"The session leaves the list: {ARCHIVALS[event.reason]}."
+            return Words(None, key, event.reason, how)
+        case ThreadBound():
+            return Words(None, key, f"thread {route_text(event.route)} is its own")
+        case ThreadUnbound():
+            return Words(None, key, f"thread {route_text(event.route)} is its own no more: {event.reason}")
+        case SessionImported():
+            return Words(None, key, event.source, f"Imported from {event.source}.")
+        case MessageRecorded():
+            said = list(words_of_message(event.message, key))
+            who, to = (said[0].who, said[0].to) if said else (key, None)
+            return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT)
+        case LineImported():
+            return Words(None, key, event.kind)
+
+
+def _asker(message: Message) -> str | None:
+    """Return who asks, as a step shows it: None where the message has no record of it."""
+    origin = message.provenance
+    return None if origin is None else origin.source_session_key or _SPEAKERS[origin.kind]
+
+
+def _asks(message: Message) -> str:
+    origin = message.provenance
+    if origin is None or origin.kind != "inter_session":
+        return "says"
+    if origin.source_tool == "sessions_spawn":
+        return "hands over" if origin.turn is None else "says"
+    return f"asks for turn {origin.turn}" if origin.turn else "asks"
+
+
+def _of_run(event: RunEvent, key: str | None) -> Words:
+    match event:
+        case RunQueued():
+            turn = "" if event.turn is None else f" {event.turn}"
+            return Words(event.caller, key, f"{event.step}{turn}, run {event.run_id}")
+        case RunStarted():
+            return Words(key, None, f"attempt {event.attempt}")
+        case RunInterrupted():
+            how = f"was cut off in attempt {event.attempt}; the run starts again"
+            return Words(key, None, f"attempt {event.attempt} was cut off", how)
+        case RunCompleted():
+            return Words(key, None, event.reply or NO_TEXT, "answers without a text")
+        case RunFailed():
+            how = f"{FAILURES[event.code]}: {event.error}"
+            return Words(key, None, f"{event.code}: {event.error}", how, event.partial)
+        case RunAborted():
+            return Words(event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial)
+        case LateReplyDropped():
+            return Words(key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply)
+
+
+def _of_exchange(event: ExchangeEvent, max_turns: int) -> Words:
+    match event:
+        case ExchangeAccepted():
+            asker = event.requester or event.caller
+            return Words(asker, event.target, event.message, "asks", event.message, "said")
+        case PrimaryEnded():
+            return _of_answer(event, None, "replies")
+        case TurnRequested():
+            return Words(None, event.speaker, f"turn {event.turn}")
+        case TurnReplied():
+            of = f" of {max_turns}" if max_turns else ""
+            return _of_answer(event, event.speaker, f"turn {event.turn}{of}")
+        case LoopEnded():
+            limit = "" if event.limit is None else f" ({event.limit})"
+            brief = f"{event.reason}{limit} after {event.turns} turns{_note(event.note)}"
+            return Words(None, None, brief, loop_end(event.reason, event.turns, event.limit, event.note))
+        case AnnounceRequested() | AnnounceDecided():
+            return _of_announce(event)
+        case ExchangeClosed():
+            return _of_close(event)
+
+
+def _of_spawn(event: SpawnEvent) -> Words:  # noqa: C901 - one case an event
+    match event:
+        case SpawnAccepted():
+            asker = event.requester or event.caller
+            return Words(asker, event.child, event.task, "spawns a sub-agent", event.task, "said")
+        case ChildEnded():
+            return _of_answer(event, None, "ends its task")
+        case AnnounceRequested() | AnnounceDecided():
+            return _of_announce(event)
+        case ResultHanded():
+            brief = f"result, run {event.run_id}"
+            return Words(None, event.requester, brief, "hands over the result", kind="said")
+        case SpawnClosed():
+            return _of_close(event)
+        case ChildArchived():
+            how = f"left the list ({event.reason}); its record stays"
+            return Words(None, event.child, event.reason, how)
+        case ThreadOpened():
+            place = route_text(event.route)
+            return Words(None, None, f"thread {place}", f"has a thread of its own: {place}")
+        case AttachmentsReady():
+            files, size, place = f"{event.count} files", f"{event.total_bytes} bytes", event.directory
+            return Words(None, None, f"{files}, {size}, in {place}", f"has {files} ({size}) in {place}")
+        case AttachmentsRemoved():
+            how = f"has no files any more in {event.directory}"
+            return Words(None, None, f"files removed from {event.directory}", how)
+        case AttachmentRemovalFailed():
+            where = f"{event.directory}: {event.error}"
+            return Words(None, None, f"files not removed from {where}", f"keeps its files in {where}")
+
+
+def _of_answer(event: PrimaryEnded | TurnReplied | ChildEnded, who: str | None, how: str) -> Words:
+    """Return how a run of a flow ended: with a text for the other side, or without."""
+    if event.status != "ok":
+        brief = f"{event.status}: {event.error or event.text or NO_TEXT}"
+        error = f": {event.error}" if event.error else ""
+        return Words(who, None, brief, f"{STATUSES[event.status]}{error}", event.text)
+    if event.text is None:
+        return Words(who, None, NO_TEXT, f"{how}: answers without a text")
+    return Words(who, None, event.text or NO_TEXT, how, event.text, "said")
+
+
+def _of_announce(event: AnnounceRequested | AnnounceDecided) -> Words:
+    match event:
+        case AnnounceRequested():
+            return Words(None, event.speaker, "announce")
+        case AnnounceDecided():
+            if event.text is None:
+                return Words(None, None, event.why, f"Nothing is announced: {SILENCES[event.why]}.")
+            return Words(None, None, event.text, "announces", event.text, "said")
+
+
+def _of_close(event: ExchangeClosed | SpawnClosed) -> Words:
+    """Return why a flow is over. Its `how` is the reason alone, for a story that says which flow it is."""
+    return Words(None, None, f"{event.reason}{_note(event.note)}", CLOSES[event.reason], kind="end")
+
+
+def _of_delivery(event: DeliveryEvent, place: str) -> Words:
+    match event:
+        case DeliveryDecided():
+            how = "announces" if event.purpose in {"announce", "spawn_announce"} else "sends"
+            return Words(event.session_key, route_text(event.route), event.text, how, event.text, "said")
+        case DeliveryStarted():
+            return Words(None, None, f"attempt {event.attempt}")
+        case DeliveryDone():
+            return Words(None, None, event.receipt or "taken", f"Delivered to {place}.")
+        case DeliveryFailed():
+            given_up = event.retry_at_ms is None
+            brief = "not tried again" if given_up else "to be tried again"
+            how = "given up" if given_up else "to be tried again"
+            return Words(
+                None,
+                None,
+                f"attempt {event.attempt}, {brief}: {event.error}",
+                f"Not delivered to {place}, {how}: {event.error}",
+            )
+        case DeliveryUnknown():
+            brief = f"attempt {event.attempt} was cut off, the channel may have it"
+            return Words(None, None, brief, f"It is not known whether {place} got it; it is not sent again.")
+        case DeliveryDenied():
+            how = f"Not delivered to {place}: the send policy forbids it ({event.rule})."
+            return Words(None, None, event.rule, how)
+
+
+def _of_system(event: AccessEvent | SystemEvent) -> Words:
+    match event:
+        case AccessRecorded():
+            who = event.requester or (f"credential:{event.credential}" if event.credential else "operator")
+            return Words(who, None, f"{event.tool}: {event.allowed} allowed, {event.denied_count} denied")
+        case SendRefused():
+            brief = f"{event.code}: {event.limit} is {event.value}"
+            return Words(event.requester or "operator", event.target, brief)
+        case LogOpened():
+            return Words(None, None, f"epoch {event.epoch}, version {event.version}")
+        case ConfigLoaded():
+            return Words(None, None, f"configuration {event.digest}")
+        case ImportReported():
+            brief = f"{event.source}: {event.sessions} sessions, {event.messages} messages"
+            return Words(None, None, brief)
+
+
+def _note(note: str | None) -> str:
+    return "" if note is None else f", {note}"
