@@ -59,11 +59,9 @@ SEAMS = {
     "intersession_events.stores.sqlite.frontier": "who waits for a position",
     "intersession_events.stores.sqlite.group_commit": "the writer's thread",
     "intersession_events.stores.sqlite.readers": "connections per thread",
-    "intersession_events.stores.sqlite.recorder": "the library's recorder is called from every thread",
     "intersession_events.stores.sqlite.log": "the loaders",
     "intersession_events.stores.sqlite.blocking": "doors wait on it",
     "intersession_events.stores.sqlite.writer_lock": "a starting writer gives the one before it a second",
-    "intersession_projections.tail": "the thread that feeds tailed views",
     "intersession_projections.transcript_mirror": "files are written on a thread",
 }
 DOORS = "intersession."  # a command line may look at the clock on the wall

@@ -11,7 +11,6 @@ from intersession_projections.flows import OpenFlowsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.sessions import SessionListView, Sessions, ThreadBindingsView
-from intersession_projections.tail import Tail
 from support.plain_log import PlainLog, PlainSql
 from support.vocabulary import logs
 
@@ -54,21 +53,6 @@ def test_a_rebuilt_view_has_the_same_bytes_as_one_that_grew_at_every_prefix(entr
 @given(logs())
 def test_a_rebuilt_view_has_the_same_bytes_over_ten_thousand_logs(entries: list[Entry]) -> None:
     check_every_prefix(entries)
-
-
-@pytest.mark.clause("J1")
-@settings(max_examples=25, deadline=None)
-@given(logs())
-def test_a_tail_fed_in_batches_ends_like_views_fed_one_by_one(entries: list[Entry]) -> None:
-    one_by_one, batched = PlainLog(views()), PlainLog()
-    for stream, event, time in entries:
-        one_by_one.put(stream, event, time=time)
-        batched.put(stream, event, time=time)
-    tail = Tail(batched, views())
-    assert tail.catch_up() == len(entries)
-    assert tail.set_aside() == []
-    tables = batched.dump()
-    assert {name: tables[name] for name in one_by_one.dump()} == one_by_one.dump()
 
 
 @pytest.mark.clause("LIST-8")

@@ -213,6 +213,7 @@ def test_acks_come_once_each_in_order_and_after_the_events_can_be_read(log: Sqli
     assert seen == [(number, True) for number in range(1, count + 1)]
 
 
+@pytest.mark.clause("O1")
 def test_many_threads_append_and_each_gets_its_own_outcome(log: SqliteLog) -> None:
     threads, rounds = 8, 25
     wins: list[str] = []

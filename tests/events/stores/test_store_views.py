@@ -66,6 +66,7 @@ def test_a_view_has_an_event_as_soon_as_its_append_is_acknowledged() -> None:
         assert seen == [("s", 1, 4)]
 
 
+@pytest.mark.clause("J3")
 def test_an_event_a_view_chokes_on_is_set_aside_and_all_else_goes_on() -> None:
     with SqliteLog(":memory:", inline=[Lengths()], threads=False) as log:
         for number, text in enumerate(["one", "choke", "three"]):
@@ -111,6 +112,7 @@ def test_a_view_of_another_shape_is_built_anew(tmp_path: Path) -> None:
         assert table(log) == [("s", PAGE + 10, 5 * (PAGE + 10))]
 
 
+@pytest.mark.clause("J2")
 def test_a_view_catches_up_with_what_was_written_without_it(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([anywhere("s", said("a"))])
@@ -126,6 +128,7 @@ def test_a_view_catches_up_with_what_was_written_without_it(tmp_path: Path) -> N
         assert table(log)[0][1] == 2 * PAGE + 2
 
 
+@pytest.mark.clause("J3")
 def test_a_damaged_row_does_not_stop_a_rebuild(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([to("s", 0, said("a"), said("b"), said("c"))])
@@ -138,6 +141,7 @@ def test_a_damaged_row_does_not_stop_a_rebuild(tmp_path: Path) -> None:
         assert "CorruptEvent" in log.set_aside()[0].reason
 
 
+@pytest.mark.clause("J2")
 def test_appends_go_on_during_a_rebuild_and_none_is_lost(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([anywhere("s", *(said(f"{n}") for n in range(3 * PAGE)))])

@@ -1,32 +1,16 @@
-"""The library's SQLite recorder with group commit, gapless positions and a subscription.
+"""The eventsourcing library's SQLite recorder with group commit and gapless positions, for the writer of a log.
 
 Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of the library is changed.
 """
 
-import sqlite3
-import threading
-import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-from eventsourcing.persistence import (
-    ApplicationRecorder,
-    DatabaseError,
-    IntegrityError,
-    ListenNotifySubscription,
-    StoredEvent,
-    Subscription,
-)
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.stores.sqlite.failures import is_input_output, is_of_the_store
 from intersession_events.stores.sqlite.group_commit import GroupCommit, Work
-
-OnAck = Callable[[Sequence[int] | Exception], None]
-"""Hears the positions of the events once they are durable, or why they are not."""
-
-INSERT_TIMEOUT_S: Final = 30.0
 
 
 class BatchObserver(Protocol):
@@ -54,15 +38,15 @@ class BatchObserver(Protocol):
 
 
 class GroupCommitRecorder(SQLiteApplicationRecorder):
-    """Inserts of many callers in one transaction with one sync; a conflict fails only whose it is."""
+    """Writes the work of many callers in one transaction with one sync; an error fails only the work it comes from."""
 
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
         self.insert_events_statement = f"INSERT INTO {events_table_name} (originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?)"  # noqa: S608 - the name is ours
         self.commits = GroupCommit(self._commit)
-        self.observer: BatchObserver = _Unobserved()
+        self.observer: BatchObserver
+        """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
         self._broken: StoreUnavailable | None = None
-        self._subscriptions: weakref.WeakSet[_LogSubscription] = weakref.WeakSet()
 
     def construct_create_table_statements(self) -> list[str]:
         """Return the table: positions that are never given twice, in a column of the name the library reads."""
@@ -75,33 +59,6 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
             "UNIQUE (originator_id, originator_version)",
         )
         return [f"CREATE TABLE IF NOT EXISTS {self.events_table_name} ({', '.join(columns)})"]
-
-    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
-        """Insert and wait until it is durable.
-
-        Raises:
-            IntegrityError: one of the versions is there already; nothing was inserted.
-            StoreUnavailable: the store could not take it.
-        """
-        told = threading.Event()
-        answer: list[Sequence[int] | Exception] = []
-
-        def on_ack(positions: Sequence[int] | Exception) -> None:
-            answer.append(positions)
-            told.set()
-
-        self.append(stored_events, on_ack, **kwargs)
-        while self.commits.by_hand and not told.is_set() and self.commits.step():
-            pass
-        if not told.wait(INSERT_TIMEOUT_S):
-            raise StoreUnavailable(f"not durable after {INSERT_TIMEOUT_S:.0f} s; it may still become so")
-        if isinstance(answer[0], Exception):
-            raise answer[0]
-        return answer[0]
-
-    def append(self, stored_events: Sequence[StoredEvent], on_ack: OnAck, **kwargs: Any) -> None:
-        """Queue an insert and return; `on_ack` is called once it is durable, or has failed."""
-        self.submit(_Insert(self, stored_events, on_ack, kwargs))
 
     def submit(self, work: Work, *, patient: bool = False) -> None:
         """Queue any work for the next transaction, `patient` work for that of other work; never blocks.
@@ -121,15 +78,6 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
             cursor.execute(self.insert_events_statement, row)
             positions.append(cursor.lastrowid)
         return positions
-
-    def subscribe(
-        self, gt: int | None = None, topics: Sequence[str] = ()
-    ) -> Subscription[ApplicationRecorder]:
-        """Follow all events after a position, in order; the library's SQLite recorder can't."""
-        subscription = _LogSubscription(self, gt=gt, topics=topics)
-        self._subscriptions.add(subscription)
-        subscription.notify()
-        return subscription
 
     def close(self) -> None:
         """Finish what waits, and take nothing more."""
@@ -156,8 +104,6 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
             work.done(failed.get(work))
         if written:
             self.observer.acknowledged(written)
-        for subscription in list(self._subscriptions):
-            subscription.notify()
 
     def _transact(self, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool) -> None:
         with self.datastore.transaction(commit=True) as cursor:
@@ -205,74 +151,5 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
                 failed[work] = error
 
 
-class _Insert:
-    """An insert of the library's own events."""
-
-    alone = False
-
-    def __init__(
-        self,
-        recorder: GroupCommitRecorder,
-        events: Sequence[StoredEvent],
-        on_ack: OnAck,
-        kwargs: dict[str, Any],
-    ) -> None:
-        self._recorder = recorder
-        self._events = events
-        self._on_ack = on_ack
-        self._kwargs = kwargs
-        self._positions: Sequence[int] = ()
-
-    def write(self, cursor: SQLiteCursor) -> None:
-        self._positions = ()
-        self._positions = self._recorder._insert_events(cursor, self._events, **self._kwargs) or ()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the library's hook
-
-    def is_stored(self, cursor: SQLiteCursor) -> bool:
-        for event, position in zip(self._events, self._positions, strict=False):
-            cursor.execute(
-                f"SELECT originator_version, topic, state FROM {self._recorder.events_table_name} WHERE rowid=?",  # noqa: S608 - the name is ours
-                (position,),
-            )
-            row = cursor.fetchone()
-            if row is None or tuple(row) != (event.originator_version, event.topic, event.state):
-                return False
-        return len(self._positions) == len(self._events) > 0
-
-    def done(self, error: Exception | None) -> None:
-        self._on_ack(self._positions if error is None else _in_the_librarys_words(error))
-
-
-def _in_the_librarys_words(error: Exception) -> Exception:
-    if not isinstance(error, sqlite3.Error):
-        return error
-    found = IntegrityError(error) if isinstance(error, sqlite3.IntegrityError) else DatabaseError(error)
-    found.__cause__ = error
-    return found
-
-
-class _LogSubscription(ListenNotifySubscription[ApplicationRecorder]):
-    """The library's subscription, woken by commits."""
-
-    def notify(self) -> None:
-        self._has_been_notified.set()
-
-
 class _OneFailed(Exception):
     """A piece of work failed: the batch is rolled back, and each tried under a savepoint of its own."""
-
-
-class _Unobserved:
-    def begin(self, cursor: SQLiteCursor) -> None:
-        pass
-
-    def finish(self, cursor: SQLiteCursor, written: Sequence[Work]) -> None:
-        pass
-
-    def committed(self, written: Sequence[Work]) -> None:
-        pass
-
-    def acknowledged(self, written: Sequence[Work]) -> None:
-        pass
-
-    def undone(self) -> None:
-        pass
