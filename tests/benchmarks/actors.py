@@ -22,10 +22,10 @@ def measure(directory: Path, *, actors: int = 20_000) -> list[Figure]:
     with system(directory, {"main": answers_at_once}, idle_seconds=3600) as running:
         keys = [session_key(number) for number in range(actors + 100)]
         open_sessions(running.log, keys)
-        _wake(running.core.supervisor, keys[:100])
+        _wake(running.service.supervisor, keys[:100])
         before = _resident()
         began = time.perf_counter()
-        _wake(running.core.supervisor, keys[100:])
+        _wake(running.service.supervisor, keys[100:])
         seconds = time.perf_counter() - began
         # A few actors take less than what the process gives back meanwhile.
         each = max(_resident() - before, 0) / actors

@@ -133,7 +133,7 @@ class House:
             self._configured = wanted
 
     def _name(self, form: str, requester: str, key: str) -> str:
-        reader = self._system.core.reader
+        reader = self._system.service.reader
         match form:
             case "canonical":
                 return key

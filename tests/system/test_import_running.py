@@ -69,7 +69,7 @@ def test_a_session_that_is_awake_knows_what_an_import_brought_it(
     call(system, "sessions.patch", key=NOTES, displayName="Ours")
     status = talk(system, "three")
 
-    row = system.core.sessions.get(NOTES)
+    row = system.service.sessions.get(NOTES)
     assert report.appended > 0
     assert row is not None
     assert (status, row.display_name) == ("ok", "Ours")
@@ -154,9 +154,9 @@ def test_imported_flows_are_left_alone_by_those_who_lead_flows(booth: Booth) -> 
     with booth.start(agents) as system:
         system.import_openclaw(HOUSEHOLD)
     with booth.start(agents | {"echo": echo()}) as system:
-        flows = system.core.flows
+        flows = system.service.flows
 
         assert not flows.open_exchanges()
         assert not flows.open_spawns()
-        assert not system.core.runs.open_runs()
+        assert not system.service.runs.open_runs()
     assert not reached.is_set()

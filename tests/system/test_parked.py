@@ -14,8 +14,8 @@ def test_a_delivery_whose_channel_is_not_here_waits_for_it_without_spending_an_a
     store = f"sqlite:///{tmp_path / 'log.db'}"
     with SessionSystem(store, agents={"main": echo()}) as system:
         answer = system.inbound(channel="telegram", chat_id="42", sender="42", text="hi", wait=10)
-        (parked,) = system.core.flows.open_deliveries()
-        delivery = system.core.flows.delivery(parked.partition(":")[2])
+        (parked,) = system.service.flows.open_deliveries()
+        delivery = system.service.flows.delivery(parked.partition(":")[2])
 
         telegram = MemoryChannel()
         system.register_channel("telegram", telegram)

@@ -40,7 +40,7 @@ def until_calm(system: SessionSystem, timeout: float = 60.0) -> None:
     calm = threading.Event()
 
     def look(_batch: object) -> None:
-        if not system.core.runs.open_runs() and not system.core.flows.open_exchanges():
+        if not system.service.runs.open_runs() and not system.service.flows.open_exchanges():
             calm.set()
 
     stop = system.log.on_committed(lambda batch: threading.Thread(target=look, args=(batch,)).start())

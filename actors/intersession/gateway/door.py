@@ -104,8 +104,8 @@ class Door:
             address=address,
             credentials=self.credentials,
             attempts=self.attempts,
-            now_ms=self.system.core.clock.now_ms,
-            parse_key=self.system.core.reader.parse,
+            now_ms=self.system.service.clock.now_ms,
+            parse_key=self.system.service.reader.parse,
         )
 
     # --- methods
@@ -126,7 +126,7 @@ class Door:
             read_arguments(NoParams, params)
             if method == CONFIG:
                 return configuration(credential.caller, self.system.config)
-            return presence(own_version(), self.system.core.clock.now_ms())
+            return presence(own_version(), self.system.service.clock.now_ms())
         if method in ONLY_HERE and not here:
             raise ToolRefused(
                 "forbidden", f"{method} is for callers on the gateway's own machine, over its loopback"
@@ -142,7 +142,7 @@ class Door:
         self, credential: Credential, method: str, params: Mapping[str, Any], payload: Any
     ) -> Any:
         """Return an answer with runs as the caller calls them."""
-        caller, asked = credential.caller.name, self.system.core.runs.asked
+        caller, asked = credential.caller.name, self.system.service.runs.asked
         if not is_object(payload) or ("runId" not in payload and not payload.get("runIds")):
             return payload
         try:
@@ -179,7 +179,7 @@ class Door:
         """Return the payload that lets a connection in."""
         config = self.system.config
         health = await self.perform(credential, "health", {})
-        main = self.system.core.main_key(config.default_agent)
+        main = self.system.service.main_key(config.default_agent)
         return {
             "type": "hello-ok",
             "protocol": PROTOCOL,
@@ -189,7 +189,7 @@ class Door:
                 "events": list(EVENTS),
             },
             "snapshot": {
-                "presence": presence(own_version(), self.system.core.clock.now_ms()),
+                "presence": presence(own_version(), self.system.service.clock.now_ms()),
                 "health": health,
                 "stateVersion": {"presence": 0, "health": 0},
                 "uptimeMs": round((self._monotonic() - self._started) * 1000),
@@ -251,7 +251,7 @@ class Door:
                 raise invalid("sessionKey", "required, this credential only acts as sessions")
             return None
         return claimed_session(
-            self.system.core,
+            self.system.service,
             credential.caller,
             text,
             field="sessionKey",

@@ -193,7 +193,7 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
         claim = _only_session(known.caller)
     if claim is not None:
         key = claimed_session(
-            system.core, known.caller, claim, field=SESSION_HEADER, what="mcp", arguments={}
+            system.service, known.caller, claim, field=SESSION_HEADER, what="mcp", arguments={}
         )
         tools = system.tools(str(key), credential=known.caller.credential)
     elif known.caller.is_operator:

@@ -17,7 +17,7 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import model_names
-from intersession_actors.service import Core, GatewayCaller, Imports, invalid, read_arguments
+from intersession_actors.service import GatewayCaller, Imports, Service, invalid, read_arguments
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Route
 
@@ -27,8 +27,8 @@ Result = dict[str, Any]
 class GatewayAbout:
     """What there is, how it is, and words to a channel. `describe` gives what only the system knows of itself."""
 
-    def __init__(self, core: Core, targets: Targets, describe: Callable[[], Result]) -> None:
-        self._core = core
+    def __init__(self, service: Service, targets: Targets, describe: Callable[[], Result]) -> None:
+        self._service = service
         self._targets = targets
         self._describe = describe
 
@@ -36,7 +36,7 @@ class GatewayAbout:
         """Return the configured agents, the default one first."""
         del caller
         read_arguments(NoParams, params)
-        config = self._core.config
+        config = self._service.config
         names = {agent.id: agent.name for agent in config.agents.list}
         ids = sorted(config.agent_ids, key=lambda agent_id: (agent_id != config.default_agent, agent_id))
         return {
@@ -53,7 +53,9 @@ class GatewayAbout:
         """Return who an agent is."""
         given = read_arguments(IdentityParams, params)
         key = self._targets.opened(caller, given.session_key, given.agent_id)
-        name = next((agent.name for agent in self._core.config.agents.list if agent.id == key.agent_id), None)
+        name = next(
+            (agent.name for agent in self._service.config.agents.list if agent.id == key.agent_id), None
+        )
         return {"agentId": key.agent_id} | ({"name": name} if name else {})
 
     def models_list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
@@ -61,7 +63,7 @@ class GatewayAbout:
         del caller
         read_arguments(NoParams, params)
         models: list[Result] = []
-        for name in model_names(self._core.config):
+        for name in model_names(self._service.config):
             provider, _, model_id = name.partition("/")
             models.append({"id": model_id or provider, "name": model_id or provider, "provider": provider})
         return {"models": models}
@@ -72,17 +74,17 @@ class GatewayAbout:
         Sessions are counted, not shown: the list is `sessions.list`.
         """
         read_arguments(HealthParams, params)
-        core, config = self._core, self._core.config
-        degraded = core.supervisor.degraded
+        service, config = self._service, self._service.config
+        degraded = service.supervisor.degraded
         numbers = self._numbers(caller)
         model = config.model_of(config.default_agent)
         return {
             "ok": not degraded,
-            "ts": core.clock.now_ms(),
+            "ts": service.clock.now_ms(),
             "durationMs": 0,
-            "logId": core.log.log_id,
-            "position": core.log.head(),
-            "openRuns": len(core.runs.open_runs()),
+            "logId": service.log.log_id,
+            "position": service.log.head(),
+            "openRuns": len(service.runs.open_runs()),
             "degraded": len(degraded),
             "defaultAgentId": config.default_agent,
             "heartbeatSeconds": 0,
@@ -103,14 +105,14 @@ class GatewayAbout:
         }
 
     def _counted(self, number: int) -> Result:
-        return {"path": f"log {self._core.log.log_id}", "count": number, "recent": []}
+        return {"path": f"log {self._service.log.log_id}", "count": number, "recent": []}
 
     def _numbers(self, caller: GatewayCaller) -> dict[str, int]:
         """Return how many sessions of each agent a caller reaches."""
-        order = self._core.sessions.order()
+        order = self._service.sessions.order()
         if caller.is_operator:
             return order.numbers()
-        parse = self._core.reader.parse
+        parse = self._service.reader.parse
         return Counter(place.agent_id for place in order.places() if caller.reaches(parse(place.key)))
 
     def status(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
@@ -121,15 +123,15 @@ class GatewayAbout:
     def send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
         """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""
         given = read_arguments(SendParams, params)
-        core = self._core
+        service = self._service
         if not given.message.strip():
             raise invalid("message", "blank, write what should be sent")
         key = self._targets.opened(caller, given.session_key)
-        run_id = core.run_id(
+        run_id = service.run_id(
             caller=caller.name, method="send", key=given.idempotency_key, calling=None, ordinal=0
         )
-        row = core.sessions.get(str(key))
-        verdict = core.world.judge_send(
+        row = service.sessions.get(str(key))
+        verdict = service.world.judge_send(
             key=str(key),
             channel=given.channel,
             chat_type=row.chat_type if row is not None else key.chat_type,
@@ -137,14 +139,14 @@ class GatewayAbout:
         )
         if not verdict.allowed:
             raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}")
-        append = core.delivery_of(
+        append = service.delivery_of(
             key=key,
             route=Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),
             text=given.message,
             run_id=run_id,
             purpose="send",
         )
-        core.deliver(append)
+        service.deliver(append)
         delivery_id = append.stream.partition(":")[2]
         return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}
 

@@ -13,11 +13,11 @@ from intersession_actors.methods.targets import Targets
 from intersession_actors.service import (
     OPERATOR,
     AccessSummary,
-    Core,
     GatewayCaller,
     Imports,
     Judged,
     RunDoor,
+    Service,
     TargetRefused,
 )
 from intersession_projections.run_outcomes import RunOutcome
@@ -34,18 +34,18 @@ class Gateway:
 
     def __init__(
         self,
-        core: Core,
+        service: Service,
         runs: RunDoor,
         doors: Executor,
         describe: Callable[[], Result] = dict,
         imports: Imports | None = None,
     ) -> None:
-        targets = Targets(core)
-        self._receipts = core.receipts
+        targets = Targets(service)
+        self._receipts = service.receipts
         self._doors = doors
-        self._runs = GatewayRuns(core, targets, runs)
-        sessions = GatewaySessions(core, targets)
-        about = GatewayAbout(core, targets, describe)
+        self._runs = GatewayRuns(service, targets, runs)
+        sessions = GatewaySessions(service, targets)
+        about = GatewayAbout(service, targets, describe)
         self._methods: Final[Mapping[str, Method]] = {
             "agent": self._runs.agent,
             "agent.identity.get": about.identity,
@@ -56,7 +56,7 @@ class Gateway:
             "chat.inject": sessions.chat_inject,
             "chat.send": self._runs.chat_send,
             "health": about.health,
-            "import.openclaw": GatewayImport(imports or Imports(core)).openclaw,
+            "import.openclaw": GatewayImport(imports or Imports(service)).openclaw,
             "models.list": about.models_list,
             "send": about.send,
             "sessions.delete": sessions.delete,

@@ -18,7 +18,7 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
-from intersession_actors.service import Core, GatewayCaller, RunDoor, invalid, read_arguments
+from intersession_actors.service import GatewayCaller, RunDoor, Service, invalid, read_arguments
 from intersession_actors.session import Abort, Enqueue
 from intersession_events import ids
 from intersession_events.facts import Message, Provenance, Route, RunQueued, SessionPatched
@@ -49,8 +49,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 class GatewayRuns:
     """Runs, as the gateway's callers have them."""
 
-    def __init__(self, core: Core, targets: Targets, runs: RunDoor) -> None:
-        self._core = core
+    def __init__(self, service: Service, targets: Targets, runs: RunDoor) -> None:
+        self._service = service
         self._targets = targets
         self._runs = runs
 
@@ -75,8 +75,8 @@ class GatewayRuns:
             label=given.label,
         )
         run_id, known = self._queue(caller, order)
-        found = known or self._core.outcome(run_id)
-        accepted_ms = self._core.clock.now_ms() if found is None else found.queued_ms
+        found = known or self._service.outcome(run_id)
+        accepted_ms = self._service.clock.now_ms() if found is None else found.queued_ms
         return {"runId": run_id, "status": "accepted", "acceptedAt": accepted_ms, "sessionKey": str(key)}
 
     def chat_send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
@@ -86,14 +86,14 @@ class GatewayRuns:
         if given.message.strip().lower() in STOP_WORDS:
             return self.chat_abort(caller, {"sessionKey": given.session_key})
         key = self._targets.opened(caller, given.session_key)
-        row = self._core.sessions.get(str(key))
+        row = self._service.sessions.get(str(key))
         order = Order(
             method="chat.send",
             key=key,
             text=given.message,
             idempotency_key=given.idempotency_key,
             busy=given.busy,
-            route=self._core.delivery(row, key) if given.deliver else None,
+            route=self._service.delivery(row, key) if given.deliver else None,
             timeout_ms=given.timeout_ms,
             thinking=_thinking(given.thinking),
         )
@@ -122,7 +122,7 @@ class GatewayRuns:
         loop = asyncio.get_running_loop()
         while True:
             await self._runs.await_run(run_id, MAX_WAIT_MS / 1000, doors)
-            outcome = await loop.run_in_executor(doors, self._core.outcome, run_id)
+            outcome = await loop.run_in_executor(doors, self._service.outcome, run_id)
             if outcome is None:
                 raise ToolRefused("unknown_run", f"runId: there is no run {run_id[:128]!r}")
             if outcome.ended:
@@ -132,7 +132,7 @@ class GatewayRuns:
         """Stop a run, or all of a session (GATE-5)."""
         given = read_arguments(ChatAbortParams, params)
         target = self._targets.seen(caller, given.session_key, "status")
-        runs = [run for run in self._core.runs.open_runs() if run.session_key == str(target.key)]
+        runs = [run for run in self._service.runs.open_runs() if run.session_key == str(target.key)]
         if given.run_id is not None:
             wanted = self._targets.run(caller, given.run_id).run_id
             runs = [run for run in runs if run.run_id == wanted]
@@ -141,7 +141,7 @@ class GatewayRuns:
 
     def _check_same(self, key: SessionKey, session_id: str) -> None:
         """Refuse a session id that is not the key's: the original's command line gives both where it knows both."""
-        row = self._core.sessions.get(str(key))
+        row = self._service.sessions.get(str(key))
         if row is None or row.session_id != session_id:
             raise invalid("sessionId", "it is not the session that sessionKey names, give one of the two")
 
@@ -152,7 +152,7 @@ class GatewayRuns:
         if channel is not None and to is not None:
             account = given.reply_account_id or given.account_id
             return Route(channel=channel, to=to, account=account, thread=given.thread_id)
-        route = self._core.delivery(self._core.sessions.get(str(key)), key)
+        route = self._service.delivery(self._service.sessions.get(str(key)), key)
         if route is None and not given.best_effort_deliver:
             raise invalid(
                 "deliver", "the session has no route to deliver to, give channel and to, or leave it out"
@@ -161,24 +161,24 @@ class GatewayRuns:
 
     def _queue(self, caller: GatewayCaller, order: Order) -> tuple[str, RunOutcome | None]:
         """Return the run's id, and how far it got where the same call was made before."""
-        core, key = self._core, str(order.key)
-        log_id = core.log.log_id
-        run_id = core.run_id(
+        service, key = self._service, str(order.key)
+        log_id = service.log.log_id
+        run_id = service.run_id(
             caller=caller.name, method=order.method, key=order.idempotency_key, calling=None, ordinal=0
         )
         digest = hashlib.sha256(msgspec.json.encode([key, order.text])).hexdigest()
-        known = core.runs.by_idempotency_key(caller.name, order.idempotency_key)
+        known = service.runs.by_idempotency_key(caller.name, order.idempotency_key)
         if known is not None and (known.digest != digest or known.run_id != run_id):
             raise ToolRefused(
                 "idempotency_conflict", "idempotencyKey: it was used for another message, use a new key"
             )
         if known is not None:
-            return run_id, core.outcome(run_id)
+            return run_id, service.outcome(run_id)
         message = Message(
             id=ids.derive(log_id, "message", run_id),
             role="user",
             content=order.text,
-            timestamp=core.clock.now_ms(),
+            timestamp=service.clock.now_ms(),
             provenance=Provenance(kind="external_user", source_channel="operator"),
         )
         queued = RunQueued(
@@ -187,7 +187,7 @@ class GatewayRuns:
             step="message",
             message_id=message.id,
             system_context=order.system_context,
-            timeout_ms=core.config.run_timeout_ms() if order.timeout_ms is None else order.timeout_ms,
+            timeout_ms=service.config.run_timeout_ms() if order.timeout_ms is None else order.timeout_ms,
             route=order.route,
             caller=caller.name,
             idempotency_key=order.idempotency_key,
@@ -195,9 +195,9 @@ class GatewayRuns:
             chain=(key,),
             thinking=order.thinking,
         )
-        if order.busy == "interrupt" and core.sessions.get(key) is not None:
-            core.ask_session(key, Abort(run_id=None, by=caller.name))
-        core.ask_session(
+        if order.busy == "interrupt" and service.sessions.get(key) is not None:
+            service.ask_session(key, Abort(run_id=None, by=caller.name))
+        service.ask_session(
             key,
             Enqueue(
                 message=message,
@@ -207,7 +207,7 @@ class GatewayRuns:
                 if order.label is None
                 else SessionPatched(values={"label": order.label}, by=caller.name),
                 check_policy=True,
-                at_most=1 if order.busy == "reject" else core.config.runs.inbox_max,
+                at_most=1 if order.busy == "reject" else service.config.runs.inbox_max,
                 correlation=run_id,
             ),
         )

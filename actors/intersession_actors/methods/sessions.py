@@ -19,10 +19,10 @@ from intersession_actors.methods.params import (
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
 from intersession_actors.service import (
-    Core,
     GatewayCaller,
     Judged,
     Resolved,
+    Service,
     TargetRefused,
     invalid,
     read_arguments,
@@ -43,8 +43,8 @@ _PREVIEW_CHARS: Final = 240
 class GatewaySessions:
     """Sessions, as the gateway's callers have them."""
 
-    def __init__(self, core: Core, targets: Targets) -> None:
-        self._core = core
+    def __init__(self, service: Service, targets: Targets) -> None:
+        self._service = service
         self._targets = targets
 
     # --- transcripts
@@ -56,7 +56,9 @@ class GatewaySessions:
         row = found.row
         session_id = found.session_id or ""
         limit = min(given.limit or 200, 1000)
-        page = self._core.reader.history.messages(str(found.key), session_id, limit=limit, include_tools=True)
+        page = self._service.reader.history.messages(
+            str(found.key), session_id, limit=limit, include_tools=True
+        )
         return {
             "sessionKey": str(found.key),
             "sessionId": session_id,
@@ -71,17 +73,17 @@ class GatewaySessions:
         found = self._targets.seen(caller, given.session_key, "send")
         if found.row is None:
             raise ToolRefused("not_visible", not_visible(given.session_key))
-        core = self._core
+        service = self._service
         text = f"[{given.label}] {given.message}" if given.label else given.message
         message = Message(
-            id=core.new_id(),
+            id=service.new_id(),
             role="assistant",
             content=(TextBlock(text=text),),
-            timestamp=core.clock.now_ms(),
+            timestamp=service.clock.now_ms(),
             model="gateway-injected",
             provenance=Provenance(kind="internal_system", source_channel="operator"),
         )
-        core.ask_session(str(found.key), AddMessage(message=message, check_policy=True))
+        service.ask_session(str(found.key), AddMessage(message=message, check_policy=True))
         return {"ok": True, "messageId": message.id}
 
     # --- the list
@@ -115,17 +117,17 @@ class GatewaySessions:
             title = row.get("displayName") or row.get("label")
             if given.include_derived_titles and title:
                 row["derivedTitle"] = title
-        config = self._core.config
+        config = self._service.config
         model = config.model_of(config.default_agent)
         return {
-            "ts": self._core.clock.now_ms(),
+            "ts": self._service.clock.now_ms(),
             "defaults": {**_model_parts(model), "contextTokens": None},
             **answer,
         }
 
     def _page(self, arguments: Result) -> Result:
         given = {name: value for name, value in arguments.items() if value is not None}
-        answer, _summary = list_sessions(self._core.reader, self._core.requester(None), given)
+        answer, _summary = list_sessions(self._service.reader, self._service.requester(None), given)
         return answer
 
     def _within(self, caller: GatewayCaller, parent: str | None, arguments: Result, wanted: int) -> Result:
@@ -142,17 +144,17 @@ class GatewaySessions:
                 return page | {"count": len(rows), "sessions": rows}
 
     def _is_wanted(self, caller: GatewayCaller, parent: str | None, row: Result) -> bool:
-        found = self._core.sessions.by_session_id(row["sessionId"])
-        if found is None or not caller.reaches(self._core.reader.parse(found.key)):
+        found = self._service.sessions.by_session_id(row["sessionId"])
+        if found is None or not caller.reaches(self._service.reader.parse(found.key)):
             return False
-        full = self._core.sessions.get(found.key)
+        full = self._service.sessions.get(found.key)
         return parent is None or (full is not None and full.spawned_by == parent)
 
     def _name(self, caller: GatewayCaller, row: Result) -> None:
-        found = self._core.sessions.by_session_id(row["sessionId"])
+        found = self._service.sessions.by_session_id(row["sessionId"])
         if found is not None:
             row["key"] = found.key
-            full = self._core.sessions.get(found.key) if "spawnedBy" in row else None
+            full = self._service.sessions.get(found.key) if "spawnedBy" in row else None
             if full is not None:
                 row["spawnedBy"] = full.spawned_by
             caller.saw(found.key)
@@ -163,7 +165,7 @@ class GatewaySessions:
         limit = min(given.limit, MOST_PREVIEWED)
         most = min(given.max_chars, 2000)
         previews = [self._preview(caller, key, limit, most) for key in given.keys[:MOST_PREVIEWS]]
-        return {"ts": self._core.clock.now_ms(), "previews": previews}
+        return {"ts": self._service.clock.now_ms(), "previews": previews}
 
     def _preview(self, caller: GatewayCaller, key: str, limit: int, most_chars: int) -> Result:
         try:
@@ -176,7 +178,7 @@ class GatewaySessions:
                 "status": "missing" if refused.code == "not_visible" else "error",
                 "items": [],
             }
-        page = self._core.reader.history.messages(
+        page = self._service.reader.history.messages(
             str(found.key), found.session_id or "", limit=limit, include_tools=False
         )
         texts = [(message["role"], _text(message)) for message in page.messages]
@@ -202,11 +204,11 @@ class GatewaySessions:
 
     def _by_label(self, caller: GatewayCaller, label: str, agent_id: str | None) -> Resolved:
         """Return the session with a label; who stands for some sessions only hears of no other one."""
-        core = self._core
+        service = self._service
         rows = [
             row
-            for row in core.sessions.by_label(label, agent_id)
-            if row.archived is None and caller.reaches(core.reader.parse(row.key))
+            for row in service.sessions.by_label(label, agent_id)
+            if row.archived is None and caller.reaches(service.reader.parse(row.key))
         ]
         if not caller.is_operator and len(rows) == 1:
             return self._targets.seen(caller, rows[0].session_id, "status")
@@ -215,7 +217,7 @@ class GatewaySessions:
             raise ToolRefused("ambiguous_label", f"label: several sessions have it, name one by key: {keys}")
         if not caller.is_operator:
             raise ToolRefused("not_visible", not_visible(label))
-        return resolve_label(core.reader, core.requester(None), label, agent_id, "status")
+        return resolve_label(service.reader, service.requester(None), label, agent_id, "status")
 
     # --- changes
 
@@ -239,15 +241,15 @@ class GatewaySessions:
             fields["label"] = self._label(given.label, str(key))
         values = {name: value for name, value in fields.items() if value is not None}
         cleared = tuple(name for name, value in fields.items() if value is None)
-        self._core.ask_session(
+        self._service.ask_session(
             str(key),
             Patch(values=values, cleared=cleared, by=caller.name, opening=self._targets.opening(key)),
         )
-        row = self._core.sessions.get(str(key))
+        row = self._service.sessions.get(str(key))
         model = (
             row.model
             if row is not None and row.model is not None
-            else self._core.config.model_of(key.agent_id)
+            else self._service.config.model_of(key.agent_id)
         )
         return {
             "ok": True,
@@ -260,9 +262,9 @@ class GatewaySessions:
         """Begin a new generation under the same key."""
         given = read_arguments(ResetParams, params)
         found = self._targets.seen(caller, given.key, "status", field="key")
-        session_id = self._core.new_id()
-        self._core.ask_session(str(found.key), Reset(session_id=session_id, reason=given.reason))
-        row = self._core.sessions.get(str(found.key))
+        session_id = self._service.new_id()
+        self._service.ask_session(str(found.key), Reset(session_id=session_id, reason=given.reason))
+        row = self._service.sessions.get(str(found.key))
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
 
     def delete(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
@@ -275,7 +277,7 @@ class GatewaySessions:
             if refused.code != "not_visible":
                 raise
             return {"ok": True, "key": given.key, "deleted": False, "archived": []}
-        self._core.ask_session(str(found.key), Archive(reason="deleted"))
+        self._service.ask_session(str(found.key), Archive(reason="deleted"))
         session_id = found.session_id
         return {
             "ok": True,
@@ -293,9 +295,9 @@ class GatewaySessions:
             raise ToolRefused("main_session", f"key: {key} is a main session, reset it instead")
 
     def _model(self, text: str) -> str:
-        model = find_model(self._core.config, text)
+        model = find_model(self._service.config, text)
         if model is None:
-            known = ", ".join(model_names(self._core.config)) or "provider/id"
+            known = ", ".join(model_names(self._service.config)) or "provider/id"
             raise ToolRefused("invalid_model", f"model: it is not configured, use one of {known}")
         return model
 
@@ -303,8 +305,8 @@ class GatewaySessions:
         label = text.strip()
         if not label:
             raise invalid("label", "blank, give 1 to 64 characters, or null to clear it")
-        agent_id = self._core.reader.parse(key).agent_id
-        if any(row.key != key for row in self._core.sessions.by_label(label, agent_id)):
+        agent_id = self._service.reader.parse(key).agent_id
+        if any(row.key != key for row in self._service.sessions.by_label(label, agent_id)):
             raise invalid("label", f"another session of {agent_id!r} has it, use another one")
         return label
 

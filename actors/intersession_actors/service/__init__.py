@@ -22,7 +22,7 @@ from intersession_actors.service.resolve import (
     resolve_target,
 )
 from intersession_actors.service.run_waits import DoorThreads, RunDoor
-from intersession_actors.service.service import Core
+from intersession_actors.service.service import Service
 from intersession_actors.service.supervisor import Recipe, Supervisor
 from intersession_actors.service.waits import Wait
 
@@ -33,7 +33,6 @@ __all__ = [
     "Caller",
     "CallingRun",
     "ChatDoor",
-    "Core",
     "DoorThreads",
     "GatewayCaller",
     "Imports",
@@ -46,6 +45,7 @@ __all__ = [
     "Recipe",
     "Resolved",
     "RunDoor",
+    "Service",
     "Supervisor",
     "TargetRefused",
     "Wait",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service.service import Core
+from intersession_actors.service.service import Service
 from intersession_actors.session import ReadAgain
 from intersession_events.errors import AppendConflict
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken, import_openclaw
@@ -17,8 +17,8 @@ _SESSION: Final = "session:"
 class Imports:
     """Appends what other systems left, beside the actors that write to the same log."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._one = threading.Lock()
 
     def openclaw(
@@ -37,12 +37,12 @@ class Imports:
         """
         if not self._one.acquire(blocking=False):
             raise ToolRefused("busy", "another import is under way, try again when it is over")
-        core = self._core
+        service = self._service
         try:
             return import_openclaw(
                 directory,
-                core.log,
-                clock=core.clock.now_ms,
+                service.log,
+                clock=service.clock.now_ms,
                 progress=progress,
                 on_taken=on_taken,
                 appended=self._tell,
@@ -57,4 +57,4 @@ class Imports:
     def _tell(self, streams: Collection[str]) -> None:
         for stream in streams:
             if stream.startswith(_SESSION):
-                self._core.supervisor.tell_awake(stream.removeprefix(_SESSION), ReadAgain())
+                self._service.supervisor.tell_awake(stream.removeprefix(_SESSION), ReadAgain())

@@ -11,7 +11,7 @@ from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.policy import parse_send_command
 from intersession_actors.service.arguments import invalid, read_arguments
 from intersession_actors.service.run_waits import RunDoor
-from intersession_actors.service.service import Core
+from intersession_actors.service.service import Service
 from intersession_actors.session import Enqueue
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
@@ -65,7 +65,7 @@ class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
         return {"runId": self.run_id, "sessionKey": self.session_key, "status": "accepted"}
 
 
-def receive(core: Core, message: InboundMessage) -> InboundAccepted:
+def receive(service: Service, message: InboundMessage) -> InboundAccepted:
     """Record a person's message and queue its run.
 
     Raises:
@@ -73,14 +73,14 @@ def receive(core: Core, message: InboundMessage) -> InboundAccepted:
             `unavailable`).
     """
     _refuse_blank(message)
-    bound = _bound(core, message)
+    bound = _bound(service, message)
     if bound is not None:
         try:
-            return _receive(core, message, bound[0], thread=bound[1])
+            return _receive(service, message, bound[0], thread=bound[1])
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-    return _receive(core, message, session_key_of(core, message))
+    return _receive(service, message, session_key_of(service, message))
 
 
 def _refuse_blank(message: InboundMessage) -> None:
@@ -89,11 +89,13 @@ def _refuse_blank(message: InboundMessage) -> None:
             raise invalid(field, "blank, give it")
 
 
-def _bound(core: Core, message: InboundMessage) -> tuple[SessionKey, Route] | None:
+def _bound(service: Service, message: InboundMessage) -> tuple[SessionKey, Route] | None:
     """Return the session that a thread belongs to, and the thread (SPAWN-12)."""
     route = _route(message)
-    owner = core.threads.session_of(route)
-    return None if owner is None else (SessionKey.parse(owner, main_key=core.config.session.main_key), route)
+    owner = service.threads.session_of(route)
+    return (
+        None if owner is None else (SessionKey.parse(owner, main_key=service.config.session.main_key), route)
+    )
 
 
 def _route(message: InboundMessage) -> Route:
@@ -101,10 +103,10 @@ def _route(message: InboundMessage) -> Route:
 
 
 def _receive(
-    core: Core, message: InboundMessage, key: SessionKey, *, thread: Route | None = None
+    service: Service, message: InboundMessage, key: SessionKey, *, thread: Route | None = None
 ) -> InboundAccepted:
-    log_id, now = core.log.log_id, core.clock.now_ms()
-    run_id = core.new_id()
+    log_id, now = service.log.log_id, service.clock.now_ms()
+    run_id = service.new_id()
     if message.message_id is not None:
         run_id = ids.derive(
             log_id,
@@ -115,7 +117,7 @@ def _receive(
             message.chat_id,
             message.message_id,
         )
-        if core.outcome(run_id) is not None or _is_recorded(core, key, run_id):
+        if service.outcome(run_id) is not None or _is_recorded(service, key, run_id):
             return InboundAccepted(run_id=run_id, session_key=str(key))
     command = parse_send_command(message.text) if message.owner else None
     recorded = Message(
@@ -131,19 +133,19 @@ def _receive(
         session_id="",
         step="message",
         message_id=recorded.id,
-        timeout_ms=core.config.run_timeout_ms(),
+        timeout_ms=service.config.run_timeout_ms(),
         route=route,
         caller="inbound",
         idempotency_key=run_id if message.message_id is not None else None,
         chain=(str(key),),
     )
     runs = message.deliver and command is None
-    core.ask_session(
+    service.ask_session(
         str(key),
         Enqueue(
             message=recorded,
             queue=queued if runs else None,
-            opening=core.opening(key, by="person", chat_type=message.chat_type, channel=message.channel)
+            opening=service.opening(key, by="person", chat_type=message.chat_type, channel=message.channel)
             if thread is None
             else None,
             route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type)
@@ -151,18 +153,18 @@ def _receive(
             else None,
             only_bound=thread,
             patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
-            carried=() if command is None else (_answer(core, key, command, route, run_id),),
-            at_most=core.config.runs.inbox_max,
+            carried=() if command is None else (_answer(service, key, command, route, run_id),),
+            at_most=service.config.runs.inbox_max,
             correlation=run_id,
         ),
     )
     return InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
 
 
-def _is_recorded(core: Core, key: SessionKey, run_id: str) -> bool:
+def _is_recorded(service: Service, key: SessionKey, run_id: str) -> bool:
     """Whether a message that starts no run was recorded before, by its channel's own id for it."""
-    message_id = ids.derive(core.log.log_id, "message", run_id)
-    stream = core.log.stream(ids.session_stream(str(key)), backwards=True, limit=LOOK_BACK)
+    message_id = ids.derive(service.log.log_id, "message", run_id)
+    stream = service.log.stream(ids.session_stream(str(key)), backwards=True, limit=LOOK_BACK)
     return any(
         isinstance(item.event, MessageRecorded) and item.event.message.id == message_id for item in stream
     )
@@ -175,14 +177,14 @@ def _patch(command: Command, *, by: str) -> SessionPatched:
     return SessionPatched(values={"sendPolicy": command}, by=by)
 
 
-def _answer(core: Core, key: SessionKey, command: Command, route: Route, run_id: str) -> StreamAppend:
+def _answer(service: Service, key: SessionKey, command: Command, route: Route, run_id: str) -> StreamAppend:
     """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
     word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
     text = f"Sending from this session is {word}."
-    return core.delivery_of(key=key, route=route, text=text, run_id=run_id, purpose="command_reply")
+    return service.delivery_of(key=key, route=route, text=text, run_id=run_id, purpose="command_reply")
 
 
-def session_key_of(core: Core, message: InboundMessage) -> SessionKey:
+def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
     """Return the session that a chat belongs to, by `session.dmScope` for direct ones (INB-1).
 
     Raises:
@@ -190,11 +192,13 @@ def session_key_of(core: Core, message: InboundMessage) -> SessionKey:
     """
     _refuse_blank(message)
     try:
-        agent_id = core.config.default_agent if message.agent_id is None else parse_agent_id(message.agent_id)
-        if agent_id not in core.config.agent_ids:
+        agent_id = (
+            service.config.default_agent if message.agent_id is None else parse_agent_id(message.agent_id)
+        )
+        if agent_id not in service.config.agent_ids:
             raise ToolRefused(
                 "unknown_agent",
-                f"agent_id: {agent_id!r} is not configured, use one of {', '.join(core.config.agent_ids)}",
+                f"agent_id: {agent_id!r} is not configured, use one of {', '.join(service.config.agent_ids)}",
             )
         channel, thread = message.channel, message.thread
         match message.chat_type:
@@ -203,16 +207,16 @@ def session_key_of(core: Core, message: InboundMessage) -> SessionKey:
             case "channel":
                 return SessionKey.channel_room(agent_id, channel, message.chat_id, thread)
             case "direct":
-                return _direct(core, agent_id, message)
+                return _direct(service, agent_id, message)
     except InvalidKey as error:
         raise invalid("chat_id", str(error)) from None
 
 
-def _direct(core: Core, agent_id: str, message: InboundMessage) -> SessionKey:
-    peer = _linked(core, message)
-    match core.config.session.dm_scope:
+def _direct(service: Service, agent_id: str, message: InboundMessage) -> SessionKey:
+    peer = _linked(service, message)
+    match service.config.session.dm_scope:
         case "main":
-            return core.main_key(agent_id)
+            return service.main_key(agent_id)
         case "per-peer":
             return SessionKey.direct(agent_id, None, None, peer)
         case "per-channel-peer":
@@ -221,9 +225,9 @@ def _direct(core: Core, agent_id: str, message: InboundMessage) -> SessionKey:
             return SessionKey.direct(agent_id, message.channel, message.account or "default", peer)
 
 
-def _linked(core: Core, message: InboundMessage) -> str:
+def _linked(service: Service, message: InboundMessage) -> str:
     """Return the one name of a person who is known under several (`session.identityLinks`)."""
-    for name, peers in core.config.session.identity_links.items():
+    for name, peers in service.config.session.identity_links.items():
         if f"{message.channel}:{message.sender}" in peers or message.sender in peers:
             return name
     return message.sender
@@ -232,15 +236,15 @@ def _linked(core: Core, message: InboundMessage) -> str:
 class ChatDoor:
     """A person speaks."""
 
-    def __init__(self, core: Core, runs: RunDoor) -> None:
-        self._core = core
+    def __init__(self, service: Service, runs: RunDoor) -> None:
+        self._service = service
         self._runs = runs
 
     def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> dict[str, Any]:
         """Take a person's message (INB-1). A refusal is an answer."""
         try:
             with refusing_without_store():
-                accepted = receive(self._core, read_arguments(InboundMessage, given))
+                accepted = receive(self._service, read_arguments(InboundMessage, given))
                 if wait is not None and accepted.runs:
                     return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
         except ToolRefused as refused:
@@ -252,7 +256,7 @@ class ChatDoor:
         try:
             with refusing_without_store():
                 accepted = await asyncio.get_running_loop().run_in_executor(
-                    doors, lambda: receive(self._core, read_arguments(InboundMessage, given))
+                    doors, lambda: receive(self._service, read_arguments(InboundMessage, given))
                 )
                 if wait is not None and accepted.runs:
                     answer = await self._runs.await_run(accepted.run_id, wait, doors)

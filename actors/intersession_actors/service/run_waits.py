@@ -7,7 +7,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service.service import Core
+from intersession_actors.service.service import Service
 from intersession_actors.session import Abort
 from intersession_events.errors import StoreUnavailable
 from intersession_projections.run_outcomes import RunOutcome
@@ -34,8 +34,8 @@ class DoorThreads(ThreadPoolExecutor):
 class RunDoor:
     """Waiting for runs, and stopping them."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
     def wait(self, run_id: str, seconds: float) -> dict[str, Any]:
         """Answer as `agent.wait` does (GATE-3): the outcome if the run ends in time, else `timeout`.
@@ -43,9 +43,9 @@ class RunDoor:
         Raises:
             ToolRefused: there is no such run (`unknown_run`).
         """
-        core = self._core
+        service = self._service
         known = self._known(run_id)
-        future = core.waits.expect(known)
+        future = service.waits.expect(known)
         try:
             outcome = self._outcome(known)
             if not outcome.ended and seconds > 0:
@@ -53,21 +53,21 @@ class RunDoor:
                     future.result(seconds)
                 outcome = self._outcome(known)
         finally:
-            core.waits.forget(known, future)
+            service.waits.forget(known, future)
         return wait_result(outcome)
 
     async def await_run(self, run_id: str, seconds: float, doors: Executor) -> dict[str, Any]:
         """Answer as `wait` does, without blocking the event loop."""
-        core, loop = self._core, asyncio.get_running_loop()
+        service, loop = self._service, asyncio.get_running_loop()
         known = await loop.run_in_executor(doors, self._known, run_id)
-        future = core.waits.expect(known)
+        future = service.waits.expect(known)
         try:
             outcome = await loop.run_in_executor(doors, self._outcome, known)
             if not outcome.ended and seconds > 0:
                 await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
                 outcome = await loop.run_in_executor(doors, self._outcome, known)
         finally:
-            core.waits.forget(known, future)
+            service.waits.forget(known, future)
         return wait_result(outcome)
 
     def abort(self, run_id: str, *, by: str) -> bool:
@@ -79,14 +79,14 @@ class RunDoor:
         outcome = self._outcome(self._known(run_id))
         if outcome.ended:
             return False
-        accepted = self._core.ask_session(outcome.session_key, Abort(run_id=outcome.run_id, by=by))
+        accepted = self._service.ask_session(outcome.session_key, Abort(run_id=outcome.run_id, by=by))
         return bool(accepted.recorded)
 
     def _known(self, run_id: str) -> str:
         """Return the run that an id means; a caller's own idempotency key is one too (GATE-1)."""
-        if self._core.runs.get(run_id) is not None:
+        if self._service.runs.get(run_id) is not None:
             return run_id
-        by_key = self._core.runs.by_any_key(run_id)
+        by_key = self._service.runs.by_any_key(run_id)
         if by_key is None:
             raise ToolRefused(
                 "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"
@@ -94,7 +94,7 @@ class RunDoor:
         return by_key
 
     def _outcome(self, run_id: str) -> RunOutcome:
-        outcome = self._core.runs.get(run_id)
+        outcome = self._service.runs.get(run_id)
         if outcome is None:
             raise ToolRefused(
                 "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"

@@ -32,7 +32,7 @@ COMMIT_TIMEOUT_S = 30.0
 """How long a door waits for the log to take a command."""
 
 
-class Core:
+class Service:
     """The one place that all doors ask."""
 
     def __init__(

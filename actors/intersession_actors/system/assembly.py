@@ -15,7 +15,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
-from intersession_actors.service import Core, DoorThreads, Reader, Receipts, Recipe, Supervisor
+from intersession_actors.service import DoorThreads, Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
@@ -34,7 +34,7 @@ DISK_THREADS = 2
 
 
 class Assembly:
-    """Executor, channels, timers, supervisor and core on one log. `config` gives the configuration in force."""
+    """Executor, channels, timers, supervisor and service on one log. `config` gives the configuration in force."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Assembly:
             idle_ms=round(runs.idle_seconds * 1000),
             store_retry_ms=round(runs.store_retry_max_seconds * 1000),
         )
-        self.core = Core(
+        self.service = Service(
             log=log,
             clock=clock,
             new_id=new_id,
@@ -102,8 +102,8 @@ class Assembly:
 
     def start(self) -> None:
         """Start the process managers, and carry on what is open in the log."""
-        world = self.core.world
-        turns = Turns(self.core, doors=self.doors, waiting=self.executor.waiting)
+        world = self.service.world
+        turns = Turns(self.service, doors=self.doors, waiting=self.executor.waiting)
         self.supervisor.start(
             session=Recipe(SessionActor, (world, ContextCache(world.log), turns)),
             managers={
@@ -111,11 +111,11 @@ class Assembly:
                 "exchange": Recipe(Coordinator, (world,)),
                 "spawn": Recipe(Spawner, (world,)),
             },
-            recover=partial(recover_flows, self.core),
+            recover=partial(recover_flows, self.service),
         )
-        open_chapter(self.core, self._config())
-        sweep_staged(self.core)
-        recover(self.core)
+        open_chapter(self.service, self._config())
+        sweep_staged(self.service)
+        recover(self.service)
         if self._mirror is not None:
             self._mirror.start()
 
@@ -123,14 +123,14 @@ class Assembly:
         """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, the mirror."""
         until = self._clock.monotonic() + seconds
         self.executor.stop(seconds)
-        drain(self.core, until - self._clock.monotonic())
+        drain(self.service, until - self._clock.monotonic())
         self.caller.stop(max(until - self._clock.monotonic(), 0.0))
         self.timers.stop()
         self._disk.shutdown(cancel_futures=True)
         left = self.supervisor.stop(max(seconds, 1.0))
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
-        self.core.waits.close()
+        self.service.waits.close()
         if self._mirror is not None:
             self._mirror.stop()
         self.doors.shutdown(wait=False)
@@ -167,7 +167,7 @@ class Assembly:
 
     def _resume_flow(self, stream: str) -> None:
         """Have one flow carried on as after a restart; the views are read outside of any actor."""
-        self._on_disk(partial(recover_flow, self.core, stream), _log_failure)
+        self._on_disk(partial(recover_flow, self.service, stream), _log_failure)
 
     def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
@@ -187,27 +187,27 @@ class Assembly:
 LOOK_AGAIN_S = 0.05
 
 
-def drain(core: Core, seconds: float) -> bool:
+def drain(service: Service, seconds: float) -> bool:
     """Wait until no delivery is on its way any more, at most `seconds`; True if none is.
 
     One that is to be tried again later, or whose channel is not here, is not waited for: the log has it.
     """
-    clock = core.clock
+    clock = service.clock
     until = clock.monotonic() + seconds
-    while any(_is_on_its_way(core, stream) for stream in core.flows.open_deliveries()):
+    while any(_is_on_its_way(service, stream) for stream in service.flows.open_deliveries()):
         left = until - clock.monotonic()
         if left <= 0:
             return False
-        core.log.wait_for(core.log.head() + 1, timeout=min(LOOK_AGAIN_S, left))
+        service.log.wait_for(service.log.head() + 1, timeout=min(LOOK_AGAIN_S, left))
     return True
 
 
-def _is_on_its_way(core: Core, stream: str) -> bool:
-    delivery: DeliverySummary | None = core.flows.delivery(stream.partition(":")[2])
+def _is_on_its_way(service: Service, stream: str) -> bool:
+    delivery: DeliverySummary | None = service.flows.delivery(stream.partition(":")[2])
     return (
         delivery is not None
         and delivery.state in {"decided", "started"}
-        and core.world.channels.has(delivery.channel)
+        and service.world.channels.has(delivery.channel)
     )
 
 

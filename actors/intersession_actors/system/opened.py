@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from intersession_actors.config import Config
-from intersession_actors.service import Core
+from intersession_actors.service import Service
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 
@@ -11,25 +11,25 @@ STREAM = "log"
 _PAGE = 50
 
 
-def open_chapter(core: Core, config: Config) -> None:
+def open_chapter(service: Service, config: Config) -> None:
     """Record that this process is the writer now; and its configuration, unless it is the one that was in force.
 
     Raises:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
-    events: list[Event] = [LogOpened(epoch=core.log.epoch, version=version("intersession"))]
-    if _digest_in_force(core) != config.digest():
+    events: list[Event] = [LogOpened(epoch=service.log.epoch, version=version("intersession"))]
+    if _digest_in_force(service) != config.digest():
         events.append(ConfigLoaded(digest=config.digest(), config=config.redacted()))
-    now = core.clock.now_ms()
-    drafts = tuple(Draft(event=event, id=core.new_id(), time=now) for event in events)
-    core.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=drafts),))
+    now = service.clock.now_ms()
+    drafts = tuple(Draft(event=event, id=service.new_id(), time=now) for event in events)
+    service.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=drafts),))
 
 
-def _digest_in_force(core: Core) -> str | None:
+def _digest_in_force(service: Service) -> str | None:
     """Return the digest of the configuration that was loaded last."""
     after = None
     while True:
-        page = core.log.stream(STREAM, to=after, backwards=True, limit=_PAGE)
+        page = service.log.stream(STREAM, to=after, backwards=True, limit=_PAGE)
         for recorded in page:
             if isinstance(recorded.event, ConfigLoaded):
                 return recorded.event.digest

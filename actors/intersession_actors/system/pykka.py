@@ -17,10 +17,10 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.host import OwnLoop
 from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
 from intersession_actors.service import (
-    Core,
     InboundAccepted,
     InboundMessage,
     RunDoor,
+    Service,
     read_arguments,
     receive,
 )
@@ -59,14 +59,14 @@ class PykkaDoor:
 
     def __init__(
         self,
-        core: Core,
+        service: Service,
         *,
         tools: Callable[[str | None], Tools],
         runs: RunDoor,
         doors: Executor,
         close: Callable[[], None],
     ) -> None:
-        self._core = core
+        self._service = service
         self._tools = tools
         self._runs = runs
         self._doors = doors
@@ -153,7 +153,7 @@ class PykkaDoor:
     def _receive(self, message: Inbound) -> InboundAccepted:
         given = _given(message)
         given.pop("wait", None)
-        return receive(self._core, read_arguments(InboundMessage, given))
+        return receive(self._service, read_arguments(InboundMessage, given))
 
     def _lane(self, key: Hashable) -> asyncio.Lock:
         return self._lanes.setdefault(key, asyncio.Lock())

@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
 from intersession_actors.delivery import ended_in
-from intersession_actors.service import Core
+from intersession_actors.service import Service
 from intersession_actors.session import Wake, ended_again
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids
@@ -17,102 +17,102 @@ from intersession_events import ids
 logger = logging.getLogger(__name__)
 
 
-def recover(core: Core) -> None:
+def recover(service: Service) -> None:
     """Tell everybody to go on: deliveries, exchanges, spawns, then the sessions with runs."""
     for prefix in ("delivery", "exchange", "spawn"):
-        recover_flows(core, prefix)
-    keys = list(dict.fromkeys(run.session_key for run in core.runs.open_runs()))
-    for key in dict.fromkeys((*keys, *core.threads.limited_sessions())):
-        core.supervisor.tell_session(key, Wake())
+        recover_flows(service, prefix)
+    keys = list(dict.fromkeys(run.session_key for run in service.runs.open_runs()))
+    for key in dict.fromkeys((*keys, *service.threads.limited_sessions())):
+        service.supervisor.tell_session(key, Wake())
     if keys:
         logger.info("carrying on %d sessions with open runs", len(keys))
 
 
-def recover_flows(core: Core, prefix: str) -> None:
+def recover_flows(service: Service, prefix: str) -> None:
     """Tell a manager of all its open flows, with the outcomes they may have missed."""
     match prefix:
         case "delivery":
-            names = core.flows.open_deliveries()
+            names = service.flows.open_deliveries()
         case "exchange":
-            names = core.flows.open_exchanges()
+            names = service.flows.open_exchanges()
         case _:
-            names = core.flows.open_spawns()
+            names = service.flows.open_spawns()
     for name in names:
-        recover_flow(core, _stream(prefix, name))
+        recover_flow(service, _stream(prefix, name))
     if prefix == "spawn":
-        _recover_children(core)
+        _recover_children(service)
 
 
-def recover_flow(core: Core, stream: str) -> None:
+def recover_flow(service: Service, stream: str) -> None:
     """Tell the manager of one open flow to carry it on, with the outcomes that it may have missed."""
     prefix, _, flow_id = stream.partition(":")
     match prefix:
         case "delivery":
-            core.supervisor.tell_flow(stream, Resume(stream=stream))
+            service.supervisor.tell_flow(stream, Resume(stream=stream))
         case "exchange":
-            exchange = core.flows.exchange(flow_id)
+            exchange = service.flows.exchange(flow_id)
             if exchange is not None:
-                _resume(core, stream, exchange.awaits, exchange.delivery_id)
+                _resume(service, stream, exchange.awaits, exchange.delivery_id)
         case _:
-            spawn = core.flows.spawn(flow_id)
+            spawn = service.flows.spawn(flow_id)
             if spawn is not None:
-                _resume(core, stream, spawn.awaits, spawn.delivery_id)
+                _resume(service, stream, spawn.awaits, spawn.delivery_id)
 
 
-def _recover_children(core: Core) -> None:
+def _recover_children(service: Service) -> None:
     """Tell of the children of closed spawns: some are to be archived, some have left files."""
-    for pending in core.flows.pending_archives():
+    for pending in service.flows.pending_archives():
         stream = ids.spawn_stream(pending.spawn_id)
-        core.supervisor.tell_flow(stream, Resume(stream=stream))
-    for left in core.flows.spawns_with_files():
+        service.supervisor.tell_flow(stream, Resume(stream=stream))
+    for left in service.flows.spawns_with_files():
         stream = ids.spawn_stream(left.spawn_id)
-        core.supervisor.tell_flow(stream, Resume(stream=stream))
-        row = core.sessions.get(left.child)
+        service.supervisor.tell_flow(stream, Resume(stream=stream))
+        row = service.sessions.get(left.child)
         if row is not None and row.archived is not None and left.archived is None:
-            core.supervisor.tell_flow(stream, ChildGone(stream=stream))
+            service.supervisor.tell_flow(stream, ChildGone(stream=stream))
 
 
-def sweep_staged(core: Core) -> None:
+def sweep_staged(service: Service) -> None:
     """Remove what was staged for spawns that were never accepted (ATT-3). To be done before anything is staged again."""
-    claimed = {stream.partition(":")[2] for stream in core.flows.open_spawns()}
+    claimed = {stream.partition(":")[2] for stream in service.flows.open_spawns()}
     if not can_be_safe():
         return
-    for workspace in all_workspaces(core.config, core.store_path):
-        swept = sweep_unclaimed(workspace, core.log.log_id, claimed)
+    for workspace in all_workspaces(service.config, service.store_path):
+        swept = sweep_unclaimed(workspace, service.log.log_id, claimed)
         if swept:
             logger.info("removed the staged attachments of %d spawns that were never accepted", len(swept))
 
 
-def wake_agent(core: Core, agent_id: str) -> None:
+def wake_agent(service: Service, agent_id: str) -> None:
     """Tell the sessions of an agent that it is there now: parked runs start (KEY-9)."""
-    for key in dict.fromkeys(run.session_key for run in core.runs.open_runs()):
-        if core.world.agent_of(key) == agent_id:
-            core.supervisor.tell_session(key, Wake())
+    for key in dict.fromkeys(run.session_key for run in service.runs.open_runs()):
+        if service.world.agent_of(key) == agent_id:
+            service.supervisor.tell_session(key, Wake())
 
 
 def _stream(prefix: str, name: str) -> str:
     return name if name.startswith(f"{prefix}:") else f"{prefix}:{name}"
 
 
-def _resume(core: Core, stream: str, run_id: str | None, delivery_id: str | None) -> None:
-    told = (_run_ended(core, stream, run_id), _delivery_ended(core, delivery_id))
-    core.supervisor.tell_flow(stream, Resume(stream=stream, ended=tuple(word for word in told if word)))
+def _resume(service: Service, stream: str, run_id: str | None, delivery_id: str | None) -> None:
+    told = (_run_ended(service, stream, run_id), _delivery_ended(service, delivery_id))
+    service.supervisor.tell_flow(stream, Resume(stream=stream, ended=tuple(word for word in told if word)))
 
 
-def _run_ended(core: Core, stream: str, run_id: str | None) -> RunEnded | None:
+def _run_ended(service: Service, stream: str, run_id: str | None) -> RunEnded | None:
     """Return what a flow would have been told of the end of its run; None while it is under way."""
-    outcome = core.runs.get(run_id) if run_id is not None else None
+    outcome = service.runs.get(run_id) if run_id is not None else None
     if outcome is None or not outcome.ended:
         return None
     session = ids.session_stream(outcome.session_key)
-    events = core.log.stream(session, after=outcome.first_version - 1, to=outcome.last_version)
+    events = service.log.stream(session, after=outcome.first_version - 1, to=outcome.last_version)
     ended = ended_again(stream, events)
-    thread = core.threads.of(outcome.session_key)
+    thread = service.threads.of(outcome.session_key)
     return ended if ended is None or thread is None else msgspec.structs.replace(ended, thread=thread)
 
 
-def _delivery_ended(core: Core, delivery_id: str | None) -> DeliveryEnded | None:
+def _delivery_ended(service: Service, delivery_id: str | None) -> DeliveryEnded | None:
     """Return what a flow would have been told of the end of its delivery; None while it is under way."""
     if delivery_id is None:
         return None
-    return ended_in(core.log.stream(ids.delivery_stream(delivery_id)))
+    return ended_in(service.log.stream(ids.delivery_stream(delivery_id)))

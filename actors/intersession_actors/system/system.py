@@ -18,7 +18,7 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
 from intersession_actors.methods import Gateway
 from intersession_actors.runtime import Clock, Runtime, SystemClock
-from intersession_actors.service import ChatDoor, Core, Imports, RunDoor
+from intersession_actors.service import ChatDoor, Imports, RunDoor, Service
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import Follower
@@ -106,10 +106,10 @@ class SessionSystem:
                 runtime=self._runtime,
             )
             self._parts = parts
-            self._runs = RunDoor(parts.core)
-            self._chat = ChatDoor(parts.core, self._runs)
-            self._imports = Imports(parts.core)
-            self.gateway = Gateway(parts.core, self._runs, parts.doors, self.status, self._imports)
+            self._runs = RunDoor(parts.service)
+            self._chat = ChatDoor(parts.service, self._runs)
+            self._imports = Imports(parts.service)
+            self.gateway = Gateway(parts.service, self._runs, parts.doors, self.status, self._imports)
             parts.start()
         except BaseException:
             if self._owns_log:
@@ -126,14 +126,14 @@ class SessionSystem:
             return
         self._started = False
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
-        self.core.world.stopping = True
+        self.service.world.stopping = True
         with self._opening_door:
             door, self._pykka_door = self._pykka_door, None
         if door is not None:
             door.stop()
         self._parts.stop(seconds)
         if self._owns_log:
-            self.core.log.close()
+            self.service.log.close()
 
     async def aclose(self, grace: float | None = None) -> None:
         """Stop in order, without blocking the event loop."""
@@ -159,14 +159,14 @@ class SessionSystem:
     # --- doors
 
     @property
-    def core(self) -> Core:
+    def service(self) -> Service:
         """What doors work with. For those who build another door."""
-        return self._parts.core
+        return self._parts.service
 
     @property
     def log(self) -> Log:
         """The log."""
-        return self.core.log
+        return self.service.log
 
     @property
     def ref(self) -> pykka.ActorRef[Any]:
@@ -179,7 +179,7 @@ class SessionSystem:
                 raise RuntimeError("the system is closed")
             if self._pykka_door is None:
                 self._pykka_door = PykkaDoor(
-                    self.core, tools=self.tools, runs=self._runs, doors=self._parts.doors, close=self.close
+                    self.service, tools=self.tools, runs=self._runs, doors=self._parts.doors, close=self.close
                 )
             return self._pykka_door.ref
 
@@ -197,8 +197,8 @@ class SessionSystem:
         key = None
         if session_key is not None:
             parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
-            key = str(self.core.main_key(parsed.agent_id) if parsed.is_main else parsed)
-        return Tools(self.core, key, doors=self._parts.doors, name=name, credential=credential)
+            key = str(self.service.main_key(parsed.agent_id) if parsed.is_main else parsed)
+        return Tools(self.service, key, doors=self._parts.doors, name=name, credential=credential)
 
     def inbound(
         self,
@@ -262,7 +262,7 @@ class SessionSystem:
 
         Ends when the system closes, or when nothing came for `timeout` seconds.
         """
-        return self._while_open(Follower(self.core.log).events(position, timeout=timeout))
+        return self._while_open(Follower(self.service.log).events(position, timeout=timeout))
 
     def _while_open(self, events: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -275,20 +275,20 @@ class SessionSystem:
         """Say who answers for an agent id; its parked runs start (KEY-9)."""
         self._parts.executor.register(agent_id, agent)
         self.config = self.config.with_agents([agent_id])
-        wake_agent(self.core, agent_id)
+        wake_agent(self.service, agent_id)
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
         """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start."""
         del name  # there is one
         self._parts.executor.register(ACP, runner)
-        wake_agent(self.core, ACP)
+        wake_agent(self.service, ACP)
 
     def register_channel(self, name: str, channel: Channel | Any) -> None:
         """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop."""
         with suppress(RuntimeError):
             self._parts.caller.use_loop(asyncio.get_running_loop())
         self._parts.caller.register(name, channel)
-        recover_flows(self.core, "delivery")
+        recover_flows(self.service, "delivery")
 
     def reload(self, config: Config | Mapping[str, Any] | Path | str | None) -> None:
         """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).
@@ -315,11 +315,11 @@ class SessionSystem:
             ToolRefused: it could not be made durable.
         """
         key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
-        return bool(self.core.ask_session(str(key), Unbind()).recorded)
+        return bool(self.service.ask_session(str(key), Unbind()).recorded)
 
     def status(self) -> dict[str, Any]:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
-        log = self.core.log
+        log = self.service.log
         return {
             "logId": log.log_id,
             "epoch": log.epoch,

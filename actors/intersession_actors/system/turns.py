@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from intersession_actors.agents import ACP, Turn
 from intersession_actors.prompt import RunContext
-from intersession_actors.service import CallingRun, Core
+from intersession_actors.service import CallingRun, Service
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
 from intersession_events.keys import SessionKey
@@ -16,15 +16,15 @@ class Turns:
     """Makes turns. `doors` are the threads that block for coroutines, `waiting` lets others run while an agent waits in a tool."""
 
     def __init__(
-        self, core: Core, *, doors: Executor, waiting: Callable[[], AbstractContextManager[None]]
+        self, service: Service, *, doors: Executor, waiting: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        self._core = core
+        self._service = service
         self._doors = doors
         self._waiting = waiting
 
     def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
         """Return the turn of an attempt that has just begun."""
-        core, run = self._core, running.waiting.queued
+        service, run = self._service, running.waiting.queued
         calling = CallingRun(
             run_id=run.run_id,
             attempt=running.attempt,
@@ -33,7 +33,7 @@ class Turns:
             root=running.waiting.correlation or run.run_id,
             cause=running.cause,
         )
-        tools = Tools(core, key, doors=self._doors, run=calling, waiting=self._waiting)
+        tools = Tools(service, key, doors=self._doors, run=calling, waiting=self._waiting)
         return Turn(
             agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
             session_key=key,
@@ -48,5 +48,5 @@ class Turns:
             model=running.model,
             thinking=running.thinking,
             partial=context.partial,
-            recorder=RunRecorder(core, key, calling),
+            recorder=RunRecorder(service, key, calling),
         )

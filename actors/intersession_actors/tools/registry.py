@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Caller, Core
+from intersession_actors.service import Caller, Service
 from intersession_actors.tools.agents_list import AgentsList, list_agents
 from intersession_actors.tools.call import Answer, Pending
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
@@ -21,16 +21,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     arguments: type[msgspec.Struct]
-    call: Callable[[Core, Caller, dict[str, Any]], Answer | Pending]
+    call: Callable[[Service, Caller, dict[str, Any]], Answer | Pending]
 
 
-def _list(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
-    answer, caller.summary = list_sessions(core.reader, caller.requester, arguments)
+def _list(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer:
+    answer, caller.summary = list_sessions(service.reader, caller.requester, arguments)
     return Answer(answer)
 
 
-def _history(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
-    answer, caller.summary = read_history(core.reader, caller.requester, arguments)
+def _history(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer:
+    answer, caller.summary = read_history(service.reader, caller.requester, arguments)
     return Answer(answer)
 
 

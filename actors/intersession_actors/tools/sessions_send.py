@@ -23,8 +23,8 @@ from intersession_actors.service import (
     AccessSummary,
     Caller,
     CallingRun,
-    Core,
     Resolved,
+    Service,
     Wait,
     invalid,
     read_arguments,
@@ -67,7 +67,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     found: Resolved | None = None
 
 
-def send_message(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer | Pending:
+def send_message(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer | Pending:
     """Send a message to another session and, unless `timeoutSeconds` is 0, wait for its reply.
 
     A result of `timeout` means that the caller stopped waiting: the run goes on, and its loop and announce still happen.
@@ -80,9 +80,9 @@ def send_message(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answe
     timeout = _timeout(given)
     if not given.message.strip():
         raise invalid("message", "blank, write what the other session should read")
-    target = _target(core, caller, given)
+    target = _target(service, caller, given)
     digest = hashlib.sha256(msgspec.json.encode([str(target.key), given.message])).hexdigest()
-    run_id = core.run_id(
+    run_id = service.run_id(
         caller=caller.name,
         method="sessions_send",
         key=given.idempotency_key,
@@ -90,7 +90,7 @@ def send_message(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answe
         ordinal=caller.ordinal,
     )
     known = (
-        core.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
+        service.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
     )
     if known is not None and known.digest != digest:
         raise ToolRefused(
@@ -99,23 +99,23 @@ def send_message(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answe
         )
     # Without a key and outside of a run the id is random, so nobody can have had it before.
     may_be_known = given.idempotency_key is not None or caller.run is not None
-    wait = _begin_wait(core, caller, target, timeout)
+    wait = _begin_wait(service, caller, target, timeout)
     try:
-        if known is None and not (may_be_known and core.outcome(run_id) is not None):
+        if known is None and not (may_be_known and service.outcome(run_id) is not None):
             try:
-                _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
+                _accept(service, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
             except ToolRefused as refused:
                 if target.opening is None or refused.code != "not_visible":
                     raise
                 # Somebody else opened the session a moment ago: it is that one that is meant.
-                target = _target(core, caller, given)
-                _accept(core, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
-        delivery = _delivery(core, target)
+                target = _target(service, caller, given)
+                _accept(service, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
+        delivery = _delivery(service, target)
         if timeout > 0:
-            return _pending(core, target, run_id=run_id, timeout=timeout, delivery=delivery, wait=wait)
+            return _pending(service, target, run_id=run_id, timeout=timeout, delivery=delivery, wait=wait)
     except BaseException:
         if wait is not None:
-            core.wait_graph.end(wait)
+            service.wait_graph.end(wait)
         raise
     return Answer({"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery})
 
@@ -127,7 +127,7 @@ def _timeout(given: SessionsSend) -> float:
     return seconds
 
 
-def _target(core: Core, caller: Caller, given: SessionsSend) -> Target:
+def _target(service: Service, caller: Caller, given: SessionsSend) -> Target:
     """Return the one target that was named, seen and allowed (SEND-1, SEND-2)."""
     named = [
         name
@@ -139,11 +139,11 @@ def _target(core: Core, caller: Caller, given: SessionsSend) -> Target:
             "sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId"
         )
     if given.session_key is not None:
-        found = resolve_target(core.reader, caller.requester, given.session_key, "send")
+        found = resolve_target(service.reader, caller.requester, given.session_key, "send")
     elif given.label is not None:
-        found = resolve_label(core.reader, caller.requester, given.label, given.agent_id, "send")
+        found = resolve_label(service.reader, caller.requester, given.label, given.agent_id, "send")
     elif given.agent_id is not None:
-        found = resolve_main(core.reader, caller.requester, given.agent_id, "send")
+        found = resolve_main(service.reader, caller.requester, given.agent_id, "send")
     else:
         raise invalid("sessionKey", "give one of sessionKey, label, agentId")
     caller.summary = AccessSummary(keys=(str(found.key),))
@@ -154,11 +154,11 @@ def _target(core: Core, caller: Caller, given: SessionsSend) -> Target:
         raise ToolRefused("old_generation", "sessionKey: that generation is over, send to its sessionKey")
     if found.row is not None:
         return Target(key=key, shown=found.shown, session_id=found.row.session_id, found=found)
-    opening = core.opening(key, by="send")
+    opening = service.opening(key, by="send")
     return Target(key=key, shown=found.shown, session_id=opening.session_id, opening=opening, found=found)
 
 
-def _begin_wait(core: Core, caller: Caller, target: Target, timeout: float) -> Wait | None:
+def _begin_wait(service: Service, caller: Caller, target: Target, timeout: float) -> Wait | None:
     """Begin to wait for the target, as a session that waits; None for the operator, and for who does not wait.
 
     Raises:
@@ -168,10 +168,10 @@ def _begin_wait(core: Core, caller: Caller, target: Target, timeout: float) -> W
     if requester is None or timeout == 0:
         return None
     calling = caller.run.run_id if caller.run is not None else None
-    begun = core.wait_graph.begin(requester, str(target.key), seconds=timeout, run_id=calling)
+    begun = service.wait_graph.begin(requester, str(target.key), seconds=timeout, run_id=calling)
     if isinstance(begun, Wait):
         return begun
-    core.receipts.record(
+    service.receipts.record(
         requester,
         SendRefused(
             requester=requester,
@@ -189,7 +189,7 @@ def _begin_wait(core: Core, caller: Caller, target: Target, timeout: float) -> W
 
 
 def _accept(
-    core: Core,
+    service: Service,
     caller: Caller,
     given: SessionsSend,
     target: Target,
@@ -198,14 +198,14 @@ def _accept(
     digest: str,
     timeout: float,
 ) -> Accepted:
-    config, now = core.config, core.clock.now_ms()
-    verdict = _policy(core, target)
+    config, now = service.config, service.clock.now_ms()
+    verdict = _policy(service, target)
     settings = config.session.exchange
     calling = caller.run or CallingRun(run_id=run_id, attempt=0)
     root = calling.root or run_id
     # A chain that begins with this send has cost nothing, and there is nothing to ask for.
-    spent = core.runs.chain_totals(root) if root != run_id else ChainTotals(0, 0, 0)
-    first = core.outcome(root) if root != run_id else None
+    spent = service.runs.chain_totals(root) if root != run_id else ChainTotals(0, 0, 0)
+    first = service.outcome(root) if root != run_id else None
     chain = ChainSoFar(
         chain=calling.chain,
         hops=calling.hops,
@@ -216,25 +216,27 @@ def _accept(
     )
     tripped = check_chain(settings.limits, chain, str(target.key), now)
     if tripped is not None:
-        raise _limited(core, caller, target, chain, tripped.error, limit=tripped.setting, value=tripped.value)
-    loop, loop_reason = _loop(core, caller, target)
-    requester_row = core.calling_row(caller.requester)
+        raise _limited(
+            service, caller, target, chain, tripped.error, limit=tripped.setting, value=tripped.value
+        )
+    loop, loop_reason = _loop(service, caller, target)
+    requester_row = service.calling_row(caller.requester)
     row = target.found.row if target.found is not None else None
     accepted = ExchangeAccepted(
-        exchange_id=ids.derive(core.log.log_id, "exchange", run_id),
+        exchange_id=ids.derive(service.log.log_id, "exchange", run_id),
         run_id=run_id,
         target=str(target.key),
         target_session_id=target.session_id,
-        message_id=ids.derive(core.log.log_id, "message", run_id),
+        message_id=ids.derive(service.log.log_id, "message", run_id),
         message=given.message,
         settings=settings,
         caller=caller.name,
         requester=caller.key,
         requester_session_id=requester_row.session_id if requester_row is not None else None,
-        requester_channel=core.reader.channel_of(requester_row) if requester_row is not None else None,
+        requester_channel=service.reader.channel_of(requester_row) if requester_row is not None else None,
         requester_run_id=caller.run.run_id if caller.run is not None else None,
-        target_channel=core.reader.channel_of(row) if row is not None else None,
-        route=core.delivery(row, target.key),
+        target_channel=service.reader.channel_of(row) if row is not None else None,
+        route=service.delivery(row, target.key),
         loop=loop,
         loop_reason=loop_reason,
         idempotency_key=given.idempotency_key,
@@ -250,7 +252,7 @@ def _accept(
         send_rule=verdict.rule,
         visibility=None
         if caller.key is None
-        else effective_visibility(caller.requester, core.reader.access(caller.requester)),
+        else effective_visibility(caller.requester, service.reader.access(caller.requester)),
     )
     command = OpenExchange(
         accepted=accepted,
@@ -261,20 +263,21 @@ def _accept(
         correlation=root,
     )
     try:
-        return core.ask(
-            lambda told: core.supervisor.tell_flow(ids.exchange_stream(accepted.exchange_id), told), command
+        return service.ask(
+            lambda told: service.supervisor.tell_flow(ids.exchange_stream(accepted.exchange_id), told),
+            command,
         )
     except LimitReached as reached:
         raise _limited(
-            core, caller, target, chain, reached.error, limit=reached.limit, value=reached.value
+            service, caller, target, chain, reached.error, limit=reached.limit, value=reached.value
         ) from None
 
 
 def _limited(
-    core: Core, caller: Caller, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
+    service: Service, caller: Caller, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
 ) -> ToolRefused:
     """Return the refusal of a send that a guard stopped, put on record (LOOP-5)."""
-    core.receipts.record(
+    service.receipts.record(
         caller.key,
         SendRefused(
             requester=caller.key,
@@ -288,11 +291,11 @@ def _limited(
     return ToolRefused("limit", error)
 
 
-def _policy(core: Core, target: Target) -> Verdict:
+def _policy(service: Service, target: Target) -> Verdict:
     """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
     row = target.found.row if target.found is not None else None
     verdict = judge_send(
-        core.config.session.send_policy,
+        service.config.session.send_policy,
         Speaker(
             key=target.key,
             channel=(row.channel or row.last_channel) if row is not None else None,
@@ -305,41 +308,47 @@ def _policy(core: Core, target: Target) -> Verdict:
     return verdict
 
 
-def _loop(core: Core, caller: Caller, target: Target) -> tuple[bool, LoopEnd | None]:
+def _loop(service: Service, caller: Caller, target: Target) -> tuple[bool, LoopEnd | None]:
     """Say whether a reply-back loop follows, else why not (LOOP-4)."""
     if caller.key is None:
         return False, "no_requester"
-    one_way = core.config.session.agent_to_agent.one_way
-    for key in (SessionKey.parse(caller.key, main_key=core.config.session.main_key), target.key):
+    one_way = service.config.session.agent_to_agent.one_way
+    for key in (SessionKey.parse(caller.key, main_key=service.config.session.main_key), target.key):
         if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
             return False, "one_way"
     return True, None
 
 
-def _delivery(core: Core, target: Target) -> dict[str, str]:
+def _delivery(service: Service, target: Target) -> dict[str, str]:
     """Say whether there is anywhere for an announce to go; never that it will get there (SEND-8)."""
     row = target.found.row if target.found is not None else None
-    if core.delivery(row, target.key) is None:
+    if service.delivery(row, target.key) is None:
         return {"status": "none"}
     return {"status": "pending", "mode": "announce"}
 
 
 def _pending(
-    core: Core, target: Target, *, run_id: str, timeout: float, delivery: dict[str, str], wait: Wait | None
+    service: Service,
+    target: Target,
+    *,
+    run_id: str,
+    timeout: float,
+    delivery: dict[str, str],
+    wait: Wait | None,
 ) -> Pending:
-    future: Future[None] = core.waits.expect(run_id)
+    future: Future[None] = service.waits.expect(run_id)
     if wait is not None:
-        wait.give_up = lambda: core.waits.finish(run_id, future)
-    if core.runs.has_ended(run_id):
-        core.waits.finish(run_id, future)
+        wait.give_up = lambda: service.waits.finish(run_id, future)
+    if service.runs.has_ended(run_id):
+        service.waits.finish(run_id, future)
 
     def finish() -> dict[str, Any]:
-        core.waits.forget(run_id, future)
+        service.waits.forget(run_id, future)
         outcome: RunOutcome | None = None
         with suppress(
             StoreUnavailable
         ):  # it was accepted, so this is no refusal: it goes on after the restart
-            outcome = core.outcome(run_id)
+            outcome = service.outcome(run_id)
         return send_result(outcome, run_id, target.shown, timeout, delivery)
 
     return Pending(

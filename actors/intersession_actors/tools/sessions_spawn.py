@@ -22,7 +22,7 @@ from intersession_actors.attachments import (
 )
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
-from intersession_actors.service import AccessSummary, Caller, Core, invalid, read_arguments
+from intersession_actors.service import AccessSummary, Caller, Service, invalid, read_arguments
 from intersession_actors.spawn import AskStarted, OpenSpawn
 from intersession_actors.streams import Accepted, Refused
 from intersession_actors.tools.call import Answer
@@ -62,7 +62,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     idempotency_key: str | None = None
 
 
-def start_subagent(core: Core, caller: Caller, arguments: dict[str, Any]) -> Answer:
+def start_subagent(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer:
     """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
 
     Raises:
@@ -75,7 +75,7 @@ def start_subagent(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
     if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_RUN_TIMEOUT_S):
         raise invalid("runTimeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_RUN_TIMEOUT_S}")
     if given.runtime == "acp":
-        _check_acp(core, given)
+        _check_acp(service, given)
     words = SpawnWords(
         task=given.task,
         label=given.label,
@@ -85,7 +85,7 @@ def start_subagent(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
         wants_thread=given.thread,
         runtime=given.runtime,
     )
-    run_id = core.run_id(
+    run_id = service.run_id(
         caller=caller.name,
         method="sessions_spawn",
         key=given.idempotency_key,
@@ -93,32 +93,34 @@ def start_subagent(core: Core, caller: Caller, arguments: dict[str, Any]) -> Ans
         ordinal=caller.ordinal,
     )
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
-    with core.spawning.inside(caller.key or caller.name):
-        known = _known(core, caller, words, run_id)
-        accepted, started = (known, None) if known is not None else _begin(core, caller, given, words, run_id)
+    with service.spawning.inside(caller.key or caller.name):
+        known = _known(service, caller, words, run_id)
+        accepted, started = (
+            (known, None) if known is not None else _begin(service, caller, given, words, run_id)
+        )
     caller.summary = AccessSummary(keys=(accepted.child,))
     if accepted.attachments is not None or accepted.thread is not None:
-        _wait_until_started(started or _ask_again(core, accepted))
+        _wait_until_started(started or _ask_again(service, accepted))
     return Answer(_answer(accepted))
 
 
-def _check_acp(core: Core, given: SessionsSpawn) -> None:
-    if not core.world.agents.has(ACP):
+def _check_acp(service: Service, given: SessionsSpawn) -> None:
+    if not service.world.agents.has(ACP):
         raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
     if given.attachments:
         raise invalid("attachments", "not with runtime acp, use subagent or put the content in the task")
 
 
-def _known(core: Core, caller: Caller, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
+def _known(service: Service, caller: Caller, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
     """Return the spawn that was accepted under the same key before (SPAWN-6)."""
     key = words.idempotency_key
     if key is None:
         return None
-    stream = ids.spawn_stream(ids.derive(core.log.log_id, "spawn", run_id))
-    first = next((item.event for item in core.log.stream(stream, to=1)), None)
+    stream = ids.spawn_stream(ids.derive(service.log.log_id, "spawn", run_id))
+    first = next((item.event for item in service.log.stream(stream, to=1)), None)
     if isinstance(first, SpawnAccepted) and first.request_digest == words.digest:
         return first
-    if first is not None or core.runs.by_idempotency_key(caller.name, key) is not None:
+    if first is not None or service.runs.by_idempotency_key(caller.name, key) is not None:
         raise ToolRefused(
             "idempotency_conflict", "idempotencyKey: it was used for another task or tool, use a new key"
         )
@@ -126,15 +128,15 @@ def _known(core: Core, caller: Caller, words: SpawnWords, run_id: str) -> SpawnA
 
 
 def _begin(
-    core: Core, caller: Caller, given: SessionsSpawn, words: SpawnWords, run_id: str
+    service: Service, caller: Caller, given: SessionsSpawn, words: SpawnWords, run_id: str
 ) -> "tuple[SpawnAccepted, Future[Accepted | Refused]]":
     """Judge a spawn, stage its files, and have it accepted."""
-    allowed = _judge(core, caller, given)
+    allowed = _judge(service, caller, given)
     files: tuple[GivenFile, ...] = ()
     if given.attachments:
-        files = check_attachments(given.attachments, core.config.tools.sessions_spawn.attachments)
-    accepted = accepted_spawn(core, caller, words, allowed, files=files, run_id=run_id)
-    _stage(core, accepted, files)
+        files = check_attachments(given.attachments, service.config.tools.sessions_spawn.attachments)
+    accepted = accepted_spawn(service, caller, words, allowed, files=files, run_id=run_id)
+    _stage(service, accepted, files)
     crash_point("P1")
     started: Future[Accepted | Refused] = Future()
     command = OpenSpawn(
@@ -145,27 +147,27 @@ def _begin(
     )
     stream = ids.spawn_stream(accepted.spawn_id)
     try:
-        core.ask(lambda told: core.supervisor.tell_flow(stream, told), command)
+        service.ask(lambda told: service.supervisor.tell_flow(stream, told), command)
     except ToolRefused as refused:
         if accepted.attachments is not None and refused.code != "unavailable":
-            discard_staged(place_of(core, accepted, accepted.attachments))
+            discard_staged(place_of(service, accepted, accepted.attachments))
         raise
     return accepted, started
 
 
-def _stage(core: Core, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
+def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
     if accepted.attachments is None:
         return
     if not can_be_safe():
         raise ToolRefused("not_supported", "attachments: not on this system, put the content in the task")
-    stage_files(place_of(core, accepted, accepted.attachments), accepted.attachments, files)
+    stage_files(place_of(service, accepted, accepted.attachments), accepted.attachments, files)
 
 
-def _ask_again(core: Core, accepted: SpawnAccepted) -> "Future[Accepted | Refused]":
+def _ask_again(service: Service, accepted: SpawnAccepted) -> "Future[Accepted | Refused]":
     """Ask how the start of a spawn that was accepted before came out."""
     started: Future[Accepted | Refused] = Future()
     stream = ids.spawn_stream(accepted.spawn_id)
-    core.supervisor.tell_flow(stream, AskStarted(stream=stream, started=_into(started)))
+    service.supervisor.tell_flow(stream, AskStarted(stream=stream, started=_into(started)))
     return started
 
 
@@ -190,16 +192,16 @@ def _wait_until_started(started: "Future[Accepted | Refused]") -> None:
         raise ToolRefused(outcome.code, outcome.error)
 
 
-def _judge(core: Core, caller: Caller, given: SessionsSpawn) -> SpawnAllowed:
-    row = core.sessions.get(caller.key) if caller.key is not None else None
+def _judge(service: Service, caller: Caller, given: SessionsSpawn) -> SpawnAllowed:
+    row = service.sessions.get(caller.key) if caller.key is not None else None
     requester = SpawnRequester(
         key=caller.requester.key,
         depth=row.spawn_depth if row is not None else 0,
         sandboxed=caller.requester.sandboxed,
-        running=core.flows.running_children(caller.key) if caller.key is not None else 0,
+        running=service.flows.running_children(caller.key) if caller.key is not None else 0,
     )
     verdict = judge_spawn(
-        core.config,
+        service.config,
         requester,
         SpawnWish(
             agent_id=given.agent_id,

@@ -9,7 +9,7 @@ from intersession_actors.attachments import GivenFile, Place, workspace_of
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import SpawnAllowed
-from intersession_actors.service import Caller, CallingRun, Core
+from intersession_actors.service import Caller, CallingRun, Service
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
 from intersession_events.keys import SessionKey
@@ -31,7 +31,7 @@ class SpawnWords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def accepted_spawn(
-    core: Core,
+    service: Service,
     caller: Caller,
     words: SpawnWords,
     allowed: SpawnAllowed,
@@ -44,12 +44,12 @@ def accepted_spawn(
     Raises:
         ToolRefused: there is no thread to be had (`no_threads`), or no place for the files (`not_supported`).
     """
-    log_id = core.log.log_id
+    log_id = service.log.log_id
     spawn_id = ids.derive(log_id, "spawn", run_id)
     made = SessionKey.acp if words.runtime == "acp" else SessionKey.subagent
     child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
-    row = core.calling_row(caller.requester)
-    route = core.delivery(row, caller.requester.key) if caller.requester.key is not None else None
+    row = service.calling_row(caller.requester)
+    route = service.delivery(row, caller.requester.key) if caller.requester.key is not None else None
     calling = caller.run or CallingRun(run_id=run_id, attempt=0)
     accepted = SpawnAccepted(
         spawn_id=spawn_id,
@@ -63,7 +63,7 @@ def accepted_spawn(
         requester=caller.key,
         requester_session_id=row.session_id if row is not None else None,
         requester_run_id=caller.run.run_id if caller.run is not None else None,
-        requester_channel=core.reader.channel_of(row) if row is not None else None,
+        requester_channel=service.reader.channel_of(row) if row is not None else None,
         route=route,
         label=words.label,
         model=allowed.model,
@@ -71,7 +71,7 @@ def accepted_spawn(
         mode=allowed.mode,
         cleanup=allowed.cleanup,
         run_timeout_ms=allowed.run_timeout_ms,
-        announce_timeout_ms=core.config.session.exchange.turn_timeout_ms,
+        announce_timeout_ms=service.config.session.exchange.turn_timeout_ms,
         archive_after_ms=allowed.archive_after_ms,
         sandboxed=allowed.sandboxed,
         depth=allowed.depth,
@@ -79,34 +79,34 @@ def accepted_spawn(
         request_digest=words.digest,
         chain=(*calling.chain, child),
         hops=calling.hops,
-        attachments=_attachments(core, allowed.agent_id, files, spawn_id) if files else None,
+        attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
         mount_path=words.mount_path,
     )
     if not words.wants_thread:
         return accepted
-    return msgspec.structs.replace(accepted, thread=_thread(core, accepted))
+    return msgspec.structs.replace(accepted, thread=_thread(service, accepted))
 
 
-def place_of(core: Core, accepted: SpawnAccepted, attachments: Attachments) -> Place:
+def place_of(service: Service, accepted: SpawnAccepted, attachments: Attachments) -> Place:
     """Return where a spawn's files go."""
-    return Place(root=attachments.root, log_id=core.log.log_id, spawn_id=accepted.spawn_id)
+    return Place(root=attachments.root, log_id=service.log.log_id, spawn_id=accepted.spawn_id)
 
 
-def _attachments(core: Core, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
+def _attachments(service: Service, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
     return Attachments(
-        root=os.fspath(workspace_of(core.config, agent_id, core.store_path)),
-        directory=ids.derive(core.log.log_id, "attachments", spawn_id),
+        root=os.fspath(workspace_of(service.config, agent_id, service.store_path)),
+        directory=ids.derive(service.log.log_id, "attachments", spawn_id),
         files=tuple(file.file for file in files),
-        retain=core.config.tools.sessions_spawn.attachments.retain_on_session_keep,
+        retain=service.config.tools.sessions_spawn.attachments.retain_on_session_keep,
     )
 
 
-def _thread(core: Core, accepted: SpawnAccepted) -> ThreadAsked:
+def _thread(service: Service, accepted: SpawnAccepted) -> ThreadAsked:
     """Return the thread to be asked for, on the requester's channel."""
     route = accepted.route
     if route is None:
         raise _no_thread("the requester has no channel")
-    bindings = core.config.thread_bindings(route.channel)
+    bindings = service.config.thread_bindings(route.channel)
     if bindings.enabled is False:
         raise _no_thread(
             f"threads are off (session.threadBindings.enabled, channels.{route.channel}.threadBindings.enabled)"
@@ -115,14 +115,14 @@ def _thread(core: Core, accepted: SpawnAccepted) -> ThreadAsked:
         raise _no_thread(
             f"off for sub-agents (channels.{route.channel}.threadBindings.spawnSubagentSessions)"
         )
-    if not core.world.channels.has_threads(route.channel):
+    if not service.world.channels.has_threads(route.channel):
         raise _no_thread(f"the requester's channel, {route.channel}, has no threads")
     return ThreadAsked(
         channel=route.channel,
         to=route.to,
         account=route.account,
         title=_title(accepted.label or accepted.task),
-        key=ids.derive(core.log.log_id, "thread", accepted.spawn_id),
+        key=ids.derive(service.log.log_id, "thread", accepted.spawn_id),
         idle_ms=milliseconds((bindings.idle_hours or 0) * HOUR_S),
         max_age_ms=milliseconds((bindings.max_age_hours or 0) * HOUR_S),
     )

@@ -12,7 +12,7 @@ from intersession_actors.agents import Dialect
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.policy import Requester, tools_for
-from intersession_actors.service import MOST_GIVEN, AccessSummary, Caller, CallingRun, Core, TargetRefused
+from intersession_actors.service import MOST_GIVEN, AccessSummary, Caller, CallingRun, Service, TargetRefused
 from intersession_actors.session import RecordMessages
 from intersession_actors.tools.call import Answer, Pending, ordinals
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
@@ -28,7 +28,7 @@ class Tools:
 
     def __init__(
         self,
-        core: Core,
+        service: Service,
         key: str | None,
         *,
         doors: Executor,
@@ -37,7 +37,7 @@ class Tools:
         run: CallingRun | None = None,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self._core = core
+        self._service = service
         self._key = key
         self._name = name or key or "operator"
         self._credential = credential
@@ -49,10 +49,10 @@ class Tools:
     @property
     def names(self) -> tuple[str, ...]:
         """The tools this session has (SPAWN-7)."""
-        return self._names(self._core.requester(self._key))
+        return self._names(self._service.requester(self._key))
 
     def _names(self, requester: Requester) -> tuple[str, ...]:
-        config, key = self._core.config, requester.key
+        config, key = self._service.config, requester.key
         if key is None:
             return tuple(TOOLS)
         return tools_for(
@@ -66,7 +66,7 @@ class Tools:
 
     def _is_too_deep(self, requester: Requester) -> bool:
         """Whether this is a sub-agent that starts none of its own (SPAWN-3)."""
-        deepest = self._core.config.agents.defaults.subagents.max_spawn_depth
+        deepest = self._service.config.agents.defaults.subagents.max_spawn_depth
         return requester.key is not None and requester.key.is_spawned and requester.spawn_depth >= deepest
 
     def schemas(self, dialect: Dialect | str = "openai") -> list[dict[str, Any]]:
@@ -144,13 +144,13 @@ class Tools:
         caller = Caller(
             key=self._key,
             name=self._name,
-            requester=self._core.requester(self._key),
+            requester=self._service.requester(self._key),
             run=self._run,
             ordinal=ordinal,
         )
         refusal: ToolRefused | None = None
         try:
-            return self._tool(name, caller.requester).call(self._core, caller, arguments)
+            return self._tool(name, caller.requester).call(self._service, caller, arguments)
         except ToolRefused as refused:
             refusal = refused
             raise
@@ -182,7 +182,7 @@ class Tools:
             )
         if summary is not None:
             correlation = self._run.root if self._run is not None else None
-            self._core.receipts.keep(
+            self._service.receipts.keep(
                 self._key, name, arguments, summary, correlation=correlation, credential=self._credential
             )
 
@@ -194,24 +194,22 @@ class Tools:
         return begun.finish()
 
     def _counted(self, pending: Pending) -> AbstractContextManager[None]:
-        return nullcontext() if pending.wait is None else self._core.wait_graph.until_over(pending.wait)
+        return nullcontext() if pending.wait is None else self._service.wait_graph.until_over(pending.wait)
 
     # --- its record in the transcript
 
     def _record_call(self, name: str, arguments: Result, ordinal: int) -> str | None:
         if self._run is None or self._key is None:
             return None
-        call_id = (
-            f"call_{ids.derive(self._core.log.log_id, 'call', self._run.run_id, self._run.attempt, ordinal)}"
-        )
-        RunRecorder(self._core, self._key, self._run).tool_call(call_id, name, _source(arguments))
+        call_id = f"call_{ids.derive(self._service.log.log_id, 'call', self._run.run_id, self._run.attempt, ordinal)}"
+        RunRecorder(self._service, self._key, self._run).tool_call(call_id, name, _source(arguments))
         return call_id
 
     def _record_result(self, call_id: str | None, name: str, result: Result) -> None:
         if call_id is None or self._run is None or self._key is None:
             return
         try:
-            RunRecorder(self._core, self._key, self._run).tool_result(
+            RunRecorder(self._service, self._key, self._run).tool_result(
                 call_id, name, _source(result), result.get("status") in {"error", "forbidden"}
             )
         except ToolRefused:
@@ -221,8 +219,8 @@ class Tools:
 class RunRecorder:
     """Puts what an agent does during a run into its session's transcript, durable before it goes on."""
 
-    def __init__(self, core: Core, key: str, run: CallingRun) -> None:
-        self._core = core
+    def __init__(self, service: Service, key: str, run: CallingRun) -> None:
+        self._service = service
         self._key = key
         self._run = run
 
@@ -247,18 +245,18 @@ class RunRecorder:
         )
 
     def _record(self, role: Any, content: tuple[Block, ...], *, core_id: str, **fields: Any) -> None:
-        core, run = self._core, self._run
+        service, run = self._service, self._run
         message = Message(
-            id=core.new_id()
+            id=service.new_id()
             if core_id == "said"
-            else ids.derive(core.log.log_id, "message", run.run_id, run.attempt, core_id),
+            else ids.derive(service.log.log_id, "message", run.run_id, run.attempt, core_id),
             role=role,
             content=blocks_without_contents(content),
-            timestamp=core.clock.now_ms(),
+            timestamp=service.clock.now_ms(),
             run_id=run.run_id,
             **fields,
         )
-        core.ask_session(
+        service.ask_session(
             self._key, RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,))
         )
 

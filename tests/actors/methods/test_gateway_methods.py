@@ -88,7 +88,7 @@ def test_agent_refuses_what_it_can_not_do(
 
     assert answer["code"] == code
     assert answer["error"].startswith(f"{named}: ")
-    assert system.core.runs.recent(5) == []
+    assert system.service.runs.recent(5) == []
 
 
 @pytest.mark.clause("GATE-1")

@@ -100,11 +100,11 @@ def test_a_session_that_is_claimed_beyond_a_credential_leaves_a_receipt() -> Non
         for claim, code in claims.items():
             with pytest.raises(ToolRefused) as refused:
                 claimed_session(
-                    system.core, limited, claim, field="sessionKey", what="sessions_list", arguments={}
+                    system.service, limited, claim, field="sessionKey", what="sessions_list", arguments={}
                 )
             assert refused.value.code == code
         granted = claimed_session(
-            system.core, limited, OPS, field="sessionKey", what="sessions_list", arguments={}
+            system.service, limited, OPS, field="sessionKey", what="sessions_list", arguments={}
         )
         kept = receipts(system, "credential:bot")
 

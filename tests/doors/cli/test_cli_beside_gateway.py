@@ -172,7 +172,7 @@ def test_ctrl_c_leaves_the_exchange_to_the_gateway(tmp_path: Path) -> None:
             child.send_signal(signal.SIGINT)
             out, err = child.communicate(timeout=WAIT)
         slow.go_on.set()
-        [exchange] = hosted.system.core.flows.exchanges()
+        [exchange] = hosted.system.service.flows.exchanges()
         closed = closed_exchange(hosted.system, exchange.run_id)
 
     assert (child.returncode, out, err) == (130, "", "")

@@ -62,7 +62,7 @@ def test_a_run_goes_by_the_key_of_who_asked_for_it(live: LiveGateway, system: Se
         others = operator.event("chat", is_final)["payload"]
         waited = owner.request("agent.wait", {"runId": "my own"})["payload"]
 
-    run = system.core.runs.recent(1)[0]
+    run = system.service.runs.recent(1)[0]
     assert (started["runId"], own["runId"], waited["runId"]) == ("my own", "my own", "my own")
     assert {frame["payload"]["runId"] for frame in owner.events if frame["event"] == "agent"} == {"my own"}
     assert others["runId"] == run.run_id
@@ -118,16 +118,16 @@ def test_runs_of_an_exchange_go_by_their_ids(live: LiveGateway, system: SessionS
     accepted = [each.event for each in system.log.all() if isinstance(each.event, ExchangeAccepted)]
     assert accepted[0].idempotency_key == "of a tool"
     assert asked_in(queued) is None
-    assert system.core.runs.asked(answer["runId"]) is None
-    assert system.core.runs.asked("no run") is None
+    assert system.service.runs.asked(answer["runId"]) is None
+    assert system.service.runs.asked("no run") is None
     assert waited["runId"] == answer["runId"]
 
 
 def test_names_are_forgotten_when_too_many_runs_wait_and_found_again(system: SessionSystem) -> None:
     system.gateway.call("agent", {"message": "hi", "idempotencyKey": "k", "agentId": "main"})
-    run = system.core.runs.recent(1)[0]
+    run = system.service.runs.recent(1)[0]
     system.gateway.call("agent.wait", {"runId": run.run_id})
-    told = RunEvents(system.core.runs.asked)
+    told = RunEvents(system.service.runs.asked)
     batch = list(system.log.all())
     queued = next(recorded for recorded in batch if isinstance(recorded.event, RunQueued))
     list(told.told(queued))

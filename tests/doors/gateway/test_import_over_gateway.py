@@ -166,7 +166,7 @@ def test_the_command_imports_through_the_gateway_and_prints_the_same_report(
     }
     assert done.json["store"] == str(tmp_path / "s.db")
     assert "all in the log already, nothing was added" in shown.out
-    assert system.core.sessions.get(HOME) is not None
+    assert system.service.sessions.get(HOME) is not None
 
 
 def test_refusals_have_the_codes_they_have_without_a_gateway(
@@ -194,7 +194,7 @@ def test_a_gateway_that_is_stopping_is_a_store_that_is_locked(
     done = ran("import", "openclaw", STATE, *options)
 
     assert (done.exit_code, done.json["code"]) == (3, "store_locked")
-    assert system.core.sessions.get(HOME) is None
+    assert system.service.sessions.get(HOME) is None
 
 
 class Client:

@@ -96,15 +96,19 @@ class Twin:
             head = log.head()
 
     def _is_settled(self) -> bool:
-        core = self.system.core
-        runs = core.runs.open_runs()
+        service = self.system.service
+        runs = service.runs.open_runs()
         waited_for = {run.run_id for run in runs if self._is_held(run.session_key)}
-        flows = [*core.flows.open_exchanges(), *core.flows.open_spawns(), *core.flows.open_deliveries()]
+        flows = [
+            *service.flows.open_exchanges(),
+            *service.flows.open_spawns(),
+            *service.flows.open_deliveries(),
+        ]
         return len(waited_for) == len(runs) and all(self._waits_for(flow) in waited_for for flow in flows)
 
     def _waits_for(self, stream: str) -> str | None:
         kind, _, flow_id = stream.partition(":")
-        flows = self.system.core.flows
+        flows = self.system.service.flows
         match kind:
             case "exchange":
                 exchange = flows.exchange(flow_id)

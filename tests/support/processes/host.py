@@ -195,14 +195,14 @@ class Host:
         self.system.close()
 
     def _open(self) -> list[str]:
-        core = self.system.core
+        service = self.system.service
         now = self._clock.now_ms()
         return [
-            *core.flows.open_exchanges(),
-            *core.flows.open_spawns(),
-            *core.flows.open_deliveries(),
-            *(run.run_id for run in core.runs.open_runs()),
-            *(pending.child for pending in core.flows.pending_archives() if pending.due_ms <= now),
+            *service.flows.open_exchanges(),
+            *service.flows.open_spawns(),
+            *service.flows.open_deliveries(),
+            *(run.run_id for run in service.runs.open_runs()),
+            *(pending.child for pending in service.flows.pending_archives() if pending.due_ms <= now),
         ]
 
 

@@ -82,11 +82,11 @@ def main(directory: str, threads: str) -> None:
 
 def left(system: SessionSystem) -> list[str]:
     """Return what is still to be done."""
-    flows = system.core.flows
+    flows = system.service.flows
     return [
         *flows.open_spawns(),
         *flows.open_deliveries(),
-        *(run.run_id for run in system.core.runs.open_runs()),
+        *(run.run_id for run in system.service.runs.open_runs()),
         *(pending.child for pending in flows.pending_archives()),
         *(spawn.child for spawn in flows.spawns_with_files()),
     ]

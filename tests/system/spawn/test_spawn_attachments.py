@@ -313,7 +313,7 @@ def test_files_that_are_not_as_they_were_when_the_child_should_start_end_it_befo
     wait_for(system, AttachmentsRemoved)
     assert [path.name for path in workspace.iterdir()] == [".staging"]
     assert [event.key for event in recorded(system, SessionOpened)] == [MAIN]
-    assert system.core.flows.running_children(MAIN) == 0
+    assert system.service.flows.running_children(MAIN) == 0
 
 
 @pytest.mark.clause("ATT-5")

@@ -221,7 +221,7 @@ def test_a_thread_that_is_not_opened_is_an_error_and_leaves_no_session(
     assert len(asked) == 1
     assert [event.key for event in recorded(system, SessionOpened)] == [GROUP]
     assert recorded(system, SpawnClosed)[0].reason == "not_started"
-    assert system.core.flows.running_children(GROUP) == 0
+    assert system.service.flows.running_children(GROUP) == 0
     wait_for(system, AttachmentsRemoved)
     system.close()
     attachments = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"

@@ -79,7 +79,7 @@ def _play(url: str, heard: io.StringIO) -> list[str]:
         _until_over(system)
         ordered = _say(system, channel="telegram", chat_id="ada", sender="ada", text=ORDER)
         _until_over(system)
-        flows = system.core.flows
+        flows = system.service.flows
         exchanges = [flow.exchange_id for flow in flows.exchanges()]
         spawns = [flow.spawn_id for flow in flows.spawns()]
     return [asked, *exchanges, ordered, *spawns]
@@ -94,7 +94,7 @@ def _say(system: SessionSystem, **message: Any) -> str:
 
 def _until_over(system: SessionSystem) -> None:
     """Wait until nothing is open any more."""
-    flows = system.core.flows
+    flows = system.service.flows
     for _ in system.follow(0, timeout=_WAIT_S):
         if not (flows.open_exchanges() or flows.open_spawns() or flows.open_deliveries()):
             return

@@ -56,7 +56,7 @@ def mcp(
                 relay.relay_stdio(address, token, as_session, wire)
             case system:
                 with system:
-                    reader = system.core.reader
+                    reader = system.service.reader
                     found = resolve_target(
                         reader, reader.requester(None), as_session, "send", field="--as-session"
                     )

@@ -76,7 +76,7 @@ def send(
             "--agents: nobody would answer; name who does, or give --timeout 0 to leave it to the next host"
         )
     with hosted(reading, agents=agents, config=reading.config) as system:
-        key = acting_as(system.core.reader, acting).key
+        key = acting_as(system.service.reader, acting).key
         sending = Sending(HostedHere(system, None if key is None else str(key)), given)
         try:
             return _sent(sending, no_follow=no_follow, json=reading.json)

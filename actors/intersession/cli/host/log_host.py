@@ -39,8 +39,8 @@ class HostedHere:
     def __init__(self, system: SessionSystem, session_key: str | None) -> None:
         self._system = system
         self._tools = system.tools(session_key)
-        self.flows: Flows = system.core.flows
-        self.runs: Runs = system.core.runs
+        self.flows: Flows = system.service.flows
+        self.runs: Runs = system.service.runs
 
     def head(self) -> int:
         """Return the position of the last committed event."""

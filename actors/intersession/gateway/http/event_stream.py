@@ -63,7 +63,7 @@ def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
         return True
     if not recorded.stream.startswith(_SESSION):
         return False
-    return caller.reaches(door.system.core.reader.parse(recorded.stream.removeprefix(_SESSION)))
+    return caller.reaches(door.system.service.reader.parse(recorded.stream.removeprefix(_SESSION)))
 
 
 def _shown(recorded: Recorded) -> bytes:

@@ -210,7 +210,7 @@ class WebSocketShell:
             if not self._connection.still_counts():
                 self._apply(self._connection.revoked())
             elif ticks % round(self._door.limits.tick_s / self._door.limits.check_s) == 0:
-                self._apply(self._connection.tell("tick", {"ts": self._door.system.core.clock.now_ms()}))
+                self._apply(self._connection.tell("tick", {"ts": self._door.system.service.clock.now_ms()}))
         late.cancel()
         await asyncio.sleep(self._door.limits.close_s)
 
