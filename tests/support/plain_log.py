@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from intersession_events.facts import Event, topic_of
-from intersession_events.log import Committed, InlineView, OnLoaded, OnOutcome, Recorded, Sql, StreamAppend
+from intersession_events.log import (
+    Committed,
+    InlineView,
+    OnLoaded,
+    OnOutcome,
+    Recorded,
+    SetAside,
+    Sql,
+    StreamAppend,
+)
 
 T = TypeVar("T")
 
@@ -33,6 +42,7 @@ class PlainLog:
 
     log_id = "00000000-0000-4000-8000-000000000001"
     epoch = 1
+    path = ":memory:"
 
     def __init__(self, views: Sequence[InlineView] = ()) -> None:
         self.events: list[Recorded] = []
@@ -140,6 +150,12 @@ class PlainLog:
         raise NotImplementedError
 
     def wait_for(self, position: int, *, timeout: float) -> bool:
+        raise NotImplementedError
+
+    def set_aside(self) -> Sequence[SetAside]:
+        return []
+
+    def announce_gateway(self, address: str | None) -> None:
         raise NotImplementedError
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from intersession_events.log.recorded import (
     OnOutcome,
     Outcome,
     Recorded,
+    SetAside,
     StreamAppend,
     Unavailable,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "OnOutcome",
     "Outcome",
     "Recorded",
+    "SetAside",
     "Sql",
     "StreamAppend",
     "Unavailable",

@@ -6,7 +6,7 @@ The protocol that everything else is written against; `stores/` has the implemen
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from intersession_events.log.recorded import Committed, OnOutcome, Recorded, StreamAppend
+from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
 
 T = TypeVar("T")
 
@@ -61,6 +61,11 @@ class Log(Protocol):
     @property
     def epoch(self) -> int:
         """The writer's epoch; 0 for a reader."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The real path of the log's file; `:memory:` for a log that has none."""
         ...
 
     def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
@@ -129,6 +134,14 @@ class Log(Protocol):
 
     def wait_for(self, position: int, *, timeout: float) -> bool:
         """Wait until the log has reached a position; False if it has not in time."""
+        ...
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """Return the events that an inline view could not take in, and why, in log order."""
+        ...
+
+    def announce_gateway(self, address: str | None) -> None:
+        """Say where this writer's gateway is (None: nowhere any more), for commands that find the log taken."""
         ...
 
     def close(self) -> None:

@@ -77,5 +77,16 @@ class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
     error: Exception
 
 
+class SetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that a view could not take in, and why. The event itself is in the log, untouched."""
+
+    view: str
+    position: int
+    stream: str
+    version: int
+    topic: str
+    reason: str
+
+
 Outcome = Committed | Conflict | Unavailable
 OnOutcome = Callable[[Outcome], None]

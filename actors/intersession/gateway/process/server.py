@@ -104,12 +104,11 @@ async def _run(
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     beside = asyncio.create_task(also()) if also is not None else None
     address = address_of(listening)
-    announce: Callable[[str | None], None] = getattr(system.log, "announce_gateway", lambda _address: None)
     try:
         if mcp is not None:
             await mounted.enter_async_context(mcp.running())
         await server.answers.wait()
-        announce(address)
+        system.log.announce_gateway(address)
         ready(address)
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -119,7 +118,7 @@ async def _run(
             beside.cancel()
         app.door.drain()
         with contextlib.suppress(Exception):
-            announce(None)
+            system.log.announce_gateway(None)
         # Requests that wait for a run are still answered while it ends; new ones are refused.
         await system.aclose(grace * SHARE_FOR_RUNS)
         server.should_exit = True

@@ -7,22 +7,11 @@ import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded
+from intersession_events.log import InlineView, Recorded, SetAside
 from intersession_events.stores.sqlite.failures import is_of_the_store
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
-
-
-class SetAside(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that a view could not take in, and why. The event itself is in the log, untouched."""
-
-    view: str
-    position: int
-    stream: str
-    version: int
-    topic: str
-    reason: str
 
 
 class TransactionSql:

@@ -16,6 +16,7 @@ from intersession_events.log import (
     OnLoaded,
     OnOutcome,
     Recorded,
+    SetAside,
     Sql,
     StreamAppend,
     Unavailable,
@@ -28,7 +29,7 @@ from intersession_events.stores.sqlite.event_reader import EventReader, Row
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.follower import Follower
 from intersession_events.stores.sqlite.frontier import Frontier
-from intersession_events.stores.sqlite.inline_views import SetAside, TransactionSql
+from intersession_events.stores.sqlite.inline_views import TransactionSql
 from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders, MemoryReaders, Readers, rows
 from intersession_events.stores.sqlite.writer import Writer

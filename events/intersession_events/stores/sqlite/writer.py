@@ -14,6 +14,7 @@ from intersession_events.log import (
     InlineView,
     OnOutcome,
     Recorded,
+    SetAside,
     StreamAppend,
     Unavailable,
     payload_of,
@@ -24,7 +25,7 @@ from intersession_events.stores.sqlite.blocking import Transact, Waiting
 from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.frontier import Frontier
 from intersession_events.stores.sqlite.group_commit import Work
-from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews, SetAside
+from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
 from intersession_events.stores.sqlite.opening import Opened
 from intersession_events.stores.sqlite.writer_lock import Holder
 
