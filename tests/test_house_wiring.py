@@ -1,0 +1,77 @@
+"""A running system is put together in one place: its parts are constructed in `intersession_actors/system/` only."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "actors"  # the packages below know nothing of actors
+WIRING = SOURCES / "intersession_actors" / "system"
+PARTS = frozenset(
+    {
+        "AgentExecutor",
+        "ChannelCaller",
+        "ContextCache",
+        "Coordinator",
+        "Outbox",
+        "PooledRuntime",
+        "Service",
+        "SessionActor",
+        "Spawner",
+        "Supervisor",
+        "TimerWheel",
+        "World",
+    }
+)
+
+PLANTED = """
+from intersession_actors import streams
+from intersession_actors.service import Recipe, Service, Supervisor
+from intersession_actors.streams import World as Shared
+
+def rewired(log: Service) -> Supervisor:
+    Recipe(Supervisor, ())
+    return Supervisor(streams.World(log), Shared(log))
+"""
+
+
+def parts_made(source: str) -> Iterator[tuple[int, str]]:
+    """Yield where a source constructs parts: a call of one, or its handing over to whoever will call it."""
+    tree = ast.parse(source)
+    named = {part: part for part in PARTS}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            named |= {each.asname: each.name for each in node.names if each.asname and each.name in PARTS}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for made in (node.func, *node.args, *(keyword.value for keyword in node.keywords)):
+                if isinstance(made, ast.Name) and made.id in named:
+                    yield made.lineno, named[made.id]
+                elif isinstance(made, ast.Attribute) and made.attr in PARTS:
+                    yield made.lineno, made.attr
+
+
+def test_parts_of_a_system_are_constructed_in_one_place() -> None:
+    elsewhere = [
+        f"{path.relative_to(ROOT)}:{line} {part}"
+        for path in sorted(SOURCES.rglob("*.py"))
+        if WIRING not in path.parents
+        for line, part in parts_made(path.read_text(encoding="utf-8"))
+    ]
+
+    assert elsewhere == []
+
+
+def test_all_parts_are_constructed_there() -> None:
+    made = {part for path in WIRING.glob("*.py") for _, part in parts_made(path.read_text(encoding="utf-8"))}
+
+    assert made == PARTS
+
+
+def test_a_part_that_is_constructed_elsewhere_is_noticed() -> None:
+    assert sorted(parts_made(PLANTED)) == [
+        (7, "Supervisor"),
+        (8, "Supervisor"),
+        (8, "World"),
+        (8, "World"),
+    ]
