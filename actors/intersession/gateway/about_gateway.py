@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import GatewayCaller
+from intersession_actors.service import Caller
 
 PRESENCE: Final = "system-presence"
 CONFIG: Final = "config.get"
@@ -28,7 +28,7 @@ def presence(version: str, now_ms: int) -> list[dict[str, Any]]:
     ]
 
 
-def configuration(caller: GatewayCaller, config: Config) -> dict[str, Any]:
+def configuration(caller: Caller, config: Config) -> dict[str, Any]:
     """Return the configuration in force without its secrets, in the original's shape.
 
     Raises:

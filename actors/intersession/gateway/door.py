@@ -21,7 +21,7 @@ from intersession.gateway.admission import (
 )
 from intersession.gateway.hub import Hub
 from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
-from intersession_actors.config import Gateway as GatewaySettings
+from intersession_actors.config import Gateway
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.methods import NoParams
 from intersession_actors.service import claimed_session, invalid, read_arguments
@@ -68,7 +68,7 @@ class Door:
         self,
         system: SessionSystem,
         *,
-        settings: Callable[[], GatewaySettings] | None = None,
+        settings: Callable[[], Gateway] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         limits: Limits | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class Door:
             raise ConfigError([ConfigProblem(f"gateway.auth.{field}", what)])
 
     @property
-    def settings(self) -> GatewaySettings:
+    def settings(self) -> Gateway:
         """The settings in force."""
         return self._settings()
 
@@ -179,7 +179,7 @@ class Door:
         """Return the payload that lets a connection in."""
         config = self.system.config
         health = await self.perform(credential, "health", {})
-        main = self.system.service.main_key(config.default_agent)
+        main = self.system.service.reader.main_key(config.default_agent)
         return {
             "type": "hello-ok",
             "protocol": PROTOCOL,

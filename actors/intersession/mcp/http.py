@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import GatewayCaller, claimed_session
+from intersession_actors.service import Caller, claimed_session
 from intersession_actors.system import SessionSystem
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class McpCaller(msgspec.Struct, frozen=True, kw_only=True):
     issued it: it must be this server's `resource`. None is for a secret of the host's own.
     """
 
-    caller: GatewayCaller
+    caller: Caller
     scopes: frozenset[OperatorScope] = frozenset({"operator.read"})
     audience: str | None = None
 
@@ -213,7 +213,7 @@ def _claim(request: Request) -> str | None:
     return next(iter(claims), None)
 
 
-def _only_session(caller: GatewayCaller) -> str | None:
+def _only_session(caller: Caller) -> str | None:
     """Return the session of a caller that may be no other one."""
     if len(caller.act_as) == 1 and _GLOB.isdisjoint(caller.act_as[0]):
         return caller.act_as[0]

@@ -1,6 +1,6 @@
 """The gateway's methods: what a client of the network door can ask for."""
 
-from intersession_actors.methods.methods import Gateway
+from intersession_actors.methods.methods import GatewayMethods
 from intersession_actors.methods.params import NoParams
 
-__all__ = ["Gateway", "NoParams"]
+__all__ = ["GatewayMethods", "NoParams"]

@@ -1,4 +1,4 @@
-"""The gateway's methods about the system itself, and `send`, which no session's agent sees."""
+"""The gateway's methods about the system itself: what there is, how it is, `send` to a channel, and the import."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,11 +17,19 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import model_names
-from intersession_actors.service import GatewayCaller, Imports, Service, invalid, read_arguments
+from intersession_actors.service import (
+    Call,
+    Imports,
+    Result,
+    Service,
+    deliver,
+    delivery_of,
+    invalid,
+    read_arguments,
+    run_id_of,
+)
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Route
-
-Result = dict[str, Any]
 
 
 class GatewayAbout:
@@ -32,9 +40,9 @@ class GatewayAbout:
         self._targets = targets
         self._describe = describe
 
-    def agents_list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def agents_list(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return the configured agents, the default one first."""
-        del caller
+        del call
         read_arguments(NoParams, params)
         config = self._service.config
         names = {agent.id: agent.name for agent in config.agents.list}
@@ -49,18 +57,18 @@ class GatewayAbout:
             ],
         }
 
-    def identity(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def identity(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return who an agent is."""
         given = read_arguments(IdentityParams, params)
-        key = self._targets.opened(caller, given.session_key, given.agent_id)
+        key = self._targets.opened(call, given.session_key, given.agent_id)
         name = next(
             (agent.name for agent in self._service.config.agents.list if agent.id == key.agent_id), None
         )
         return {"agentId": key.agent_id} | ({"name": name} if name else {})
 
-    def models_list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def models_list(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return the models that can be asked for."""
-        del caller
+        del call
         read_arguments(NoParams, params)
         models: list[Result] = []
         for name in model_names(self._service.config):
@@ -68,7 +76,7 @@ class GatewayAbout:
             models.append({"id": model_id or provider, "name": model_id or provider, "provider": provider})
         return {"models": models}
 
-    def health(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def health(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Say whether all is well; the fields of channels, heartbeats and sessions are the original's.
 
         Sessions are counted, not shown: the list is `sessions.list`.
@@ -76,7 +84,7 @@ class GatewayAbout:
         read_arguments(HealthParams, params)
         service, config = self._service, self._service.config
         degraded = service.supervisor.degraded
-        numbers = self._numbers(caller)
+        numbers = self._numbers(call)
         model = config.model_of(config.default_agent)
         return {
             "ok": not degraded,
@@ -107,29 +115,27 @@ class GatewayAbout:
     def _counted(self, number: int) -> Result:
         return {"path": f"log {self._service.log.log_id}", "count": number, "recent": []}
 
-    def _numbers(self, caller: GatewayCaller) -> dict[str, int]:
+    def _numbers(self, call: Call) -> dict[str, int]:
         """Return how many sessions of each agent a caller reaches."""
         order = self._service.sessions.order()
-        if caller.is_operator:
+        if call.caller.is_operator:
             return order.numbers()
         parse = self._service.reader.parse
-        return Counter(place.agent_id for place in order.places() if caller.reaches(parse(place.key)))
+        return Counter(place.agent_id for place in order.places() if call.caller.reaches(parse(place.key)))
 
-    def status(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def status(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Say how the system is in full; who stands for some sessions only gets what `health` says."""
-        answer = self.health(caller, params)
-        return answer | self._describe() if caller.is_operator else answer
+        answer = self.health(call, params)
+        return answer | self._describe() if call.caller.is_operator else answer
 
-    def send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def send(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""
         given = read_arguments(SendParams, params)
         service = self._service
         if not given.message.strip():
             raise invalid("message", "blank, write what should be sent")
-        key = self._targets.opened(caller, given.session_key)
-        run_id = service.run_id(
-            caller=caller.name, method="send", key=given.idempotency_key, calling=None, ordinal=0
-        )
+        key = self._targets.opened(call, given.session_key)
+        run_id = run_id_of(service, call, method="send", idempotency_key=given.idempotency_key)
         row = service.sessions.get(str(key))
         verdict = service.world.judge_send(
             key=str(key),
@@ -139,14 +145,15 @@ class GatewayAbout:
         )
         if not verdict.allowed:
             raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}")
-        append = service.delivery_of(
+        append = delivery_of(
+            service,
             key=key,
             route=Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),
             text=given.message,
             run_id=run_id,
             purpose="send",
         )
-        service.deliver(append)
+        deliver(service, append)
         delivery_id = append.stream.partition(":")[2]
         return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}
 
@@ -157,9 +164,9 @@ class GatewayImport:
     def __init__(self, imports: Imports) -> None:
         self._imports = imports
 
-    def openclaw(self, caller: GatewayCaller, params: Mapping[str, Any]) -> dict[str, Any]:
+    def openclaw(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Import an OpenClaw state directory and return the report."""
-        if not caller.is_operator or caller.credential is not None:
+        if not call.caller.is_operator or call.caller.credential is not None:
             raise ToolRefused(
                 "forbidden", "import.openclaw is the operator's, whom no limited credential stands for"
             )
@@ -171,5 +178,5 @@ class GatewayImport:
             report = self._imports.openclaw(directory, on_taken=given.on_taken)
         except ImportFailed as failed:
             raise ToolRefused("import_failed", f"{failed}") from None
-        value: dict[str, Any] = msgspec.to_builtins(report)
+        value: Result = msgspec.to_builtins(report)
         return value

@@ -1,9 +1,10 @@
-"""The gateway's methods: the one surface of Python, WebSocket and command line (GATE)."""
+"""The gateway's methods by name: the one surface of Python, WebSocket and command line (GATE)."""
 
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Final
+
+import msgspec
 
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
@@ -13,50 +14,58 @@ from intersession_actors.methods.targets import Targets
 from intersession_actors.service import (
     OPERATOR,
     AccessSummary,
-    GatewayCaller,
+    BlockingThreads,
+    Call,
+    Caller,
     Imports,
-    Judged,
+    Pending,
+    Result,
     RunDoor,
     Service,
     TargetRefused,
+    afinished,
+    finished,
 )
 from intersession_projections.run_outcomes import RunOutcome
 
-Result = dict[str, Any]
-Method = Callable[[GatewayCaller, Mapping[str, Any]], Result]
+Method = Callable[[Call, Mapping[str, Any]], Result | Pending]
 
 READING: Final = frozenset({"chat.history", "sessions.list", "sessions.preview", "sessions.resolve"})
 """Methods that show sessions, and so leave a receipt (VIS-4). What the others did is in the log as it is."""
 
 
-class Gateway:
-    """The methods by name: `gateway.call("agent.wait", {"runId": …})`. Without a caller the operator calls."""
+class GatewayMethods:
+    """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. Without a caller the operator calls.
+
+    `threads` block for coroutines; `describe` gives what only the system knows of itself.
+    """
 
     def __init__(
         self,
         service: Service,
         runs: RunDoor,
-        doors: Executor,
-        describe: Callable[[], Result] = dict,
-        imports: Imports | None = None,
+        *,
+        threads: BlockingThreads,
+        describe: Callable[[], Result],
+        imports: Imports,
     ) -> None:
         targets = Targets(service)
-        self._receipts = service.receipts
-        self._doors = doors
+        self._service = service
+        self._threads = threads
         self._runs = GatewayRuns(service, targets, runs)
         sessions = GatewaySessions(service, targets)
         about = GatewayAbout(service, targets, describe)
         self._methods: Final[Mapping[str, Method]] = {
             "agent": self._runs.agent,
             "agent.identity.get": about.identity,
-            "agent.wait": self._runs.wait,
+            "agent.wait": self._runs.begin_wait,
             "agents.list": about.agents_list,
             "chat.abort": self._runs.chat_abort,
             "chat.history": sessions.chat_history,
             "chat.inject": sessions.chat_inject,
             "chat.send": self._runs.chat_send,
             "health": about.health,
-            "import.openclaw": GatewayImport(imports or Imports(service)).openclaw,
+            "import.openclaw": GatewayImport(imports).openclaw,
             "models.list": about.models_list,
             "send": about.send,
             "sessions.delete": sessions.delete,
@@ -74,7 +83,7 @@ class Gateway:
         return tuple(self._methods)
 
     def call(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: GatewayCaller = OPERATOR
+        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
     ) -> Result:
         """Call a method and return its result. A refusal is a result: `{status, code, error}`."""
         try:
@@ -83,7 +92,7 @@ class Gateway:
             return dict(refused.as_result())
 
     async def acall(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: GatewayCaller = OPERATOR
+        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
     ) -> Result:
         """Call a method without blocking the event loop. A refusal is a result."""
         try:
@@ -92,38 +101,27 @@ class Gateway:
             return dict(refused.as_result())
 
     def perform(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: GatewayCaller = OPERATOR
+        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
     ) -> Result:
         """Call a method and return its result.
 
         Raises:
             ToolRefused: the call was refused.
         """
-        found = self._methods.get(method)
-        if found is None:
-            known = ", ".join(self._methods)
-            # The original's clients look for these two words.
-            raise ToolRefused("invalid_request", f"unknown method: {method[:128]!r}, use one of {known}")
-        given: Mapping[str, Any] = {} if params is None else params
-        with refusing_without_store(), self._receipt(method, given, caller) as asking:
-            return found(asking, given)
+        with refusing_without_store():
+            return finished(self._begin(method, params or {}, caller))
 
     async def aperform(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: GatewayCaller = OPERATOR
+        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
     ) -> Result:
         """Call a method without blocking the event loop; who waits for a run holds no thread.
 
         Raises:
             ToolRefused: the call was refused.
         """
-        import asyncio  # noqa: PLC0415 - only async hosts need it
-
-        if method == "agent.wait":
-            given: Mapping[str, Any] = {} if params is None else params
-            with refusing_without_store(), self._receipt(method, given, caller) as asking:
-                return await self._runs.await_run(asking, given, self._doors)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._doors, lambda: self.perform(method, params, caller=caller))
+        with refusing_without_store():
+            begun = await self._threads.run(lambda: self._begin(method, params or {}, caller))
+            return await afinished(begun, self._threads)
 
     async def await_end(self, run_id: str) -> RunOutcome:
         """Return a run once it has ended, however long that takes: the second answer of `agent`.
@@ -131,27 +129,31 @@ class Gateway:
         Raises:
             ToolRefused: there is no such run (`unknown_run`).
         """
-        return await self._runs.await_end(run_id, self._doors)
+        return await self._runs.await_end(run_id, self._threads)
+
+    def _begin(self, method: str, params: Mapping[str, Any], caller: Caller) -> Result | Pending:
+        found = self._methods.get(method)
+        if found is None:
+            known = ", ".join(self._methods)
+            # The original's clients look for these two words.
+            raise ToolRefused("invalid_request", f"unknown method: {method[:128]!r}, use one of {known}")
+        call = Call(caller, self._service.reader.requester(None))
+        with self._receipt(method, params, call):
+            return found(call, params)
 
     @contextmanager
-    def _receipt(
-        self, method: str, params: Mapping[str, Any], caller: GatewayCaller
-    ) -> Generator[GatewayCaller]:
+    def _receipt(self, method: str, params: Mapping[str, Any], call: Call) -> Generator[None]:
         """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
-        judged = Judged()
-        asking = caller.noting(judged)
         refused = True
         try:
-            yield asking
+            yield
             refused = False
         except TargetRefused as refusal:
-            asking.was_denied(refusal.given, refusal.code)
+            call.was_denied(refusal.given, refusal.code)
             raise
         finally:
-            if judged.denied_targets or (method in READING and not refused):
-                summary = AccessSummary(
-                    keys=() if refused else tuple(judged.keys),
-                    denied=judged.denied,
-                    denied_targets=tuple(judged.denied_targets),
-                )
-                self._receipts.keep(None, method, params, summary, credential=asking.credential)
+            summary = call.summary or AccessSummary()
+            if summary.denied_targets or (method in READING and not refused):
+                # Nothing was shown of what a refused call had found.
+                shown = msgspec.structs.replace(summary, keys=()) if refused else summary
+                self._service.receipts.keep(call.caller, method, params, shown)

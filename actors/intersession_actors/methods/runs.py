@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from typing import Any, Final
 
 import msgspec
@@ -18,14 +17,26 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
-from intersession_actors.service import GatewayCaller, RunDoor, Service, invalid, read_arguments
+from intersession_actors.service import (
+    BlockingThreads,
+    Call,
+    Pending,
+    Result,
+    RunDoor,
+    Service,
+    afinished,
+    ask_session,
+    invalid,
+    read_arguments,
+    route_of,
+    run_id_of,
+    unknown_run,
+)
 from intersession_actors.session import Abort, Enqueue
 from intersession_events import ids
 from intersession_events.facts import Message, Provenance, Route, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import RunOutcome
-
-Result = dict[str, Any]
 
 STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
 """A `chat.send` that is nothing but one of these stops what runs, as in the original."""
@@ -54,12 +65,12 @@ class GatewayRuns:
         self._targets = targets
         self._runs = runs
 
-    def agent(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def agent(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Queue a run; the accepted frame."""
         given = read_arguments(AgentParams, params)
         _check_text(given.message, given.attachments)
         named = given.session_key if given.session_key is not None else given.session_id
-        key = self._targets.opened(caller, named, given.agent_id)
+        key = self._targets.opened(call, named, given.agent_id)
         if given.session_key is not None and given.session_id is not None:
             self._check_same(key, given.session_id)
         order = Order(
@@ -74,18 +85,18 @@ class GatewayRuns:
             system_context=given.extra_system_prompt or "",
             label=given.label,
         )
-        run_id, known = self._queue(caller, order)
-        found = known or self._service.outcome(run_id)
+        run_id, known = self._queue(call, order)
+        found = known or self._service.runs.get(run_id)
         accepted_ms = self._service.clock.now_ms() if found is None else found.queued_ms
         return {"runId": run_id, "status": "accepted", "acceptedAt": accepted_ms, "sessionKey": str(key)}
 
-    def chat_send(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def chat_send(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Queue a run that answers a chat's message: `started`; again under the same key, how far it got."""
         given = read_arguments(ChatSendParams, params)
         _check_text(given.message, given.attachments)
         if given.message.strip().lower() in STOP_WORDS:
-            return self.chat_abort(caller, {"sessionKey": given.session_key})
-        key = self._targets.opened(caller, given.session_key)
+            return self.chat_abort(call, {"sessionKey": given.session_key})
+        key = self._targets.opened(call, given.session_key)
         row = self._service.sessions.get(str(key))
         order = Order(
             method="chat.send",
@@ -93,50 +104,39 @@ class GatewayRuns:
             text=given.message,
             idempotency_key=given.idempotency_key,
             busy=given.busy,
-            route=self._service.delivery(row, key) if given.deliver else None,
+            route=route_of(row, key) if given.deliver else None,
             timeout_ms=given.timeout_ms,
             thinking=_thinking(given.thinking),
         )
-        run_id, known = self._queue(caller, order)
+        run_id, known = self._queue(call, order)
         status = "started" if known is None else known.status if known.ended else "in_flight"
         return {"runId": run_id, "status": status, "sessionKey": str(key)}
 
-    def wait(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
-        """Wait for a run (GATE-3)."""
+    def begin_wait(self, call: Call, params: Mapping[str, Any]) -> Result | Pending:
+        """Begin to wait for a run (GATE-3)."""
         given = read_arguments(WaitParams, params)
-        return self._runs.wait(self._targets.run(caller, given.run_id).run_id, given.timeout_ms / 1000)
+        return self._runs.begin(self._targets.run(call, given.run_id).run_id, given.timeout_ms / 1000)
 
-    async def await_run(self, caller: GatewayCaller, params: Mapping[str, Any], doors: Executor) -> Result:
-        """Wait for a run without blocking the event loop."""
-        import asyncio  # noqa: PLC0415 - only async hosts need it
-
-        given = read_arguments(WaitParams, params)
-        loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(doors, self._targets.run, caller, given.run_id)
-        return await self._runs.await_run(found.run_id, given.timeout_ms / 1000, doors)
-
-    async def await_end(self, run_id: str, doors: Executor) -> RunOutcome:
+    async def await_end(self, run_id: str, threads: BlockingThreads) -> RunOutcome:
         """Return a run once it has ended, however long that takes."""
-        import asyncio  # noqa: PLC0415 - only async hosts need it
-
-        loop = asyncio.get_running_loop()
         while True:
-            await self._runs.await_run(run_id, MAX_WAIT_MS / 1000, doors)
-            outcome = await loop.run_in_executor(doors, self._service.outcome, run_id)
+            begun = await threads.run(lambda: self._runs.begin(run_id, MAX_WAIT_MS / 1000))
+            await afinished(begun, threads)
+            outcome = await threads.run(lambda: self._service.runs.get(run_id))
             if outcome is None:
-                raise ToolRefused("unknown_run", f"runId: there is no run {run_id[:128]!r}")
+                raise unknown_run(run_id)
             if outcome.ended:
                 return outcome
 
-    def chat_abort(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def chat_abort(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Stop a run, or all of a session (GATE-5)."""
         given = read_arguments(ChatAbortParams, params)
-        target = self._targets.seen(caller, given.session_key, "status")
+        target = self._targets.seen(call, given.session_key, "status")
         runs = [run for run in self._service.runs.open_runs() if run.session_key == str(target.key)]
         if given.run_id is not None:
-            wanted = self._targets.run(caller, given.run_id).run_id
+            wanted = self._targets.run(call, given.run_id).run_id
             runs = [run for run in runs if run.run_id == wanted]
-        stopped = [run.run_id for run in runs if self._runs.abort(run.run_id, by=caller.name)]
+        stopped = [run.run_id for run in runs if self._runs.abort(run.run_id, by=call.caller.name)]
         return {"ok": True, "aborted": bool(stopped), "runIds": stopped}
 
     def _check_same(self, key: SessionKey, session_id: str) -> None:
@@ -152,28 +152,26 @@ class GatewayRuns:
         if channel is not None and to is not None:
             account = given.reply_account_id or given.account_id
             return Route(channel=channel, to=to, account=account, thread=given.thread_id)
-        route = self._service.delivery(self._service.sessions.get(str(key)), key)
+        route = route_of(self._service.sessions.get(str(key)), key)
         if route is None and not given.best_effort_deliver:
             raise invalid(
                 "deliver", "the session has no route to deliver to, give channel and to, or leave it out"
             )
         return route
 
-    def _queue(self, caller: GatewayCaller, order: Order) -> tuple[str, RunOutcome | None]:
+    def _queue(self, call: Call, order: Order) -> tuple[str, RunOutcome | None]:
         """Return the run's id, and how far it got where the same call was made before."""
         service, key = self._service, str(order.key)
         log_id = service.log.log_id
-        run_id = service.run_id(
-            caller=caller.name, method=order.method, key=order.idempotency_key, calling=None, ordinal=0
-        )
+        run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
         digest = hashlib.sha256(msgspec.json.encode([key, order.text])).hexdigest()
-        known = service.runs.by_idempotency_key(caller.name, order.idempotency_key)
+        known = service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
         if known is not None and (known.digest != digest or known.run_id != run_id):
             raise ToolRefused(
                 "idempotency_conflict", "idempotencyKey: it was used for another message, use a new key"
             )
         if known is not None:
-            return run_id, service.outcome(run_id)
+            return run_id, service.runs.get(run_id)
         message = Message(
             id=ids.derive(log_id, "message", run_id),
             role="user",
@@ -189,15 +187,16 @@ class GatewayRuns:
             system_context=order.system_context,
             timeout_ms=service.config.run_timeout_ms() if order.timeout_ms is None else order.timeout_ms,
             route=order.route,
-            caller=caller.name,
+            caller=call.caller.name,
             idempotency_key=order.idempotency_key,
             request_digest=digest,
             chain=(key,),
             thinking=order.thinking,
         )
         if order.busy == "interrupt" and service.sessions.get(key) is not None:
-            service.ask_session(key, Abort(run_id=None, by=caller.name))
-        service.ask_session(
+            ask_session(service, key, Abort(run_id=None, by=call.caller.name))
+        ask_session(
+            service,
             key,
             Enqueue(
                 message=message,
@@ -205,7 +204,7 @@ class GatewayRuns:
                 opening=self._targets.opening(order.key),
                 patch=None
                 if order.label is None
-                else SessionPatched(values={"label": order.label}, by=caller.name),
+                else SessionPatched(values={"label": order.label}, by=call.caller.name),
                 check_policy=True,
                 at_most=1 if order.busy == "reject" else service.config.runs.inbox_max,
                 correlation=run_id,

@@ -19,11 +19,12 @@ from intersession_actors.methods.params import (
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
 from intersession_actors.service import (
-    GatewayCaller,
-    Judged,
+    Call,
     Resolved,
+    Result,
     Service,
     TargetRefused,
+    ask_session,
     invalid,
     read_arguments,
     resolve_label,
@@ -32,8 +33,6 @@ from intersession_actors.session import AddMessage, Archive, Patch, Reset
 from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
 from intersession_projections.sessions import SessionRow
-
-Result = dict[str, Any]
 
 MOST_PREVIEWS: Final = 64
 MOST_PREVIEWED: Final = 50
@@ -49,10 +48,10 @@ class GatewaySessions:
 
     # --- transcripts
 
-    def chat_history(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def chat_history(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return the last messages of a session, uncut (HIST-3)."""
         given = read_arguments(ChatHistoryParams, params)
-        found = self._targets.seen(caller, given.session_key, "history")
+        found = self._targets.seen(call, given.session_key, "history")
         row = found.row
         session_id = found.session_id or ""
         limit = min(given.limit or 200, 1000)
@@ -67,10 +66,10 @@ class GatewaySessions:
             "verboseLevel": row.verbose_level if row is not None else None,
         }
 
-    def chat_inject(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def chat_inject(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Record an assistant message that no run made."""
         given = read_arguments(ChatInjectParams, params)
-        found = self._targets.seen(caller, given.session_key, "send")
+        found = self._targets.seen(call, given.session_key, "send")
         if found.row is None:
             raise ToolRefused("not_visible", not_visible(given.session_key))
         service = self._service
@@ -83,12 +82,12 @@ class GatewaySessions:
             model="gateway-injected",
             provenance=Provenance(kind="internal_system", source_channel="operator"),
         )
-        service.ask_session(str(found.key), AddMessage(message=message, check_policy=True))
+        ask_session(service, str(found.key), AddMessage(message=message, check_policy=True))
         return {"ok": True, "messageId": message.id}
 
     # --- the list
 
-    def list(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def list(self, call: Call, params: Mapping[str, Any]) -> Result:
         """List sessions, as `sessions_list` does for the operator, with the original's own additions.
 
         Keys are whole, as everywhere in the gateway: a client finds the session that an event names by them.
@@ -96,7 +95,7 @@ class GatewaySessions:
         given = read_arguments(SessionsListParams, params)
         parent = None
         if given.spawned_by is not None:
-            parent = str(self._targets.seen(caller, given.spawned_by, "status", field="spawnedBy").key)
+            parent = str(self._targets.seen(call, given.spawned_by, "status", field="spawnedBy").key)
         arguments: Result = {
             "activeMinutes": given.active_minutes,
             "label": given.label,
@@ -105,13 +104,13 @@ class GatewaySessions:
             "messageLimit": 1 if given.include_last_message else 0,
         }
         wanted = min(given.limit or DEFAULT_LIMIT, MAX_LIMIT)
-        if caller.is_operator and parent is None:
-            answer = self._page(arguments | {"limit": wanted})
+        if call.caller.is_operator and parent is None:
+            answer = self._page(call, arguments | {"limit": wanted})
         else:
-            answer = self._within(caller, parent, arguments, wanted)
+            answer = self._within(call, parent, arguments, wanted)
         rows: list[Result] = answer["sessions"]
         for row in rows:
-            self._name(caller, row)
+            self._name(call, row)
             if given.include_last_message:
                 row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
             title = row.get("displayName") or row.get("label")
@@ -125,54 +124,57 @@ class GatewaySessions:
             **answer,
         }
 
-    def _page(self, arguments: Result) -> Result:
+    def _page(self, call: Call, arguments: Result) -> Result:
         given = {name: value for name, value in arguments.items() if value is not None}
-        answer, _summary = list_sessions(self._service.reader, self._service.requester(None), given)
+        answer, _summary = list_sessions(self._service.reader, call.requester, given)
         return answer
 
-    def _within(self, caller: GatewayCaller, parent: str | None, arguments: Result, wanted: int) -> Result:
+    def _within(self, call: Call, parent: str | None, arguments: Result, wanted: int) -> Result:
         """Return a list of what a caller reaches: filters come before the limit (LIST-2)."""
         rows: list[Result] = []
         cursor: str | None = None
         while True:
-            page = self._page(arguments | {"limit": MAX_LIMIT, "cursor": cursor})
-            rows += [row for row in page["sessions"] if self._is_wanted(caller, parent, row)]
+            page = self._page(call, arguments | {"limit": MAX_LIMIT, "cursor": cursor})
+            rows += [row for row in page["sessions"] if self._is_wanted(call, parent, row)]
             cursor = page.get("nextCursor")
             if len(rows) >= wanted or cursor is None:
                 rows = rows[:wanted]
                 page.pop("nextCursor", None)
                 return page | {"count": len(rows), "sessions": rows}
 
-    def _is_wanted(self, caller: GatewayCaller, parent: str | None, row: Result) -> bool:
+    def _is_wanted(self, call: Call, parent: str | None, row: Result) -> bool:
         found = self._service.sessions.by_session_id(row["sessionId"])
-        if found is None or not caller.reaches(self._service.reader.parse(found.key)):
+        if found is None:
+            return False
+        if not call.caller.reaches(self._service.reader.parse(found.key)):
+            call.left_out()
             return False
         full = self._service.sessions.get(found.key)
         return parent is None or (full is not None and full.spawned_by == parent)
 
-    def _name(self, caller: GatewayCaller, row: Result) -> None:
+    def _name(self, call: Call, row: Result) -> None:
         found = self._service.sessions.by_session_id(row["sessionId"])
         if found is not None:
             row["key"] = found.key
             full = self._service.sessions.get(found.key) if "spawnedBy" in row else None
             if full is not None:
                 row["spawnedBy"] = full.spawned_by
-            caller.saw(found.key)
+            call.saw(found.key)
 
-    def preview(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def preview(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return the last words of several sessions; one that is not there is `missing`."""
         given = read_arguments(PreviewParams, params)
         limit = min(given.limit, MOST_PREVIEWED)
         most = min(given.max_chars, 2000)
-        previews = [self._preview(caller, key, limit, most) for key in given.keys[:MOST_PREVIEWS]]
+        previews = [self._preview(call, key, limit, most) for key in given.keys[:MOST_PREVIEWS]]
         return {"ts": self._service.clock.now_ms(), "previews": previews}
 
-    def _preview(self, caller: GatewayCaller, key: str, limit: int, most_chars: int) -> Result:
+    def _preview(self, call: Call, key: str, limit: int, most_chars: int) -> Result:
         try:
-            found = self._targets.seen(caller, key, "history", field="key")
+            found = self._targets.seen(call, key, "history", field="key")
         except ToolRefused as refused:
             if isinstance(refused, TargetRefused):
-                caller.was_denied(key, refused.code)
+                call.was_denied(key, refused.code)
             return {
                 "key": key,
                 "status": "missing" if refused.code == "not_visible" else "error",
@@ -185,46 +187,49 @@ class GatewaySessions:
         items = [{"role": role, "text": _cut(text, most_chars)} for role, text in texts if text]
         return {"key": key, "status": "ok" if items else "empty", "items": items}
 
-    def resolve(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def resolve(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return the canonical key of a session, by key, id or label."""
         given = read_arguments(ResolveParams, params)
         typed = [value for value in (given.key, given.session_id, given.label) if value is not None]
         if len(typed) != 1:
             raise invalid("key", "give exactly one of key, sessionId, label")
         if given.label is not None:
-            found = self._by_label(caller, given.label, given.agent_id)
+            found = self._by_label(call, given.label, given.agent_id)
         else:
             field = "key" if given.key is not None else "sessionId"
-            found = self._targets.seen(caller, typed[0], "status", field=field)
+            found = self._targets.seen(call, typed[0], "status", field=field)
         if given.spawned_by is not None:
-            parent = self._targets.seen(caller, given.spawned_by, "status", field="spawnedBy")
+            parent = self._targets.seen(call, given.spawned_by, "status", field="spawnedBy")
             if found.row is None or found.row.spawned_by != str(parent.key):
                 raise ToolRefused("not_visible", not_visible(typed[0]))
         return {"ok": True, "key": str(found.key)}
 
-    def _by_label(self, caller: GatewayCaller, label: str, agent_id: str | None) -> Resolved:
+    def _by_label(self, call: Call, label: str, agent_id: str | None) -> Resolved:
         """Return the session with a label; who stands for some sessions only hears of no other one."""
         service = self._service
-        rows = [
-            row
-            for row in service.sessions.by_label(label, agent_id)
-            if row.archived is None and caller.reaches(service.reader.parse(row.key))
-        ]
-        if not caller.is_operator and len(rows) == 1:
-            return self._targets.seen(caller, rows[0].session_id, "status")
-        if not caller.is_operator and rows:
+        if call.caller.is_operator:
+            return resolve_label(service.reader, call.requester, label, agent_id, "status")
+        rows: list[SessionRow] = []
+        for row in service.sessions.by_label(label, agent_id):
+            if row.archived is not None:
+                continue
+            if call.caller.reaches(service.reader.parse(row.key)):
+                rows.append(row)
+            else:
+                call.left_out()
+        if len(rows) == 1:
+            return self._targets.seen(call, rows[0].session_id, "status")
+        if rows:
             keys = ", ".join(row.key for row in rows)
             raise ToolRefused("ambiguous_label", f"label: several sessions have it, name one by key: {keys}")
-        if not caller.is_operator:
-            raise ToolRefused("not_visible", not_visible(label))
-        return resolve_label(service.reader, service.requester(None), label, agent_id, "status")
+        raise ToolRefused("not_visible", not_visible(label))
 
     # --- changes
 
-    def patch(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def patch(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Change settings of a session, and open it if it is one of a configured agent (GATE-2)."""
         given = read_arguments(PatchParams, params)
-        key = self._targets.opened(caller, given.key, field="key")
+        key = self._targets.opened(call, given.key, field="key")
         fields = {
             name: value
             for name, value in msgspec.to_builtins(given).items()
@@ -241,9 +246,10 @@ class GatewaySessions:
             fields["label"] = self._label(given.label, str(key))
         values = {name: value for name, value in fields.items() if value is not None}
         cleared = tuple(name for name, value in fields.items() if value is None)
-        self._service.ask_session(
+        ask_session(
+            self._service,
             str(key),
-            Patch(values=values, cleared=cleared, by=caller.name, opening=self._targets.opening(key)),
+            Patch(values=values, cleared=cleared, by=call.caller.name, opening=self._targets.opening(key)),
         )
         row = self._service.sessions.get(str(key))
         model = (
@@ -258,26 +264,26 @@ class GatewaySessions:
             "resolved": _model_parts(model),
         }
 
-    def reset(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def reset(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Begin a new generation under the same key."""
         given = read_arguments(ResetParams, params)
-        found = self._targets.seen(caller, given.key, "status", field="key")
+        found = self._targets.seen(call, given.key, "status", field="key")
         session_id = self._service.new_id()
-        self._service.ask_session(str(found.key), Reset(session_id=session_id, reason=given.reason))
+        ask_session(self._service, str(found.key), Reset(session_id=session_id, reason=given.reason))
         row = self._service.sessions.get(str(found.key))
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
 
-    def delete(self, caller: GatewayCaller, params: Mapping[str, Any]) -> Result:
+    def delete(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Archive a session; a main session can't be, also where nobody has opened it yet."""
         given = read_arguments(DeleteParams, params)
-        self._check_deletable(caller, given.key)
+        self._check_deletable(call, given.key)
         try:
-            found = self._targets.seen(caller, given.key, "status", field="key")
+            found = self._targets.seen(call, given.key, "status", field="key")
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
             return {"ok": True, "key": given.key, "deleted": False, "archived": []}
-        self._service.ask_session(str(found.key), Archive(reason="deleted"))
+        ask_session(self._service, str(found.key), Archive(reason="deleted"))
         session_id = found.session_id
         return {
             "ok": True,
@@ -286,9 +292,9 @@ class GatewaySessions:
             "archived": [] if session_id is None else [session_id],
         }
 
-    def _check_deletable(self, caller: GatewayCaller, text: str) -> None:
+    def _check_deletable(self, call: Call, text: str) -> None:
         try:
-            key = self._targets.opened(caller.noting(Judged()), text, field="key")
+            key = self._targets.opened(Call(call.caller, call.requester), text, field="key")
         except ToolRefused:
             return  # what comes next says why
         if key.is_main:

@@ -2,9 +2,17 @@
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Operation
-from intersession_actors.service import GatewayCaller, Resolved, Service, TargetRefused, resolve_target
+from intersession_actors.service import (
+    Call,
+    Resolved,
+    Service,
+    TargetRefused,
+    opening,
+    resolve_target,
+    unknown_run,
+)
 from intersession_events.facts import SessionOpened
-from intersession_events.keys import KeyReference, SessionKey, refer
+from intersession_events.keys import KeyReference, SessionKey
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -14,22 +22,20 @@ class Targets:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def seen(
-        self, caller: GatewayCaller, text: str, operation: Operation, *, field: str = "sessionKey"
-    ) -> Resolved:
+    def seen(self, call: Call, text: str, operation: Operation, *, field: str = "sessionKey") -> Resolved:
         """Return a session that is there.
 
         Raises:
             ToolRefused: it is not, or is beyond reach (`not_visible`); or this is no key.
         """
-        found = self._resolved(caller, text, operation, field)
-        caller.check(found.key, text)
-        caller.saw(str(found.key))
+        found = self._resolved(call, text, operation, field)
+        call.check(found.key, text)
+        call.saw(str(found.key))
         return found
 
     def opened(
         self,
-        caller: GatewayCaller,
+        call: Call,
         text: str | None,
         agent_id: str | None = None,
         *,
@@ -46,11 +52,11 @@ class Targets:
         if text is None:
             agent = agent_id or service.config.default_agent
             self._check_agent(agent)
-            key = service.main_key(agent)
-            caller.check(key, str(key))
+            key = service.reader.main_key(agent)
+            call.check(key, str(key))
             return key
-        key = self._key_of(caller, text, field)
-        caller.check(key, text)
+        key = self._key_of(call, text, field)
+        call.check(key, text)
         if agent_id is not None and agent_id != key.agent_id and service.config.session.scope != "global":
             raise ToolRefused(
                 "invalid_request",
@@ -60,9 +66,9 @@ class Targets:
 
     def opening(self, key: SessionKey) -> SessionOpened:
         """Return the event that opens a session for the operator."""
-        return self._service.opening(key, by="operator")
+        return opening(self._service, key, by="operator")
 
-    def run(self, caller: GatewayCaller, run_id: str) -> RunOutcome:
+    def run(self, call: Call, run_id: str) -> RunOutcome:
         """Return a run by its id, or by the caller's own idempotency key, else by anybody's (GATE-1).
 
         Raises:
@@ -71,38 +77,32 @@ class Targets:
         runs = self._service.runs
         found = runs.get(run_id)
         if found is None:
-            by_key = runs.by_any_key(run_id, caller.name) or runs.by_any_key(run_id)
+            by_key = runs.by_any_key(run_id, call.caller.name) or runs.by_any_key(run_id)
             found = None if by_key is None else runs.get(by_key)
-        if found is None or not caller.reaches(self._service.reader.parse(found.session_key)):
-            caller.was_denied(run_id, "unknown_run")
-            raise ToolRefused(
-                "unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered"
-            )
-        return found
+        if found is not None:
+            if call.caller.reaches(self._service.reader.parse(found.session_key)):
+                return found
+            call.left_out()
+        call.was_denied(run_id, "unknown_run")
+        raise unknown_run(run_id)
 
-    def _resolved(self, caller: GatewayCaller, text: str, operation: Operation, field: str) -> Resolved:
+    def _resolved(self, call: Call, text: str, operation: Operation, field: str) -> Resolved:
         service = self._service
         try:
-            return resolve_target(service.reader, service.requester(None), text, operation, field=field)
+            return resolve_target(service.reader, call.requester, text, operation, field=field)
         except TargetRefused as refused:
             if refused.named is not None:
-                caller.check(refused.named, text)
+                call.check(refused.named, text)
             raise
 
-    def _key_of(self, caller: GatewayCaller, text: str, field: str) -> SessionKey:
+    def _key_of(self, call: Call, text: str, field: str) -> SessionKey:
         service = self._service
         try:
-            return self._resolved(caller, text, "send", field).key
+            return self._resolved(call, text, "send", field).key
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-            reference = refer(
-                text,
-                requester_agent=None,
-                default_agent=service.config.default_agent,
-                main_key=service.config.session.main_key,
-                scope=service.config.session.scope,
-            )
+            reference = service.reader.refer(text, None)
             if (
                 not isinstance(reference, KeyReference)
                 or reference.key.agent_id not in service.config.agent_ids

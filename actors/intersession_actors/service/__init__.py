@@ -1,19 +1,16 @@
 """The one place that every door asks: views and configuration to read, actors to tell, answers to wait for."""
 
 from intersession_actors.service.arguments import invalid, read_arguments
-from intersession_actors.service.callers import (
-    MOST_GIVEN,
-    OPERATOR,
-    Caller,
-    CallingRun,
-    GatewayCaller,
-    Judged,
-)
+from intersession_actors.service.asking import FirstAnswer, ask_flow, ask_session, run_id_of
+from intersession_actors.service.callers import OPERATOR, AccessSummary, Call, Caller, CallingRun
 from intersession_actors.service.claims import claimed_session
+from intersession_actors.service.deliveries import deliver, delivery_of, route_of
 from intersession_actors.service.imports import Imports
-from intersession_actors.service.inbound import ChatDoor, InboundAccepted, InboundMessage, receive
+from intersession_actors.service.inbound import ChatDoor, InboundMessage
+from intersession_actors.service.openings import calling_row, opening
+from intersession_actors.service.pending import BlockingThreads, Pending, Result, afinished, finished
 from intersession_actors.service.reader import Place, Reader
-from intersession_actors.service.receipts import AccessSummary, Receipts
+from intersession_actors.service.receipts import Receipts
 from intersession_actors.service.resolve import (
     Resolved,
     TargetRefused,
@@ -21,39 +18,49 @@ from intersession_actors.service.resolve import (
     resolve_main,
     resolve_target,
 )
-from intersession_actors.service.run_waits import DoorThreads, RunDoor
+from intersession_actors.service.run_waits import RunDoor, unknown_run
 from intersession_actors.service.service import Service
 from intersession_actors.service.supervisor import Recipe, Supervisor
 from intersession_actors.service.waits import Wait
 
 __all__ = [
-    "MOST_GIVEN",
     "OPERATOR",
     "AccessSummary",
+    "BlockingThreads",
+    "Call",
     "Caller",
     "CallingRun",
     "ChatDoor",
-    "DoorThreads",
-    "GatewayCaller",
+    "FirstAnswer",
     "Imports",
-    "InboundAccepted",
     "InboundMessage",
-    "Judged",
+    "Pending",
     "Place",
     "Reader",
     "Receipts",
     "Recipe",
     "Resolved",
+    "Result",
     "RunDoor",
     "Service",
     "Supervisor",
     "TargetRefused",
     "Wait",
+    "afinished",
+    "ask_flow",
+    "ask_session",
+    "calling_row",
     "claimed_session",
+    "deliver",
+    "delivery_of",
+    "finished",
     "invalid",
+    "opening",
     "read_arguments",
-    "receive",
     "resolve_label",
     "resolve_main",
     "resolve_target",
+    "route_of",
+    "run_id_of",
+    "unknown_run",
 ]

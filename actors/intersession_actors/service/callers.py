@@ -1,4 +1,4 @@
-"""Who calls a method of the gateway: the operator, or a credential that stands for some sessions only (VIS-6)."""
+"""Who calls a tool or a method, and one call of theirs with what it decided about access; made by every door."""
 
 from typing import Final
 
@@ -6,80 +6,11 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Requester, may_act_as, not_visible
-from intersession_actors.service.receipts import AccessSummary
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"
 MOST_GIVEN: Final = 512
 """Characters of a refused target that a receipt keeps."""
-
-
-_CREDENTIAL: Final = "credential:"
-
-
-class Judged:
-    """What one call saw and was denied, for its receipt (VIS-4)."""
-
-    def __init__(self) -> None:
-        self.keys: list[str] = []
-        self.denied = 0
-        self.denied_targets: list[tuple[str, str]] = []
-
-
-class GatewayCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is what idempotency keys are kept under, `act_as` globs over the canonical keys it reaches.
-
-    `judged` takes down what one call sees and is denied, while one lasts.
-    """
-
-    name: str = "operator"
-    act_as: tuple[str, ...] = (EVERY,)
-    judged: Judged | None = None
-
-    @property
-    def credential(self) -> str | None:
-        """The name of the limited credential that this is; None for the operator."""
-        return self.name.removeprefix(_CREDENTIAL) if self.name.startswith(_CREDENTIAL) else None
-
-    def noting(self, judged: Judged) -> "GatewayCaller":
-        """Return the same caller for one call, of which is noted what it sees."""
-        return GatewayCaller(name=self.name, act_as=self.act_as, judged=judged)
-
-    @property
-    def is_operator(self) -> bool:
-        """Whether every session is within reach, and so what belongs to none."""
-        return EVERY in self.act_as
-
-    def reaches(self, key: SessionKey) -> bool:
-        """Whether a session is within reach."""
-        within = self.is_operator or may_act_as(self.act_as, key)
-        if not within and self.judged is not None:
-            self.judged.denied += 1
-        return within
-
-    def saw(self, key: str) -> None:
-        """Take down that a session is in the answer."""
-        if self.judged is not None:
-            self.judged.keys.append(key)
-
-    def was_denied(self, given: str, code: str) -> None:
-        """Take down that a single target was refused."""
-        if self.judged is not None:
-            self.judged.denied_targets.append((given[:MOST_GIVEN], code))
-
-    def check(self, key: SessionKey, given: str) -> None:
-        """Refuse a session beyond reach, in the same words as one that is not there.
-
-        Raises:
-            ToolRefused: `not_visible`.
-        """
-        if not self.reaches(key):
-            self.was_denied(given, "not_visible")
-            raise ToolRefused("not_visible", not_visible(given))
-
-
-OPERATOR: Final = GatewayCaller()
-"""The host's own code, the command line, the shared token."""
 
 
 class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,19 +24,95 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
 
 
-class Caller:
-    """Who calls: a session or the operator, perhaps from inside a run.
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls: a session (`key`), perhaps from inside a run, or the operator, or a credential for some sessions (VIS-6).
 
-    `name` is what idempotency keys are kept under: the session's key or the credential's name.
+    `name` is what idempotency keys are kept under. `act_as` are globs over the canonical keys within reach of the
+    operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that
+    stands behind the calls, for their receipts.
     """
 
-    def __init__(
-        self, *, key: str | None, name: str, requester: Requester, run: CallingRun | None, ordinal: int
-    ) -> None:
-        self.key = key
-        self.name = name
+    name: str = "operator"
+    key: str | None = None
+    act_as: tuple[str, ...] = (EVERY,)
+    credential: str | None = None
+    run: CallingRun | None = None
+
+    @classmethod
+    def by_credential(cls, name: str, act_as: tuple[str, ...]) -> "Caller":
+        """Return the caller that a limited credential stands for."""
+        return cls(name=f"credential:{name}", act_as=act_as, credential=name)
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether every session is within reach, and so what belongs to none."""
+        return self.key is None and EVERY in self.act_as
+
+    def reaches(self, key: SessionKey) -> bool:
+        """Whether a session is within reach of the operator or a credential."""
+        return self.is_operator or may_act_as(self.act_as, key)
+
+
+OPERATOR: Final = Caller()
+"""The host's own code, the command line, the shared token."""
+
+
+class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call decided about access: the canonical keys it returned, and how many sessions were there and not shown.
+
+    `denied_targets` are single targets that were refused, as given, and why.
+    """
+
+    keys: tuple[str, ...] = ()
+    denied: int = 0
+    denied_targets: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of_refused(cls, given: str, code: str) -> "AccessSummary":
+        """Return the summary of a call whose one target was refused."""
+        return cls(denied_targets=((given[:MOST_GIVEN], code),))
+
+
+class Call:
+    """One call of a tool or a method.
+
+    `requester` is the caller as policy judges it at this moment, `ordinal` says the how many-th call of its run it is.
+    """
+
+    def __init__(self, caller: Caller, requester: Requester, *, ordinal: int = 0) -> None:
+        self.caller = caller
         self.requester = requester
-        self.run = run
         self.ordinal = ordinal
         self.summary: AccessSummary | None = None
-        """What the call decided about access; a tool that decides nothing leaves it None (VIS-4)."""
+        """What the call decided about access, for its receipt (VIS-4); None while it has decided nothing."""
+
+    def saw(self, key: str) -> None:
+        """Take down that a session is in the answer."""
+        self._add(AccessSummary(keys=(key,)))
+
+    def left_out(self) -> None:
+        """Take down that a session that is there is not in the answer, because it is beyond reach."""
+        self._add(AccessSummary(denied=1))
+
+    def was_denied(self, given: str, code: str) -> None:
+        """Take down that a single target was refused."""
+        self._add(AccessSummary.of_refused(given, code))
+
+    def check(self, key: SessionKey, given: str) -> None:
+        """Refuse a session beyond reach, in the same words as one that is not there, and take that down.
+
+        Raises:
+            ToolRefused: `not_visible`.
+        """
+        if not self.caller.reaches(key):
+            self.left_out()
+            self.was_denied(given, "not_visible")
+            raise ToolRefused("not_visible", not_visible(given))
+
+    def _add(self, more: AccessSummary) -> None:
+        so_far = self.summary or AccessSummary()
+        self.summary = AccessSummary(
+            keys=so_far.keys + more.keys,
+            denied=so_far.denied + more.denied,
+            denied_targets=so_far.denied_targets + more.denied_targets,
+        )

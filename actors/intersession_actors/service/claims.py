@@ -5,15 +5,14 @@ from typing import Any
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import not_visible
-from intersession_actors.service.callers import MOST_GIVEN, GatewayCaller
-from intersession_actors.service.receipts import AccessSummary
+from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_actors.service.resolve import resolve_target
 from intersession_actors.service.service import Service
 from intersession_events.keys import SessionKey
 
 
 def claimed_session(
-    service: Service, caller: GatewayCaller, text: str, *, field: str, what: str, arguments: Mapping[str, Any]
+    service: Service, caller: Caller, text: str, *, field: str, what: str, arguments: Mapping[str, Any]
 ) -> SessionKey:
     """Return the session that is claimed: it is there, or a configured agent's main one, and within reach.
 
@@ -24,14 +23,13 @@ def claimed_session(
         ToolRefused: this is no key (`invalid_key`); the session is not there or beyond reach (`not_visible`, the same).
     """
     try:
-        key = resolve_target(service.reader, service.requester(None), text, "send", field=field).key
+        key = resolve_target(service.reader, service.reader.requester(None), text, "send", field=field).key
     except ToolRefused as refused:
         if refused.code == "invalid_key":
             raise
         key = None
     if key is None or not caller.reaches(key):
-        denied = AccessSummary(denied_targets=((text[:MOST_GIVEN], "not_visible"),))
-        service.receipts.keep(None, what, arguments, denied, credential=caller.credential)
+        service.receipts.keep(caller, what, arguments, AccessSummary.of_refused(text, "not_visible"))
         # Whatever else there is to say of it would say that it is there.
         raise ToolRefused("not_visible", not_visible(text)) from None
     return key

@@ -1,8 +1,6 @@
 """A person speaks: its message goes to the session of the chat, and one run answers it (INB)."""
 
-import asyncio
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from typing import Any, Final, Literal
 
 import msgspec
@@ -10,6 +8,10 @@ import msgspec
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.policy import parse_send_command
 from intersession_actors.service.arguments import invalid, read_arguments
+from intersession_actors.service.asking import ask_session
+from intersession_actors.service.deliveries import delivery_of
+from intersession_actors.service.openings import opening
+from intersession_actors.service.pending import BlockingThreads, Pending, Result, afinished, finished
 from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.service.service import Service
 from intersession_actors.session import Enqueue
@@ -84,8 +86,14 @@ def receive(service: Service, message: InboundMessage) -> InboundAccepted:
 
 
 def _refuse_blank(message: InboundMessage) -> None:
-    for field in ("channel", "chat_id", "text", "sender"):
-        if not getattr(message, field).strip():
+    needed = {
+        "channel": message.channel,
+        "chat_id": message.chat_id,
+        "text": message.text,
+        "sender": message.sender,
+    }
+    for field, value in needed.items():
+        if not value.strip():
             raise invalid(field, "blank, give it")
 
 
@@ -93,9 +101,7 @@ def _bound(service: Service, message: InboundMessage) -> tuple[SessionKey, Route
     """Return the session that a thread belongs to, and the thread (SPAWN-12)."""
     route = _route(message)
     owner = service.threads.session_of(route)
-    return (
-        None if owner is None else (SessionKey.parse(owner, main_key=service.config.session.main_key), route)
-    )
+    return None if owner is None else (service.reader.parse(owner), route)
 
 
 def _route(message: InboundMessage) -> Route:
@@ -117,7 +123,7 @@ def _receive(
             message.chat_id,
             message.message_id,
         )
-        if service.outcome(run_id) is not None or _is_recorded(service, key, run_id):
+        if service.runs.get(run_id) is not None or _is_recorded(service, key, run_id):
             return InboundAccepted(run_id=run_id, session_key=str(key))
     command = parse_send_command(message.text) if message.owner else None
     recorded = Message(
@@ -140,12 +146,13 @@ def _receive(
         chain=(str(key),),
     )
     runs = message.deliver and command is None
-    service.ask_session(
+    ask_session(
+        service,
         str(key),
         Enqueue(
             message=recorded,
             queue=queued if runs else None,
-            opening=service.opening(key, by="person", chat_type=message.chat_type, channel=message.channel)
+            opening=opening(service, key, by="person", chat_type=message.chat_type, channel=message.channel)
             if thread is None
             else None,
             route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type)
@@ -181,7 +188,7 @@ def _answer(service: Service, key: SessionKey, command: Command, route: Route, r
     """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
     word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
     text = f"Sending from this session is {word}."
-    return service.delivery_of(key=key, route=route, text=text, run_id=run_id, purpose="command_reply")
+    return delivery_of(service, key=key, route=route, text=text, run_id=run_id, purpose="command_reply")
 
 
 def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
@@ -216,7 +223,7 @@ def _direct(service: Service, agent_id: str, message: InboundMessage) -> Session
     peer = _linked(service, message)
     match service.config.session.dm_scope:
         case "main":
-            return service.main_key(agent_id)
+            return service.reader.main_key(agent_id)
         case "per-peer":
             return SessionKey.direct(agent_id, None, None, peer)
         case "per-channel-peer":
@@ -234,33 +241,40 @@ def _linked(service: Service, message: InboundMessage) -> str:
 
 
 class ChatDoor:
-    """A person speaks."""
+    """A person speaks; the doors of Python and of Pykka actors. `threads` block for its coroutines."""
 
-    def __init__(self, service: Service, runs: RunDoor) -> None:
+    def __init__(self, service: Service, runs: RunDoor, threads: BlockingThreads) -> None:
         self._service = service
         self._runs = runs
+        self._threads = threads
 
-    def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> dict[str, Any]:
-        """Take a person's message (INB-1). A refusal is an answer."""
+    def begin(self, given: Mapping[str, Any], wait: float | None) -> Result | Pending:
+        """Take a person's message (INB-1), and begin to wait `wait` seconds for its run.
+
+        Raises:
+            ToolRefused: it was refused, and left nothing behind.
+            StoreUnavailable: the store is away.
+        """
+        accepted = receive(self._service, read_arguments(InboundMessage, given))
+        if wait is None or not accepted.runs:
+            return accepted.as_result()
+        begun = self._runs.begin(accepted.run_id, wait)
+        session = {"sessionKey": accepted.session_key}
+        return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
+
+    def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> Result:
+        """Take a person's message, and wait for its run on the calling thread. A refusal is an answer."""
         try:
             with refusing_without_store():
-                accepted = receive(self._service, read_arguments(InboundMessage, given))
-                if wait is not None and accepted.runs:
-                    return self._runs.wait(accepted.run_id, wait) | {"sessionKey": accepted.session_key}
+                return finished(self.begin(given, wait))
         except ToolRefused as refused:
             return dict(refused.as_result())
-        return accepted.as_result()
 
-    async def ainbound(self, given: Mapping[str, Any], wait: float | None, doors: Executor) -> dict[str, Any]:
+    async def ainbound(self, given: Mapping[str, Any], wait: float | None) -> Result:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
             with refusing_without_store():
-                accepted = await asyncio.get_running_loop().run_in_executor(
-                    doors, lambda: receive(self._service, read_arguments(InboundMessage, given))
-                )
-                if wait is not None and accepted.runs:
-                    answer = await self._runs.await_run(accepted.run_id, wait, doors)
-                    return answer | {"sessionKey": accepted.session_key}
+                begun = await self._threads.run(lambda: self.begin(given, wait))
+                return await afinished(begun, self._threads)
         except ToolRefused as refused:
             return dict(refused.as_result())
-        return accepted.as_result()

@@ -12,21 +12,10 @@ from typing import Any
 import msgspec
 
 from intersession_actors.service.arguments import shown_arguments
+from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable
-
-
-class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The canonical keys that were returned, and how many sessions were there and not seen.
-
-    `denied_targets` are single targets that were refused, as given, and why.
-    """
-
-    keys: tuple[str, ...] = ()
-    denied: int = 0
-    denied_targets: tuple[tuple[str, str], ...] = ()
-
 
 logger = logging.getLogger(__name__)
 
@@ -42,33 +31,26 @@ class Receipts:
         self._new_id = new_id
         self._level = level
 
-    def keep(
-        self,
-        requester: str | None,
-        tool: str,
-        arguments: Mapping[str, Any],
-        summary: AccessSummary,
-        *,
-        correlation: str | None = None,
-        credential: str | None = None,
-    ) -> None:
-        """Record the decisions of one call, as far as `audit.access` wants them."""
+    def keep(self, caller: Caller, called: str, arguments: Mapping[str, Any], summary: AccessSummary) -> None:
+        """Record the decisions of one call of a tool or a method, as far as `audit.access` wants them."""
         level = self._level()
         denied = max(summary.denied, len(summary.denied_targets))
         if level == "off" or (level == "denied" and not denied):
             return
         event = AccessRecorded(
-            requester=requester,
-            tool=tool,
+            requester=caller.key,
+            tool=called,
             filters=msgspec.json.encode(shown_arguments(arguments), order="sorted").decode(),
             allowed=len(summary.keys),
             denied_count=denied,
             keys_digest=keys_digest(summary.keys) if summary.keys else None,
             denied=summary.denied_targets,
-            credential=credential,
+            credential=caller.credential,
         )
-        asking = f"credential:{credential}" if requester is None and credential is not None else requester
-        self.record(asking, event, correlation=correlation)
+        asking = caller.key
+        if asking is None and caller.credential is not None:
+            asking = f"credential:{caller.credential}"
+        self.record(asking, event, correlation=caller.run.root if caller.run is not None else None)
 
     def record(self, requester: str | None, event: AccessEvent, *, correlation: str | None = None) -> None:
         """Append an access event of whoever asked: a session, a credential, or None, the operator."""

@@ -8,7 +8,7 @@ from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_actors.policy import Allowed, Forbidden, NotVisible, Operation, Requester, Target, judge
 from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id, refer
+from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id
 from intersession_projections.sessions import SessionRow
 
 
@@ -67,16 +67,9 @@ def resolve_target(
     Raises:
         TargetRefused: `invalid_key`, `forbidden`, `not_visible`, or `old_generation`.
     """
-    config = reader.config
     call = _Call(reader, requester, text, operation, as_of, field)
     try:
-        reference = refer(
-            text,
-            requester_agent=requester.agent_id,
-            default_agent=config.default_agent,
-            main_key=config.session.main_key,
-            scope=config.session.scope,
-        )
+        reference = reader.refer(text, requester.agent_id)
     except InvalidKey as error:
         raise TargetRefused("invalid_key", f"{field}: {error}", text) from None
     match reference:
@@ -94,10 +87,7 @@ def resolve_main(reader: Reader, requester: Requester, agent_id: str, operation:
     Raises:
         TargetRefused: `invalid_request` for what is no agent id, else as `resolve_target`.
     """
-    config = reader.config
-    agent = _agent(agent_id)
-    owner = config.default_agent if config.session.scope == "global" else agent
-    key = SessionKey.main(owner, config.session.main_key)
+    key = reader.main_key(_agent(agent_id))
     return _by_key(_Call(reader, requester, agent_id, operation, field="agentId"), key)
 
 

@@ -122,14 +122,6 @@ class WaitGraph:
             if wait in self._waits:
                 self._waits.remove(wait)
 
-    @contextmanager
-    def until_over(self, wait: Wait) -> Generator[None]:
-        """End a wait with the block."""
-        try:
-            yield
-        finally:
-            self.end(wait)
-
     def run_ended(self, run_id: str) -> None:
         """End the waits of a run that is over: its session does not wait for anybody any more."""
         with self._lock:

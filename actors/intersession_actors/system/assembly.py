@@ -15,7 +15,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
-from intersession_actors.service import DoorThreads, Reader, Receipts, Recipe, Service, Supervisor
+from intersession_actors.service import BlockingThreads, Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
@@ -29,7 +29,7 @@ from intersession_projections.flows import DeliverySummary
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 
 logger = logging.getLogger(__name__)
-DOOR_THREADS = 16
+BLOCKING_THREADS = 16
 DISK_THREADS = 2
 
 
@@ -61,7 +61,7 @@ class Assembly:
         self.caller = ChannelCaller(pool_size=runs.pool_size, clock=clock, timers=self.timers)
         for name, channel in channels.items():
             self.caller.register(name, channel)
-        self.doors = DoorThreads(DOOR_THREADS, thread_name_prefix="doors")
+        self.threads = BlockingThreads(BLOCKING_THREADS, thread_name_prefix="blocking")
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
         self.supervisor = Supervisor(
             runtime or PooledRuntime(), now_ms=clock.now_ms, inbox_limit=runs.inbox_max
@@ -103,7 +103,7 @@ class Assembly:
     def start(self) -> None:
         """Start the process managers, and carry on what is open in the log."""
         world = self.service.world
-        turns = Turns(self.service, doors=self.doors, waiting=self.executor.waiting)
+        turns = Turns(self.service, threads=self.threads, waiting=self.executor.waiting)
         self.supervisor.start(
             session=Recipe(SessionActor, (world, ContextCache(world.log), turns)),
             managers={
@@ -133,7 +133,7 @@ class Assembly:
         self.service.waits.close()
         if self._mirror is not None:
             self._mirror.stop()
-        self.doors.shutdown(wait=False)
+        self.threads.shutdown(wait=False)
 
     def use_this_loop(self) -> None:
         """Run async agents and channels on the loop of the calling coroutine.

@@ -5,7 +5,6 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -16,16 +15,9 @@ import pykka
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import OwnLoop
 from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
-from intersession_actors.service import (
-    InboundAccepted,
-    InboundMessage,
-    RunDoor,
-    Service,
-    read_arguments,
-    receive,
-)
+from intersession_actors.service import BlockingThreads, ChatDoor, InboundMessage, Result, afinished
 from intersession_actors.system.pykka_actor import SystemActor
-from intersession_actors.tools import TOOLS, Result, Tools
+from intersession_actors.tools import TOOLS, Tools
 from intersession_events.errors import InvalidKey
 
 logger = logging.getLogger(__name__)
@@ -59,17 +51,15 @@ class PykkaDoor:
 
     def __init__(
         self,
-        service: Service,
         *,
         tools: Callable[[str | None], Tools],
-        runs: RunDoor,
-        doors: Executor,
+        chat: ChatDoor,
+        threads: BlockingThreads,
         close: Callable[[], None],
     ) -> None:
-        self._service = service
         self._tools = tools
-        self._runs = runs
-        self._doors = doors
+        self._chat = chat
+        self._threads = threads
         self._loop = OwnLoop(name="pykka-door")
         self._lanes: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -142,18 +132,11 @@ class PykkaDoor:
         return await answer
 
     async def _inbound(self, message: Inbound) -> Result:
-        loop = asyncio.get_running_loop()
-        async with self._lane((message.channel, message.account, message.chat_id)):
-            accepted = await loop.run_in_executor(self._doors, self._receive, message)
-        if message.wait is None or not accepted.runs:
-            return accepted.as_result()
-        ended = await self._runs.await_run(accepted.run_id, message.wait, self._doors)
-        return ended | {"sessionKey": accepted.session_key}
-
-    def _receive(self, message: Inbound) -> InboundAccepted:
         given = _given(message)
         given.pop("wait", None)
-        return receive(self._service, read_arguments(InboundMessage, given))
+        async with self._lane((message.channel, message.account, message.chat_id)):
+            begun = await self._threads.run(lambda: self._chat.begin(given, message.wait))
+        return await afinished(begun, self._threads)
 
     def _lane(self, key: Hashable) -> asyncio.Lock:
         return self._lanes.setdefault(key, asyncio.Lock())

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +16,9 @@ from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
-from intersession_actors.methods import Gateway
+from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Runtime, SystemClock
-from intersession_actors.service import ChatDoor, Imports, RunDoor, Service
+from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import Follower
@@ -26,7 +26,6 @@ from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_flows, wake_agent
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
-from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.machine import random_id
 from intersession_events.stores import open_log
@@ -107,9 +106,15 @@ class SessionSystem:
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
-            self._chat = ChatDoor(parts.service, self._runs)
+            self._chat = ChatDoor(parts.service, self._runs, parts.threads)
             self._imports = Imports(parts.service)
-            self.gateway = Gateway(parts.service, self._runs, parts.doors, self.status, self._imports)
+            self.gateway = GatewayMethods(
+                parts.service,
+                self._runs,
+                threads=parts.threads,
+                describe=self.status,
+                imports=self._imports,
+            )
             parts.start()
         except BaseException:
             if self._owns_log:
@@ -179,7 +184,7 @@ class SessionSystem:
                 raise RuntimeError("the system is closed")
             if self._pykka_door is None:
                 self._pykka_door = PykkaDoor(
-                    self.service, tools=self.tools, runs=self._runs, doors=self._parts.doors, close=self.close
+                    tools=self.tools, chat=self._chat, threads=self._parts.threads, close=self.close
                 )
             return self._pykka_door.ref
 
@@ -196,9 +201,10 @@ class SessionSystem:
         """
         key = None
         if session_key is not None:
-            parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
-            key = str(self.service.main_key(parsed.agent_id) if parsed.is_main else parsed)
-        return Tools(self.service, key, doors=self._parts.doors, name=name, credential=credential)
+            parsed = self.service.reader.parse(session_key)
+            key = str(self.service.reader.main_key(parsed.agent_id) if parsed.is_main else parsed)
+        caller = Caller(name=name or key or "operator", key=key, credential=credential)
+        return Tools(self.service, caller, threads=self._parts.threads)
 
     def inbound(
         self,
@@ -232,7 +238,7 @@ class SessionSystem:
         """Take a person's message as `inbound` does, without blocking the event loop, whose async agents then run on it."""
         self._parts.use_this_loop()
         given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
-        return await self._chat.ainbound(given, wait, self._parts.doors)
+        return await self._chat.ainbound(given, wait)
 
     def import_openclaw(
         self,
@@ -314,8 +320,8 @@ class SessionSystem:
             InvalidKey: this is no session key.
             ToolRefused: it could not be made durable.
         """
-        key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
-        return bool(self.service.ask_session(str(key), Unbind()).recorded)
+        key = self.service.reader.parse(session_key)
+        return bool(ask_session(self.service, str(key), Unbind()).recorded)
 
     def status(self) -> dict[str, Any]:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
@@ -329,16 +335,10 @@ class SessionSystem:
             "liveSessions": self._parts.supervisor.live_sessions,
             "degraded": self._parts.supervisor.degraded,
             "zombies": self._parts.executor.zombies,
-            "setAside": set_aside(log),
+            "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
             "notices": list(self.notices),
             "configError": self._config_error,
         }
-
-
-def set_aside(log: Log) -> list[dict[str, Any]]:
-    """Return the events that a view could not take in, and why (J3); a log that keeps no such record has none."""
-    lost: Callable[[], Sequence[Any]] | None = getattr(log, "set_aside", None)
-    return [] if lost is None else [msgspec.to_builtins(item) for item in lost()]
 
 
 def _url(store: str | Path | Log | None) -> str | None:

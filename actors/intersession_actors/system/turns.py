@@ -1,25 +1,28 @@
 """Makes what an agent gets for one attempt of a run: the turn, with the tools bound to its session."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 
 from intersession_actors.agents import ACP, Turn
 from intersession_actors.prompt import RunContext
-from intersession_actors.service import CallingRun, Service
+from intersession_actors.service import BlockingThreads, Caller, CallingRun, Service
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
 from intersession_events.keys import SessionKey
 
 
 class Turns:
-    """Makes turns. `doors` are the threads that block for coroutines, `waiting` lets others run while an agent waits in a tool."""
+    """Makes turns. `threads` block for coroutines, `waiting` lets others run while an agent waits in a tool."""
 
     def __init__(
-        self, service: Service, *, doors: Executor, waiting: Callable[[], AbstractContextManager[None]]
+        self,
+        service: Service,
+        *,
+        threads: BlockingThreads,
+        waiting: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._service = service
-        self._doors = doors
+        self._threads = threads
         self._waiting = waiting
 
     def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
@@ -33,7 +36,8 @@ class Turns:
             root=running.waiting.correlation or run.run_id,
             cause=running.cause,
         )
-        tools = Tools(service, key, doors=self._doors, run=calling, waiting=self._waiting)
+        caller = Caller(name=key, key=key, run=calling)
+        tools = Tools(service, caller, threads=self._threads, waiting=self._waiting)
         return Turn(
             agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
             session_key=key,

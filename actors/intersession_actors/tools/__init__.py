@@ -1,19 +1,19 @@
-"""The session tools as an agent has them: one module a tool."""
+"""The session tools, one module a tool, and the toolbox that an agent, a host and every door calls them with."""
 
 from intersession_actors.tools.agents_list import AgentsList
+from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, schemas
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, SessionsList, list_sessions
 from intersession_actors.tools.sessions_send import SessionsSend
 from intersession_actors.tools.sessions_spawn import SessionsSpawn
-from intersession_actors.tools.toolbox import Result, RunRecorder, Tools
+from intersession_actors.tools.toolbox import Tools
 
 __all__ = [
     "DEFAULT_LIMIT",
     "MAX_LIMIT",
     "TOOLS",
     "AgentsList",
-    "Result",
     "RunRecorder",
     "SessionsHistory",
     "SessionsList",

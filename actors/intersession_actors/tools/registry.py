@@ -6,9 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Caller, Service
+from intersession_actors.service import Call, Pending, Result, Service
 from intersession_actors.tools.agents_list import AgentsList, list_agents
-from intersession_actors.tools.call import Answer, Pending
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import SessionsList, list_sessions
 from intersession_actors.tools.sessions_send import SessionsSend, send_message
@@ -21,17 +20,17 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     arguments: type[msgspec.Struct]
-    call: Callable[[Service, Caller, dict[str, Any]], Answer | Pending]
+    call: Callable[[Service, Call, Result], Result | Pending]
 
 
-def _list(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer:
-    answer, caller.summary = list_sessions(service.reader, caller.requester, arguments)
-    return Answer(answer)
+def _list(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = list_sessions(service.reader, call.requester, arguments)
+    return answer
 
 
-def _history(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer:
-    answer, caller.summary = read_history(service.reader, caller.requester, arguments)
-    return Answer(answer)
+def _history(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = read_history(service.reader, call.requester, arguments)
+    return answer
 
 
 TOOLS: Final[Mapping[str, Tool]] = {

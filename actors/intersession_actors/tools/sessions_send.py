@@ -2,9 +2,8 @@
 
 import hashlib
 import math
-from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,6 +11,7 @@ from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange import OpenExchange
 from intersession_actors.policy import (
     ChainSoFar,
+    Requester,
     Speaker,
     Verdict,
     check_chain,
@@ -21,25 +21,30 @@ from intersession_actors.policy import (
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
     AccessSummary,
-    Caller,
+    Call,
     CallingRun,
-    Resolved,
+    Pending,
+    Result,
     Service,
     Wait,
+    ask_flow,
+    calling_row,
     invalid,
+    opening,
     read_arguments,
     resolve_label,
     resolve_main,
     resolve_target,
+    route_of,
+    run_id_of,
 )
-from intersession_actors.streams import Accepted
-from intersession_actors.tools.call import Answer, Pending
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeAccepted, LoopEnd, SendRefused, SessionOpened, ready
 from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import ChainTotals, RunOutcome
+from intersession_projections.sessions import SessionRow
 
 DEFAULT_TIMEOUT_S: Final = 30
 MAX_TIMEOUT_S: Final = 86_400
@@ -64,10 +69,31 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     shown: str
     session_id: str
     opening: SessionOpened | None = None
-    found: Resolved | None = None
+    row: SessionRow | None = None
 
 
-def send_message(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer | Pending:
+class _Send(msgspec.Struct, frozen=True, kw_only=True):
+    """A send on its way: what was given in which call, and the run that it asks for."""
+
+    service: Service
+    call: Call
+    given: SessionsSend
+    timeout: float
+    run_id: str
+    digest: str
+
+    @property
+    def calling(self) -> CallingRun:
+        """The run that sends; outside of a run the chain begins with the run that is asked for."""
+        return self.call.caller.run or CallingRun(run_id=self.run_id, attempt=0)
+
+    @property
+    def root(self) -> str:
+        """The run that the causal chain begins with."""
+        return self.calling.root or self.run_id
+
+
+def send_message(service: Service, call: Call, arguments: Result) -> Result | Pending:
     """Send a message to another session and, unless `timeoutSeconds` is 0, wait for its reply.
 
     A result of `timeout` means that the caller stopped waiting: the run goes on, and its loop and announce still happen.
@@ -80,44 +106,46 @@ def send_message(service: Service, caller: Caller, arguments: dict[str, Any]) ->
     timeout = _timeout(given)
     if not given.message.strip():
         raise invalid("message", "blank, write what the other session should read")
-    target = _target(service, caller, given)
-    digest = hashlib.sha256(msgspec.json.encode([str(target.key), given.message])).hexdigest()
-    run_id = service.run_id(
-        caller=caller.name,
-        method="sessions_send",
-        key=given.idempotency_key,
-        calling=caller.run,
-        ordinal=caller.ordinal,
+    target = _target(service, call, given)
+    send = _Send(
+        service=service,
+        call=call,
+        given=given,
+        timeout=timeout,
+        run_id=run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key),
+        digest=hashlib.sha256(msgspec.json.encode([str(target.key), given.message])).hexdigest(),
     )
-    known = (
-        service.runs.by_idempotency_key(caller.name, given.idempotency_key) if given.idempotency_key else None
-    )
-    if known is not None and known.digest != digest:
+    known = _was_accepted(send)
+    wait = _begin_wait(send, target)
+    try:
+        if not known:
+            target = _accept_now(send, target)
+        delivery = _delivery(target)
+        if timeout > 0:
+            return _pending(send, target, delivery=delivery, wait=wait)
+    except BaseException:
+        if wait is not None:
+            service.wait_graph.end(wait)
+        raise
+    return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
+
+
+def _was_accepted(send: _Send) -> bool:
+    """Say whether the same call was accepted before (SEND-11).
+
+    Raises:
+        ToolRefused: its key was used for another message (`idempotency_conflict`).
+    """
+    runs, caller, key = send.service.runs, send.call.caller, send.given.idempotency_key
+    known = runs.by_idempotency_key(caller.name, key) if key else None
+    if known is not None and known.digest != send.digest:
         raise ToolRefused(
             "idempotency_conflict",
             "idempotencyKey: it was used for another message, use a new key for a new message",
         )
     # Without a key and outside of a run the id is random, so nobody can have had it before.
-    may_be_known = given.idempotency_key is not None or caller.run is not None
-    wait = _begin_wait(service, caller, target, timeout)
-    try:
-        if known is None and not (may_be_known and service.outcome(run_id) is not None):
-            try:
-                _accept(service, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
-            except ToolRefused as refused:
-                if target.opening is None or refused.code != "not_visible":
-                    raise
-                # Somebody else opened the session a moment ago: it is that one that is meant.
-                target = _target(service, caller, given)
-                _accept(service, caller, given, target, run_id=run_id, digest=digest, timeout=timeout)
-        delivery = _delivery(service, target)
-        if timeout > 0:
-            return _pending(service, target, run_id=run_id, timeout=timeout, delivery=delivery, wait=wait)
-    except BaseException:
-        if wait is not None:
-            service.wait_graph.end(wait)
-        raise
-    return Answer({"runId": run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery})
+    may_be_known = key is not None or caller.run is not None
+    return known is not None or (may_be_known and runs.get(send.run_id) is not None)
 
 
 def _timeout(given: SessionsSend) -> float:
@@ -127,7 +155,7 @@ def _timeout(given: SessionsSend) -> float:
     return seconds
 
 
-def _target(service: Service, caller: Caller, given: SessionsSend) -> Target:
+def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     """Return the one target that was named, seen and allowed (SEND-1, SEND-2)."""
     named = [
         name
@@ -139,36 +167,37 @@ def _target(service: Service, caller: Caller, given: SessionsSend) -> Target:
             "sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId"
         )
     if given.session_key is not None:
-        found = resolve_target(service.reader, caller.requester, given.session_key, "send")
+        found = resolve_target(service.reader, call.requester, given.session_key, "send")
     elif given.label is not None:
-        found = resolve_label(service.reader, caller.requester, given.label, given.agent_id, "send")
+        found = resolve_label(service.reader, call.requester, given.label, given.agent_id, "send")
     elif given.agent_id is not None:
-        found = resolve_main(service.reader, caller.requester, given.agent_id, "send")
+        found = resolve_main(service.reader, call.requester, given.agent_id, "send")
     else:
         raise invalid("sessionKey", "give one of sessionKey, label, agentId")
-    caller.summary = AccessSummary(keys=(str(found.key),))
     key = found.key
-    if caller.key is not None and str(key) == caller.key:
+    call.summary = AccessSummary(keys=(str(key),))
+    if str(key) == call.caller.key:
         raise ToolRefused("self_send", "sessionKey: a session can't send to itself, answer in your own reply")
     if found.generation_only:
         raise ToolRefused("old_generation", "sessionKey: that generation is over, send to its sessionKey")
     if found.row is not None:
-        return Target(key=key, shown=found.shown, session_id=found.row.session_id, found=found)
-    opening = service.opening(key, by="send")
-    return Target(key=key, shown=found.shown, session_id=opening.session_id, opening=opening, found=found)
+        return Target(key=key, shown=found.shown, session_id=found.row.session_id, row=found.row)
+    opened = opening(service, key, by="send")
+    return Target(key=key, shown=found.shown, session_id=opened.session_id, opening=opened)
 
 
-def _begin_wait(service: Service, caller: Caller, target: Target, timeout: float) -> Wait | None:
+def _begin_wait(send: _Send, target: Target) -> Wait | None:
     """Begin to wait for the target, as a session that waits; None for the operator, and for who does not wait.
 
     Raises:
         ToolRefused: the target waits for the caller already (`cycle`, SEND-10).
     """
+    service, caller = send.service, send.call.caller
     requester = caller.key
-    if requester is None or timeout == 0:
+    if requester is None or send.timeout == 0:
         return None
     calling = caller.run.run_id if caller.run is not None else None
-    begun = service.wait_graph.begin(requester, str(target.key), seconds=timeout, run_id=calling)
+    begun = service.wait_graph.begin(requester, str(target.key), seconds=send.timeout, run_id=calling)
     if isinstance(begun, Wait):
         return begun
     service.receipts.record(
@@ -188,25 +217,54 @@ def _begin_wait(service: Service, caller: Caller, target: Target, timeout: float
     )
 
 
-def _accept(
-    service: Service,
-    caller: Caller,
-    given: SessionsSend,
-    target: Target,
-    *,
-    run_id: str,
-    digest: str,
-    timeout: float,
-) -> Accepted:
-    config, now = service.config, service.clock.now_ms()
+def _accept_now(send: _Send, target: Target) -> Target:
+    """Have the message accepted, and return the target that took it."""
+    try:
+        _accept(send, target)
+    except ToolRefused as refused:
+        if target.opening is None or refused.code != "not_visible":
+            raise
+        # Somebody else opened the session a moment ago: it is that one that is meant.
+        target = _target(send.service, send.call, send.given)
+        _accept(send, target)
+    return target
+
+
+def _accept(send: _Send, target: Target) -> None:
+    """Judge a send, and open its exchange.
+
+    Raises:
+        ToolRefused: policy or a limit of the chain forbids it, or it is not durable.
+    """
+    service, now = send.service, send.service.clock.now_ms()
     verdict = _policy(service, target)
-    settings = config.session.exchange
-    calling = caller.run or CallingRun(run_id=run_id, attempt=0)
-    root = calling.root or run_id
+    chain = _chain_so_far(send, now)
+    tripped = check_chain(service.config.session.exchange.limits, chain, str(target.key), now)
+    if tripped is not None:
+        raise _limited(send, target, chain, tripped.error, limit=tripped.setting, value=tripped.value)
+    accepted = _accepted(send, target, chain, verdict, now)
+    command = OpenExchange(
+        accepted=accepted,
+        opening=target.opening,
+        run_timeout_ms=service.config.run_timeout_ms(),
+        at_most=service.config.runs.inbox_max,
+        causation=send.calling.cause,
+        correlation=send.root,
+    )
+    try:
+        ask_flow(service, ids.exchange_stream(accepted.exchange_id), command)
+    except LimitReached as reached:
+        raise _limited(send, target, chain, reached.error, limit=reached.limit, value=reached.value) from None
+
+
+def _chain_so_far(send: _Send, now: int) -> ChainSoFar:
+    """Return what the causal chain that the message belongs to has cost (LOOP-5)."""
+    runs, calling = send.service.runs, send.calling
     # A chain that begins with this send has cost nothing, and there is nothing to ask for.
-    spent = service.runs.chain_totals(root) if root != run_id else ChainTotals(0, 0, 0)
-    first = service.outcome(root) if root != run_id else None
-    chain = ChainSoFar(
+    begins = send.root == send.run_id
+    spent = ChainTotals(0, 0, 0) if begins else runs.chain_totals(send.root)
+    first = None if begins else runs.get(send.root)
+    return ChainSoFar(
         chain=calling.chain,
         hops=calling.hops,
         runs=spent.runs,
@@ -214,73 +272,56 @@ def _accept(
         cost_micros=spent.cost_micros,
         started_ms=first.queued_ms if first is not None else now,
     )
-    tripped = check_chain(settings.limits, chain, str(target.key), now)
-    if tripped is not None:
-        raise _limited(
-            service, caller, target, chain, tripped.error, limit=tripped.setting, value=tripped.value
-        )
-    loop, loop_reason = _loop(service, caller, target)
-    requester_row = service.calling_row(caller.requester)
-    row = target.found.row if target.found is not None else None
-    accepted = ExchangeAccepted(
-        exchange_id=ids.derive(service.log.log_id, "exchange", run_id),
-        run_id=run_id,
+
+
+def _accepted(send: _Send, target: Target, chain: ChainSoFar, verdict: Verdict, now: int) -> ExchangeAccepted:
+    """Return the event that accepts a send. The main session that calls is opened where it is not there yet."""
+    service, caller, requester = send.service, send.call.caller, send.call.requester
+    reader, log_id = service.reader, service.log.log_id
+    loop, loop_reason = _loop(service, requester, target)
+    requester_row = calling_row(service, requester)
+    before = chain.chain or ((caller.key,) if caller.key else ())
+    return ExchangeAccepted(
+        exchange_id=ids.derive(log_id, "exchange", send.run_id),
+        run_id=send.run_id,
         target=str(target.key),
         target_session_id=target.session_id,
-        message_id=ids.derive(service.log.log_id, "message", run_id),
-        message=given.message,
-        settings=settings,
+        message_id=ids.derive(log_id, "message", send.run_id),
+        message=send.given.message,
+        settings=service.config.session.exchange,
         caller=caller.name,
         requester=caller.key,
         requester_session_id=requester_row.session_id if requester_row is not None else None,
-        requester_channel=service.reader.channel_of(requester_row) if requester_row is not None else None,
+        requester_channel=reader.channel_of(requester_row) if requester_row is not None else None,
         requester_run_id=caller.run.run_id if caller.run is not None else None,
-        target_channel=service.reader.channel_of(row) if row is not None else None,
-        route=service.delivery(row, target.key),
+        target_channel=reader.channel_of(target.row) if target.row is not None else None,
+        route=route_of(target.row, target.key),
         loop=loop,
         loop_reason=loop_reason,
-        idempotency_key=given.idempotency_key,
-        request_digest=digest,
-        timeout_ms=round(timeout * 1000),
-        chain=(*(calling.chain or ((caller.key,) if caller.key else ())), str(target.key)),
+        idempotency_key=send.given.idempotency_key,
+        request_digest=send.digest,
+        timeout_ms=round(send.timeout * 1000),
+        chain=(*before, str(target.key)),
         hops=chain.hops + 1,
-        root=root,
+        root=send.root,
         chain_started_ms=chain.started_ms or now,
-        chain_runs=spent.runs,
-        chain_tokens=spent.tokens,
-        chain_cost_micros=spent.cost_micros,
+        chain_runs=chain.runs,
+        chain_tokens=chain.tokens,
+        chain_cost_micros=chain.cost_micros,
         send_rule=verdict.rule,
-        visibility=None
-        if caller.key is None
-        else effective_visibility(caller.requester, service.reader.access(caller.requester)),
+        visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
     )
-    command = OpenExchange(
-        accepted=accepted,
-        opening=target.opening,
-        run_timeout_ms=config.run_timeout_ms(),
-        at_most=config.runs.inbox_max,
-        causation=calling.cause,
-        correlation=root,
-    )
-    try:
-        return service.ask(
-            lambda told: service.supervisor.tell_flow(ids.exchange_stream(accepted.exchange_id), told),
-            command,
-        )
-    except LimitReached as reached:
-        raise _limited(
-            service, caller, target, chain, reached.error, limit=reached.limit, value=reached.value
-        ) from None
 
 
 def _limited(
-    service: Service, caller: Caller, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
+    send: _Send, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
 ) -> ToolRefused:
     """Return the refusal of a send that a guard stopped, put on record (LOOP-5)."""
-    service.receipts.record(
-        caller.key,
+    requester = send.call.caller.key
+    send.service.receipts.record(
+        requester,
         SendRefused(
-            requester=caller.key,
+            requester=requester,
             target=str(target.key),
             code="limit",
             limit=limit,
@@ -293,7 +334,7 @@ def _limited(
 
 def _policy(service: Service, target: Target) -> Verdict:
     """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
-    row = target.found.row if target.found is not None else None
+    row = target.row
     verdict = judge_send(
         service.config.session.send_policy,
         Speaker(
@@ -308,62 +349,52 @@ def _policy(service: Service, target: Target) -> Verdict:
     return verdict
 
 
-def _loop(service: Service, caller: Caller, target: Target) -> tuple[bool, LoopEnd | None]:
+def _loop(service: Service, requester: Requester, target: Target) -> tuple[bool, LoopEnd | None]:
     """Say whether a reply-back loop follows, else why not (LOOP-4)."""
-    if caller.key is None:
+    if requester.key is None:
         return False, "no_requester"
     one_way = service.config.session.agent_to_agent.one_way
-    for key in (SessionKey.parse(caller.key, main_key=service.config.session.main_key), target.key):
+    for key in (requester.key, target.key):
         if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
             return False, "one_way"
     return True, None
 
 
-def _delivery(service: Service, target: Target) -> dict[str, str]:
+def _delivery(target: Target) -> dict[str, str]:
     """Say whether there is anywhere for an announce to go; never that it will get there (SEND-8)."""
-    row = target.found.row if target.found is not None else None
-    if service.delivery(row, target.key) is None:
+    if route_of(target.row, target.key) is None:
         return {"status": "none"}
     return {"status": "pending", "mode": "announce"}
 
 
-def _pending(
-    service: Service,
-    target: Target,
-    *,
-    run_id: str,
-    timeout: float,
-    delivery: dict[str, str],
-    wait: Wait | None,
-) -> Pending:
-    future: Future[None] = service.waits.expect(run_id)
+def _pending(send: _Send, target: Target, *, delivery: dict[str, str], wait: Wait | None) -> Pending:
+    service, run_id = send.service, send.run_id
+    future = service.waits.expect(run_id)
     if wait is not None:
         wait.give_up = lambda: service.waits.finish(run_id, future)
     if service.runs.has_ended(run_id):
         service.waits.finish(run_id, future)
 
-    def finish() -> dict[str, Any]:
+    def over() -> None:
         service.waits.forget(run_id, future)
-        outcome: RunOutcome | None = None
-        with suppress(
-            StoreUnavailable
-        ):  # it was accepted, so this is no refusal: it goes on after the restart
-            outcome = service.outcome(run_id)
-        return send_result(outcome, run_id, target.shown, timeout, delivery)
+        if wait is not None:
+            service.wait_graph.end(wait)
 
-    return Pending(
-        future=future,
-        timeout=timeout,
-        finish=finish,
-        wait=wait,
-    )
+    def finish() -> Result:
+        outcome: RunOutcome | None = None
+        # It was accepted, so a store that is away is no refusal: the run goes on after the restart.
+        with suppress(StoreUnavailable):
+            outcome = service.runs.get(run_id)
+        return send_result(outcome, run_id, target.shown, send.timeout, delivery)
+
+    return Pending(future=future, timeout=send.timeout, finish=finish, over=over)
 
 
 def send_result(
     outcome: RunOutcome | None, run_id: str, shown: str, timeout: float, delivery: dict[str, str]
-) -> dict[str, Any]:
+) -> Result:
     """Return the answer to a send whose wait is over: a pure function of the run's outcome (SEND-5 to SEND-7)."""
-    answer: dict[str, Any] = {"runId": run_id, "sessionKey": shown}
+    answer: Result = {"runId": run_id, "sessionKey": shown}
     if outcome is None or not outcome.ended:
         return answer | {
             "status": "timeout",

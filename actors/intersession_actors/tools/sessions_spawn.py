@@ -2,10 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -22,10 +19,18 @@ from intersession_actors.attachments import (
 )
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
-from intersession_actors.service import AccessSummary, Caller, Service, invalid, read_arguments
+from intersession_actors.service import (
+    AccessSummary,
+    Call,
+    FirstAnswer,
+    Result,
+    Service,
+    ask_flow,
+    invalid,
+    read_arguments,
+    run_id_of,
+)
 from intersession_actors.spawn import AskStarted, OpenSpawn
-from intersession_actors.streams import Accepted, Refused
-from intersession_actors.tools.call import Answer
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
@@ -62,7 +67,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     idempotency_key: str | None = None
 
 
-def start_subagent(service: Service, caller: Caller, arguments: dict[str, Any]) -> Answer:
+def start_subagent(service: Service, call: Call, arguments: Result) -> Result:
     """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
 
     Raises:
@@ -85,23 +90,19 @@ def start_subagent(service: Service, caller: Caller, arguments: dict[str, Any]) 
         wants_thread=given.thread,
         runtime=given.runtime,
     )
-    run_id = service.run_id(
-        caller=caller.name,
-        method="sessions_spawn",
-        key=given.idempotency_key,
-        calling=caller.run,
-        ordinal=caller.ordinal,
-    )
+    run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
-    with service.spawning.inside(caller.key or caller.name):
-        known = _known(service, caller, words, run_id)
+    with service.spawning.inside(call.caller.key or call.caller.name):
+        known = _known(service, call, words, run_id)
         accepted, started = (
-            (known, None) if known is not None else _begin(service, caller, given, words, run_id)
+            (known, None) if known is not None else _begin(service, call, given, words, run_id)
         )
-    caller.summary = AccessSummary(keys=(accepted.child,))
+    call.summary = AccessSummary(keys=(accepted.child,))
     if accepted.attachments is not None or accepted.thread is not None:
-        _wait_until_started(started or _ask_again(service, accepted))
-    return Answer(_answer(accepted))
+        (started or _ask_again(service, accepted)).wait(
+            PREPARATION_TIMEOUT_S, f"the sub-agent was not ready within {PREPARATION_TIMEOUT_S:g} s"
+        )
+    return _answer(accepted)
 
 
 def _check_acp(service: Service, given: SessionsSpawn) -> None:
@@ -111,7 +112,7 @@ def _check_acp(service: Service, given: SessionsSpawn) -> None:
         raise invalid("attachments", "not with runtime acp, use subagent or put the content in the task")
 
 
-def _known(service: Service, caller: Caller, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
+def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
     """Return the spawn that was accepted under the same key before (SPAWN-6)."""
     key = words.idempotency_key
     if key is None:
@@ -120,7 +121,7 @@ def _known(service: Service, caller: Caller, words: SpawnWords, run_id: str) -> 
     first = next((item.event for item in service.log.stream(stream, to=1)), None)
     if isinstance(first, SpawnAccepted) and first.request_digest == words.digest:
         return first
-    if first is not None or service.runs.by_idempotency_key(caller.name, key) is not None:
+    if first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None:
         raise ToolRefused(
             "idempotency_conflict", "idempotencyKey: it was used for another task or tool, use a new key"
         )
@@ -128,26 +129,25 @@ def _known(service: Service, caller: Caller, words: SpawnWords, run_id: str) -> 
 
 
 def _begin(
-    service: Service, caller: Caller, given: SessionsSpawn, words: SpawnWords, run_id: str
-) -> "tuple[SpawnAccepted, Future[Accepted | Refused]]":
+    service: Service, call: Call, given: SessionsSpawn, words: SpawnWords, run_id: str
+) -> tuple[SpawnAccepted, FirstAnswer]:
     """Judge a spawn, stage its files, and have it accepted."""
-    allowed = _judge(service, caller, given)
+    allowed = _judge(service, call, given)
     files: tuple[GivenFile, ...] = ()
     if given.attachments:
         files = check_attachments(given.attachments, service.config.tools.sessions_spawn.attachments)
-    accepted = accepted_spawn(service, caller, words, allowed, files=files, run_id=run_id)
+    accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
     _stage(service, accepted, files)
     crash_point("P1")
-    started: Future[Accepted | Refused] = Future()
+    started, run = FirstAnswer(), call.caller.run
     command = OpenSpawn(
         accepted=accepted,
-        started=_into(started),
-        causation=caller.run.cause if caller.run is not None else None,
-        correlation=(caller.run.root if caller.run is not None else None) or run_id,
+        started=started,
+        causation=run.cause if run is not None else None,
+        correlation=(run.root if run is not None else None) or run_id,
     )
-    stream = ids.spawn_stream(accepted.spawn_id)
     try:
-        service.ask(lambda told: service.supervisor.tell_flow(stream, told), command)
+        ask_flow(service, ids.spawn_stream(accepted.spawn_id), command)
     except ToolRefused as refused:
         if accepted.attachments is not None and refused.code != "unavailable":
             discard_staged(place_of(service, accepted, accepted.attachments))
@@ -163,42 +163,21 @@ def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ..
     stage_files(place_of(service, accepted, accepted.attachments), accepted.attachments, files)
 
 
-def _ask_again(service: Service, accepted: SpawnAccepted) -> "Future[Accepted | Refused]":
+def _ask_again(service: Service, accepted: SpawnAccepted) -> FirstAnswer:
     """Ask how the start of a spawn that was accepted before came out."""
-    started: Future[Accepted | Refused] = Future()
+    started = FirstAnswer()
     stream = ids.spawn_stream(accepted.spawn_id)
-    service.supervisor.tell_flow(stream, AskStarted(stream=stream, started=_into(started)))
+    service.supervisor.tell_flow(stream, AskStarted(stream=stream, started=started))
     return started
 
 
-def _into(future: "Future[Accepted | Refused]") -> Callable[[Accepted | Refused], None]:
-    """Return what puts the first answer into a future; nobody asks for another."""
-
-    def answer(outcome: Accepted | Refused) -> None:
-        if not future.done():
-            future.set_result(outcome)
-
-    return answer
-
-
-def _wait_until_started(started: "Future[Accepted | Refused]") -> None:
-    try:
-        outcome = started.result(PREPARATION_TIMEOUT_S)
-    except FutureTimeout:
-        raise ToolRefused(
-            "unavailable", f"the sub-agent was not ready within {PREPARATION_TIMEOUT_S:g} s, try again"
-        ) from None
-    if isinstance(outcome, Refused):
-        raise ToolRefused(outcome.code, outcome.error)
-
-
-def _judge(service: Service, caller: Caller, given: SessionsSpawn) -> SpawnAllowed:
-    row = service.sessions.get(caller.key) if caller.key is not None else None
+def _judge(service: Service, call: Call, given: SessionsSpawn) -> SpawnAllowed:
+    key = call.caller.key
     requester = SpawnRequester(
-        key=caller.requester.key,
-        depth=row.spawn_depth if row is not None else 0,
-        sandboxed=caller.requester.sandboxed,
-        running=service.flows.running_children(caller.key) if caller.key is not None else 0,
+        key=call.requester.key,
+        depth=call.requester.spawn_depth,
+        sandboxed=call.requester.sandboxed,
+        running=service.flows.running_children(key) if key is not None else 0,
     )
     verdict = judge_spawn(
         service.config,
@@ -219,8 +198,8 @@ def _judge(service: Service, caller: Caller, given: SessionsSpawn) -> SpawnAllow
     return verdict
 
 
-def _answer(accepted: SpawnAccepted) -> dict[str, Any]:
-    answer: dict[str, Any] = {
+def _answer(accepted: SpawnAccepted) -> Result:
+    answer: Result = {
         "status": "accepted",
         "runId": accepted.run_id,
         "childSessionKey": accepted.child,

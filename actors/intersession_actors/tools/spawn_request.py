@@ -9,7 +9,7 @@ from intersession_actors.attachments import GivenFile, Place, workspace_of
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import SpawnAllowed
-from intersession_actors.service import Caller, CallingRun, Service
+from intersession_actors.service import Call, CallingRun, Service, calling_row, route_of
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
 from intersession_events.keys import SessionKey
@@ -32,7 +32,7 @@ class SpawnWords(msgspec.Struct, frozen=True, kw_only=True):
 
 def accepted_spawn(
     service: Service,
-    caller: Caller,
+    call: Call,
     words: SpawnWords,
     allowed: SpawnAllowed,
     *,
@@ -48,8 +48,9 @@ def accepted_spawn(
     spawn_id = ids.derive(log_id, "spawn", run_id)
     made = SessionKey.acp if words.runtime == "acp" else SessionKey.subagent
     child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
-    row = service.calling_row(caller.requester)
-    route = service.delivery(row, caller.requester.key) if caller.requester.key is not None else None
+    caller, requester = call.caller, call.requester
+    row = calling_row(service, requester)
+    route = route_of(row, requester.key) if requester.key is not None else None
     calling = caller.run or CallingRun(run_id=run_id, attempt=0)
     accepted = SpawnAccepted(
         spawn_id=spawn_id,
@@ -94,7 +95,7 @@ def place_of(service: Service, accepted: SpawnAccepted, attachments: Attachments
 
 def _attachments(service: Service, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
     return Attachments(
-        root=os.fspath(workspace_of(service.config, agent_id, service.store_path)),
+        root=os.fspath(workspace_of(service.config, agent_id, service.log.path)),
         directory=ids.derive(service.log.log_id, "attachments", spawn_id),
         files=tuple(file.file for file in files),
         retain=service.config.tools.sessions_spawn.attachments.retain_on_session_keep,

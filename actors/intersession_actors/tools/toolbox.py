@@ -1,55 +1,75 @@
-"""The tools as one session has them: call, await, describe. What a run calls is recorded as it happens."""
+"""The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
 
-import asyncio
+import itertools
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from intersession_actors.agents import Dialect
-from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.policy import Requester, tools_for
-from intersession_actors.service import MOST_GIVEN, AccessSummary, Caller, CallingRun, Service, TargetRefused
-from intersession_actors.session import RecordMessages
-from intersession_actors.tools.call import Answer, Pending, ordinals
+from intersession_actors.service import (
+    AccessSummary,
+    BlockingThreads,
+    Call,
+    Caller,
+    Pending,
+    Result,
+    Service,
+    TargetRefused,
+    afinished,
+    finished,
+)
+from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock
 
-Result = dict[str, Any]
+
+class _Recording(NamedTuple):
+    """Where a call and its result are recorded, and the id that ties them together."""
+
+    recorder: RunRecorder
+    call_id: str
+
+
+class _Begun(NamedTuple):
+    """A call that is under way. `recording` is None where the result is not recorded."""
+
+    recording: _Recording | None
+    answer: Result | Pending
 
 
 class Tools:
-    """The tools bound to a requester: a session (by key), or the operator (None). Made by `SessionSystem.tools`."""
+    """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
+
+    `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool.
+    """
 
     def __init__(
         self,
         service: Service,
-        key: str | None,
+        caller: Caller,
         *,
-        doors: Executor,
-        name: str | None = None,
-        credential: str | None = None,
-        run: CallingRun | None = None,
+        threads: BlockingThreads,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._service = service
-        self._key = key
-        self._name = name or key or "operator"
-        self._credential = credential
-        self._run = run
-        self._doors = doors
+        self._caller = caller
+        self._threads = threads
         self._waiting = waiting
-        self._next_ordinal = ordinals()
+        # Calls of a run go by their number: the same run, tried again, counts the same.
+        self._ordinals = itertools.count(1)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The tools this session has (SPAWN-7)."""
-        return self._names(self._service.requester(self._key))
+        return self._names(self._requester())
+
+    def _requester(self) -> Requester:
+        return self._service.reader.requester(self._caller.key)
 
     def _names(self, requester: Requester) -> tuple[str, ...]:
         config, key = self._service.config, requester.key
@@ -78,15 +98,11 @@ class Tools:
 
         Blocks the calling thread, for `sessions_send` up to its timeout. Never call it from a coroutine.
         """
-        given = dict(arguments or {})
-        ordinal = self._next_ordinal()
+        ordinal = next(self._ordinals)
         with self._waiting():
-            try:
-                call_id = self._record_call(name, given, ordinal)
-            except ToolRefused as refused:
-                return dict(refused.as_result())
-            result = self._finished(self._begin(name, given, ordinal))
-            self._record_result(call_id, name, result)
+            begun = self._begin(name, dict(arguments or {}), ordinal)
+            result = finished(begun.answer)
+            _record_result(begun.recording, name, result)
         return result
 
     async def acall(self, name: str, arguments: Mapping[str, Any] | None = None) -> Result:
@@ -97,65 +113,46 @@ class Tools:
         self, name: str, arguments: Mapping[str, Any] | None = None
     ) -> Coroutine[Any, Any, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
-        given = dict(arguments or {})
-        ordinal = self._next_ordinal()
-
-        def begin() -> tuple[str | None, Result | Pending]:
-            try:
-                call_id = self._record_call(name, given, ordinal)
-            except ToolRefused as refused:
-                return None, dict(refused.as_result())
-            return call_id, self._begin(name, given, ordinal)
-
+        given, ordinal = dict(arguments or {}), next(self._ordinals)
         try:
             with refusing_without_store():
-                call_id, begun = await asyncio.get_running_loop().run_in_executor(self._doors, begin)
+                begun = await self._threads.run(lambda: self._begin(name, given, ordinal))
         except ToolRefused as refused:
-            call_id, begun = None, dict(refused.as_result())
-        return self._aanswer(call_id, name, begun)
+            begun = _Begun(None, dict(refused.as_result()))
+        return self._afinish(begun, name)
 
-    async def _aanswer(self, call_id: str | None, name: str, begun: Result | Pending) -> Result:
-        loop = asyncio.get_running_loop()
-        if isinstance(begun, Pending):
-            with self._counted(begun):
-                await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
-            try:
-                result = await loop.run_in_executor(self._doors, begun.finish)
-            except StoreUnavailable:
-                result = begun.finish()  # closed meanwhile: what it has to say takes no time
-        else:
-            result = begun
-        if call_id is not None:
+    async def _afinish(self, begun: _Begun, name: str) -> Result:
+        result = await afinished(begun.answer, self._threads)
+        if begun.recording is not None:
             with suppress(StoreUnavailable):
-                await loop.run_in_executor(self._doors, self._record_result, call_id, name, result)
+                await self._threads.run(lambda: _record_result(begun.recording, name, result))
         return result
 
     # --- one call
 
-    def _begin(self, name: str, arguments: Result, ordinal: int) -> Result | Pending:
+    def _begin(self, name: str, arguments: Result, ordinal: int) -> _Begun:
+        """Record a call and make it, as far as that goes without waiting. A refusal is an answer."""
+        recording: _Recording | None = None
         try:
+            recording = self._record_call(name, arguments, ordinal)
             with refusing_without_store():
-                outcome = self._made(name, arguments, ordinal)
+                return _Begun(recording, self._made(name, arguments, ordinal))
         except ToolRefused as refused:
-            return dict(refused.as_result())
-        return outcome.result if isinstance(outcome, Answer) else outcome
+            return _Begun(recording, dict(refused.as_result()))
 
-    def _made(self, name: str, arguments: Result, ordinal: int) -> Answer | Pending:
-        caller = Caller(
-            key=self._key,
-            name=self._name,
-            requester=self._service.requester(self._key),
-            run=self._run,
-            ordinal=ordinal,
-        )
-        refusal: ToolRefused | None = None
+    def _made(self, name: str, arguments: Result, ordinal: int) -> Result | Pending:
+        call = Call(self._caller, self._requester(), ordinal=ordinal)
         try:
-            return self._tool(name, caller.requester).call(self._service, caller, arguments)
+            return self._tool(name, call.requester).call(self._service, call, arguments)
         except ToolRefused as refused:
-            refusal = refused
+            if isinstance(refused, TargetRefused):
+                call.summary = AccessSummary.of_refused(refused.given, refused.code)
+            elif refused.status == "forbidden":
+                call.summary = AccessSummary.of_refused(str(arguments.get("agentId", "")), refused.code)
             raise
         finally:
-            self._keep_receipt(name, arguments, caller, refusal)
+            if call.summary is not None:
+                self._service.receipts.keep(self._caller, name, arguments, call.summary)
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         names = self._names(requester)
@@ -170,95 +167,24 @@ class Tools:
             raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
         return TOOLS[name]
 
-    def _keep_receipt(
-        self, name: str, arguments: Result, caller: Caller, refusal: ToolRefused | None
-    ) -> None:
-        summary = caller.summary
-        if isinstance(refusal, TargetRefused):
-            summary = AccessSummary(denied_targets=((refusal.given[:MOST_GIVEN], refusal.code),))
-        elif refusal is not None and refusal.status == "forbidden":
-            summary = AccessSummary(
-                denied_targets=((str(arguments.get("agentId", ""))[:MOST_GIVEN], refusal.code),)
-            )
-        if summary is not None:
-            correlation = self._run.root if self._run is not None else None
-            self._service.receipts.keep(
-                self._key, name, arguments, summary, correlation=correlation, credential=self._credential
-            )
-
-    def _finished(self, begun: Result | Pending) -> Result:
-        if not isinstance(begun, Pending):
-            return begun
-        with self._counted(begun), suppress(TimeoutError):
-            begun.future.result(begun.timeout)
-        return begun.finish()
-
-    def _counted(self, pending: Pending) -> AbstractContextManager[None]:
-        return nullcontext() if pending.wait is None else self._service.wait_graph.until_over(pending.wait)
-
     # --- its record in the transcript
 
-    def _record_call(self, name: str, arguments: Result, ordinal: int) -> str | None:
-        if self._run is None or self._key is None:
+    def _record_call(self, name: str, arguments: Result, ordinal: int) -> _Recording | None:
+        key, run = self._caller.key, self._caller.run
+        if run is None or key is None:
             return None
-        call_id = f"call_{ids.derive(self._service.log.log_id, 'call', self._run.run_id, self._run.attempt, ordinal)}"
-        RunRecorder(self._service, self._key, self._run).tool_call(call_id, name, _source(arguments))
-        return call_id
-
-    def _record_result(self, call_id: str | None, name: str, result: Result) -> None:
-        if call_id is None or self._run is None or self._key is None:
-            return
-        try:
-            RunRecorder(self._service, self._key, self._run).tool_result(
-                call_id, name, _source(result), result.get("status") in {"error", "forbidden"}
-            )
-        except ToolRefused:
-            return  # the attempt is over; its agent is talking to nobody
+        call_id = f"call_{ids.derive(self._service.log.log_id, 'call', run.run_id, run.attempt, ordinal)}"
+        recorder = RunRecorder(self._service, key, run)
+        recorder.tool_call(call_id, name, _source(arguments))
+        return _Recording(recorder, call_id)
 
 
-class RunRecorder:
-    """Puts what an agent does during a run into its session's transcript, durable before it goes on."""
-
-    def __init__(self, service: Service, key: str, run: CallingRun) -> None:
-        self._service = service
-        self._key = key
-        self._run = run
-
-    def said(self, blocks: Any) -> None:
-        """Record what the model said beside a tool call."""
-        self._record("assistant", tuple(blocks), core_id="said")
-
-    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
-        """Record that a tool is about to be called."""
-        block: Block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
-        self._record("assistant", (block,), core_id=f"call:{call_id}")
-
-    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
-        """Record what a tool gave."""
-        self._record(
-            "toolResult",
-            (TextBlock(text=content),),
-            core_id=f"result:{call_id}",
-            tool_call_id=call_id,
-            tool_name=name,
-            is_error=is_error,
-        )
-
-    def _record(self, role: Any, content: tuple[Block, ...], *, core_id: str, **fields: Any) -> None:
-        service, run = self._service, self._run
-        message = Message(
-            id=service.new_id()
-            if core_id == "said"
-            else ids.derive(service.log.log_id, "message", run.run_id, run.attempt, core_id),
-            role=role,
-            content=blocks_without_contents(content),
-            timestamp=service.clock.now_ms(),
-            run_id=run.run_id,
-            **fields,
-        )
-        service.ask_session(
-            self._key, RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,))
-        )
+def _record_result(recording: _Recording | None, name: str, result: Result) -> None:
+    if recording is None:
+        return
+    is_error = result.get("status") in {"error", "forbidden"}
+    with suppress(ToolRefused):  # the attempt is over; its agent is talking to nobody
+        recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
 
 
 def _source(value: Any) -> str:

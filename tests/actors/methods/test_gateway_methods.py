@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
-from intersession_actors.service import GatewayCaller
+from intersession_actors.service import Caller
 from support.running import SEES_ALL, Gate, merged
 
 MAIN = "agent:main:main"
@@ -222,7 +222,7 @@ def test_a_send_that_the_policy_forbids_is_refused(system: SessionSystem, channe
 
 @pytest.mark.clause("VIS-6")
 def test_who_stands_for_some_sessions_never_hears_of_others_by_their_label(system: SessionSystem) -> None:
-    caller = GatewayCaller(name="credential:ops", act_as=("agent:ops:*",))
+    caller = Caller.by_credential("ops", ("agent:ops:*",))
     for key in (MAIN, "agent:ops:main", "agent:ops:notes"):
         ran(system, "hello", key, sessionKey=key)
     system.gateway.call("sessions.patch", {"key": MAIN, "label": "desk"})
@@ -241,8 +241,8 @@ def test_who_stands_for_some_sessions_never_hears_of_others_by_their_label(syste
 
 @pytest.mark.clause("SEND-11", "VIS-6")
 def test_keys_of_different_credentials_are_different_keys(system: SessionSystem) -> None:
-    one = GatewayCaller(name="credential:one", act_as=("agent:*",))
-    other = GatewayCaller(name="credential:other", act_as=("agent:*",))
+    one = Caller.by_credential("one", ("agent:*",))
+    other = Caller.by_credential("other", ("agent:*",))
     call = {"message": "hi", "idempotencyKey": "k", "sessionKey": MAIN}
 
     runs = [system.gateway.call("agent", call, caller=caller)["runId"] for caller in (one, other, one)]

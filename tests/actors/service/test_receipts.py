@@ -6,7 +6,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import GatewayCaller, claimed_session
+from intersession_actors.service import Caller, claimed_session
 from intersession_actors.service.receipts import keys_digest
 from intersession_events.facts import AccessRecorded
 
@@ -49,7 +49,7 @@ def test_what_the_gateways_methods_showed_leaves_receipts_too() -> None:
     with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
         system.gateway.call("sessions.patch", {"key": "main", "label": "front"})
         system.gateway.call("sessions.patch", {"key": OPS, "label": "back"})
-        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        limited = Caller.by_credential("bot", ("agent:ops:*",))
         system.gateway.call("sessions.list", {}, caller=limited)
         system.gateway.call("chat.history", {"sessionKey": OPS}, caller=limited)
         system.gateway.call("chat.history", {"sessionKey": MAIN}, caller=limited)
@@ -79,7 +79,7 @@ def test_what_the_gateways_methods_showed_leaves_receipts_too() -> None:
 async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_waits_for_it() -> None:
     async with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
         run = await system.ainbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=10)
-        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        limited = Caller.by_credential("bot", ("agent:ops:*",))
         answers = [
             await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
             system.gateway.call("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
@@ -95,7 +95,7 @@ async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_wa
 @pytest.mark.clause("VIS-4", "VIS-6")
 def test_a_session_that_is_claimed_beyond_a_credential_leaves_a_receipt() -> None:
     with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
-        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        limited = Caller.by_credential("bot", ("agent:ops:*",))
         claims = {"main": "not_visible", "agent:ops:nobody": "not_visible", "agent::": "invalid_key"}
         for claim, code in claims.items():
             with pytest.raises(ToolRefused) as refused:

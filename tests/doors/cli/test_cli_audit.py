@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, echo
-from intersession_actors.service import GatewayCaller
+from intersession_actors.service import Caller
 from intersession_events.facts import SendRefused
 from support.doors.command_line import DemoLog, ran, words
 from support.running import wait_for
@@ -31,7 +31,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         seen.call("sessions_history", {"sessionKey": "ghost"})
         system.tools().call("sessions_list", {})
-        limited = GatewayCaller(name="credential:bot", act_as=("agent:ops:*",))
+        limited = Caller.by_credential("bot", ("agent:ops:*",))
         system.gateway.call("chat.history", {"sessionKey": MAIN}, caller=limited)
         system.gateway.call("sessions.patch", {"key": MAIN, "label": "b"})
     return path

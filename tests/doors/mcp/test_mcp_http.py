@@ -15,7 +15,7 @@ from starlette.routing import Mount
 from intersession import SessionSystem, echo
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession_actors.config import OperatorScope
-from intersession_actors.service import GatewayCaller
+from intersession_actors.service import Caller
 from support.doors.mcp_clients import Mode, over_http, plain_http, served, text_of
 from support.running import QUIET, SEES_ALL, merged
 
@@ -28,7 +28,7 @@ READ: frozenset[OperatorScope] = frozenset({"operator.read"})
 def caller(
     name: str, act_as: str = "*", scopes: frozenset[OperatorScope] = WRITE, audience: str | None = None
 ) -> McpCaller:
-    return McpCaller(caller=GatewayCaller(name=name, act_as=(act_as,)), scopes=scopes, audience=audience)
+    return McpCaller(caller=Caller(name=name, act_as=(act_as,)), scopes=scopes, audience=audience)
 
 
 CALLERS = {

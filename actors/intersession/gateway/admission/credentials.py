@@ -11,14 +11,14 @@ import msgspec
 
 from intersession.gateway.admission.scopes import EVERY_SCOPE
 from intersession_actors.config import GatewayAuth, OperatorScope
-from intersession_actors.service import OPERATOR, GatewayCaller
+from intersession_actors.service import OPERATOR, Caller
 
 
 class Credential(msgspec.Struct, frozen=True):
     """Somebody who is in: for which sessions, and to do what."""
 
     digest: bytes
-    caller: GatewayCaller
+    caller: Caller
     scopes: frozenset[OperatorScope]
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ def _credentials(auth: GatewayAuth) -> tuple[Credential, ...]:
     if auth.secret:
         found.append(Credential(_digest(auth.secret), OPERATOR, EVERY_SCOPE))
     for each in auth.credentials:
-        caller = GatewayCaller(name=f"credential:{each.name}", act_as=each.act_as)
+        caller = Caller.by_credential(each.name, each.act_as)
         found.append(Credential(_digest(each.token), caller, frozenset(each.scopes)))
     return tuple(found)
 

@@ -8,14 +8,14 @@ from intersession.gateway.admission import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http.routes import routes
 from intersession.gateway.http.shield import Shield
-from intersession_actors.config import Gateway as GatewaySettings
+from intersession_actors.config import Gateway
 from intersession_actors.system import SessionSystem
 
 
 def asgi_application(
     system: SessionSystem,
     *,
-    settings: Callable[[], GatewaySettings] | None = None,
+    settings: Callable[[], Gateway] | None = None,
     mounts: Mapping[str, ASGIApp] | None = None,
     limits: Limits | None = None,
 ) -> Shield:

@@ -1,0 +1,78 @@
+"""How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final
+
+import msgspec
+
+from intersession_actors.errors import LimitReached, ToolRefused
+from intersession_actors.service.callers import Call
+from intersession_actors.service.service import Service
+from intersession_actors.streams import Accepted, Command, Refused
+from intersession_events import ids
+
+COMMIT_TIMEOUT_S: Final = 30.0
+"""How long a door waits for the log to take a command."""
+
+
+def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str | None) -> str:
+    """Return the id of a run that is asked for: derived where that can be, else random (design, rule 4)."""
+    caller, log_id = call.caller, service.log.log_id
+    if idempotency_key is not None:
+        return ids.derive(log_id, "run", caller.name, method, idempotency_key)
+    if caller.run is not None:
+        return ids.derive(log_id, "run", caller.run.run_id, caller.run.attempt, call.ordinal)
+    return service.new_id()
+
+
+def ask_session(service: Service, key: str, command: Command) -> Accepted:
+    """Tell a session's actor and wait until it is durable.
+
+    Raises:
+        ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
+    """
+    return _ask(lambda told: service.supervisor.tell_session(key, told), command)
+
+
+def ask_flow(service: Service, stream: str, command: Command) -> Accepted:
+    """Tell the manager of a flow's stream and wait until it is durable.
+
+    Raises:
+        ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
+    """
+    return _ask(lambda told: service.supervisor.tell_flow(stream, told), command)
+
+
+def _ask(tell: Callable[[Command], None], command: Command) -> Accepted:
+    answered = FirstAnswer()
+    tell(msgspec.structs.replace(command, answer=answered))
+    return answered.wait(COMMIT_TIMEOUT_S, f"the log did not take it within {COMMIT_TIMEOUT_S:g} s")
+
+
+class FirstAnswer:
+    """Takes the first answer to a command, from an actor's thread; nobody asks for another."""
+
+    def __init__(self) -> None:
+        self._future: Future[Accepted | Refused] = Future()
+
+    def __call__(self, outcome: Accepted | Refused) -> None:
+        """Take an answer."""
+        if not self._future.done():
+            self._future.set_result(outcome)
+
+    def wait(self, seconds: float, late: str) -> Accepted:
+        """Return the answer once it is there; `late` is what an error says of one that does not come in time.
+
+        Raises:
+            ToolRefused: the command was refused, or there is no answer in time (`unavailable`).
+        """
+        try:
+            outcome = self._future.result(seconds)
+        except TimeoutError:
+            raise ToolRefused("unavailable", f"{late}, try again") from None
+        if isinstance(outcome, Accepted):
+            return outcome
+        if outcome.limit is not None:
+            raise LimitReached(outcome.error, limit=outcome.limit, value=outcome.value)
+        raise ToolRefused(outcome.code, outcome.error)

@@ -1,0 +1,63 @@
+"""Words of a session that a door sends outside: where they go, and how they come into the outbox."""
+
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service.asking import COMMIT_TIMEOUT_S
+from intersession_actors.service.service import Service
+from intersession_actors.streams import StepTaken, append_of
+from intersession_events import ids
+from intersession_events.errors import AppendConflict
+from intersession_events.facts import DeliveryDecided, Purpose, Route
+from intersession_events.keys import SessionKey
+from intersession_events.log import StreamAppend
+from intersession_projections.sessions import SessionRow
+
+
+def route_of(row: SessionRow | None, key: SessionKey) -> Route | None:
+    """Return where a session's words go outside: its route, else its group (ANN-2)."""
+    if row is not None and row.route is not None:
+        return row.route
+    if row is not None and row.last_channel is not None and row.last_to is not None:
+        return Route(channel=row.last_channel, to=row.last_to)
+    if key.family in {"group", "channel"} and key.channel is not None and key.peer is not None:
+        return Route(channel=key.channel, to=key.peer, thread=key.thread)
+    return None
+
+
+def delivery_of(
+    service: Service, *, key: SessionKey, route: Route, text: str, run_id: str, purpose: Purpose
+) -> StreamAppend:
+    """Return the append that puts a text of a session into the outbox."""
+    log_id = service.log.log_id
+    delivery_id = ids.derive(log_id, "delivery", run_id, purpose)
+    decided = DeliveryDecided(
+        delivery_id=delivery_id,
+        session_key=str(key),
+        route=route,
+        text=text,
+        key=delivery_id,
+        purpose=purpose,
+        run_id=run_id,
+    )
+    stream = ids.delivery_stream(delivery_id)
+    return append_of(
+        log_id, stream, 0, (decided,), time=service.clock.now_ms(), causation=None, correlation=run_id
+    )
+
+
+def deliver(service: Service, append: StreamAppend) -> None:
+    """Append a delivery of its own and hand it to the outbox.
+
+    Raises:
+        ToolRefused: another text was put there under the same key (`idempotency_conflict`).
+        StoreUnavailable: the store could not take it.
+    """
+    try:
+        committed = service.log.append_now((append,), timeout=COMMIT_TIMEOUT_S)
+    except AppendConflict:
+        raise ToolRefused(
+            "idempotency_conflict", "idempotencyKey: it was used for another text, use a new key"
+        ) from None
+    if not committed.again:
+        service.supervisor.tell_flow(
+            append.stream, StepTaken(stream=append.stream, recorded=committed.recorded)
+        )

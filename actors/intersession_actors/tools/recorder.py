@@ -1,0 +1,62 @@
+"""Puts what an agent does during a run into its session's transcript; for the tools it calls and for runners of models."""
+
+from typing import Any, Literal
+
+from intersession_actors.attachments import blocks_without_contents
+from intersession_actors.service import CallingRun, Service, ask_session
+from intersession_actors.session import RecordMessages
+from intersession_events import ids
+from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock
+
+
+class RunRecorder:
+    """Records messages of one attempt of a run. Each is durable before the agent goes on."""
+
+    def __init__(self, service: Service, key: str, run: CallingRun) -> None:
+        self._service = service
+        self._key = key
+        self._run = run
+
+    def said(self, blocks: Any) -> None:
+        """Record what the model said beside a tool call."""
+        # Nothing tells these words apart but their order, which a second try may change: the id is random.
+        self._record(self._service.new_id(), "assistant", tuple(blocks))
+
+    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
+        """Record that a tool is about to be called."""
+        block: Block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
+        self._record(self._message_id(f"call:{call_id}"), "assistant", (block,))
+
+    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
+        """Record what a tool gave."""
+        self._record(
+            self._message_id(f"result:{call_id}"),
+            "toolResult",
+            (TextBlock(text=content),),
+            tool_call_id=call_id,
+            tool_name=name,
+            is_error=is_error,
+        )
+
+    def _message_id(self, what: str) -> str:
+        """Return the id of a message that the same attempt gives to the same thing."""
+        return ids.derive(self._service.log.log_id, "message", self._run.run_id, self._run.attempt, what)
+
+    def _record(
+        self,
+        message_id: str,
+        role: Literal["assistant", "toolResult"],
+        content: tuple[Block, ...],
+        **of_a_result: Any,
+    ) -> None:
+        run = self._run
+        message = Message(
+            id=message_id,
+            role=role,
+            content=blocks_without_contents(content),
+            timestamp=self._service.clock.now_ms(),
+            run_id=run.run_id,
+            **of_a_result,
+        )
+        told = RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,))
+        ask_session(self._service, self._key, told)
