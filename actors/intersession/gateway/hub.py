@@ -1,4 +1,4 @@
-"""From the log's commits to everybody who listens: one listener on the log, its batches handed over to the event loop."""
+"""Hands what was committed on to all who are connected: one listener on the log, its batches carried over to the event loop."""
 
 import asyncio
 from collections.abc import Callable, Sequence

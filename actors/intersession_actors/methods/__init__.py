@@ -1,4 +1,4 @@
-"""The gateway's methods: what a client of the network door can ask for."""
+"""The gateway's methods: what a client of the network door, the command line or a host's own code can ask for."""
 
 from intersession_actors.methods.methods import GatewayMethods
 from intersession_actors.methods.params import NoParams

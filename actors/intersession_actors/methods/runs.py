@@ -1,6 +1,5 @@
 """The gateway's methods that start, wait for and stop runs: `agent`, `agent.wait`, `chat.send`, `chat.abort` (GATE)."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,7 +25,9 @@ from intersession_actors.service import (
     Service,
     afinished,
     ask_session,
+    digest_of,
     invalid,
+    key_conflict,
     read_arguments,
     route_of,
     run_id_of,
@@ -164,12 +165,10 @@ class GatewayRuns:
         service, key = self._service, str(order.key)
         log_id = service.log.log_id
         run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
-        digest = hashlib.sha256(msgspec.json.encode([key, order.text])).hexdigest()
+        digest = digest_of([key, order.text])
         known = service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
         if known is not None and (known.digest != digest or known.run_id != run_id):
-            raise ToolRefused(
-                "idempotency_conflict", "idempotencyKey: it was used for another message, use a new key"
-            )
+            raise key_conflict("message")
         if known is not None:
             return run_id, service.runs.get(run_id)
         message = Message(

@@ -1,4 +1,4 @@
-"""Which session a caller of the gateway means, and whether it reaches it (VIS-6, KEY-9)."""
+"""Finds the session or the run that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Operation

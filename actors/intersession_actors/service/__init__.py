@@ -1,7 +1,14 @@
-"""The one place that every door asks: views and configuration to read, actors to tell, answers to wait for."""
+"""What every door asks: who calls and what it may have, views to read, actors to tell, answers to wait for."""
 
-from intersession_actors.service.arguments import invalid, read_arguments
-from intersession_actors.service.asking import FirstAnswer, ask_flow, ask_session, run_id_of
+from intersession_actors.service.arguments import clamped, invalid, read_arguments, whole
+from intersession_actors.service.asking import (
+    FirstAnswer,
+    ask_flow,
+    ask_session,
+    digest_of,
+    key_conflict,
+    run_id_of,
+)
 from intersession_actors.service.callers import OPERATOR, AccessSummary, Call, Caller, CallingRun
 from intersession_actors.service.claims import claimed_session
 from intersession_actors.service.deliveries import deliver, delivery_of, route_of
@@ -51,10 +58,13 @@ __all__ = [
     "ask_session",
     "calling_row",
     "claimed_session",
+    "clamped",
     "deliver",
     "delivery_of",
+    "digest_of",
     "finished",
     "invalid",
+    "key_conflict",
     "opening",
     "read_arguments",
     "resolve_label",
@@ -63,4 +73,5 @@ __all__ = [
     "route_of",
     "run_id_of",
     "unknown_run",
+    "whole",
 ]

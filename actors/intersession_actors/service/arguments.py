@@ -1,5 +1,6 @@
 """Reads a tool's arguments: strictly, and so that a refusal names the field and what to do."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -46,6 +47,22 @@ def shown_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value for name, value in arguments.items() if name not in {"message", "task", "attachments"}
     }
+
+
+def whole(value: float, field: str) -> int:
+    """Return a number without its fraction.
+
+    Raises:
+        ToolRefused: it is infinite or none.
+    """
+    if not math.isfinite(value):
+        raise invalid(field, f"{value} is no number to count by, give a finite one")
+    return math.floor(value)
+
+
+def clamped(value: int, low: int, high: int) -> int:
+    """Return the number, or the bound that it is beyond."""
+    return max(low, min(high, value))
 
 
 def invalid(field: str, what: str) -> ToolRefused:

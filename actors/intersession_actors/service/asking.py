@@ -1,8 +1,9 @@
 """How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
 
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -24,6 +25,18 @@ def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str
     if caller.run is not None:
         return ids.derive(log_id, "run", caller.run.run_id, caller.run.attempt, call.ordinal)
     return service.new_id()
+
+
+def digest_of(asked: Any) -> str:
+    """Return the digest that tells whether two calls under one idempotency key asked for the same."""
+    return hashlib.sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
+
+
+def key_conflict(what: str) -> ToolRefused:
+    """Return the refusal of an idempotency key that was used for another message, task or text."""
+    return ToolRefused(
+        "idempotency_conflict", f"idempotencyKey: it was used for another {what}, use a new key"
+    )
 
 
 def ask_session(service: Service, key: str, command: Command) -> Accepted:

@@ -1,4 +1,4 @@
-"""The session that a caller over the network says it is, for every door that takes such a claim (VIS-6)."""
+"""Checks the session that a caller over the network says it is, for every door that takes such a claim (VIS-6)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,6 @@
 """Words of a session that a door sends outside: where they go, and how they come into the outbox."""
 
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service.asking import COMMIT_TIMEOUT_S
+from intersession_actors.service.asking import COMMIT_TIMEOUT_S, key_conflict
 from intersession_actors.service.service import Service
 from intersession_actors.streams import StepTaken, append_of
 from intersession_events import ids
@@ -54,9 +53,7 @@ def deliver(service: Service, append: StreamAppend) -> None:
     try:
         committed = service.log.append_now((append,), timeout=COMMIT_TIMEOUT_S)
     except AppendConflict:
-        raise ToolRefused(
-            "idempotency_conflict", "idempotencyKey: it was used for another text, use a new key"
-        ) from None
+        raise key_conflict("text") from None
     if not committed.again:
         service.supervisor.tell_flow(
             append.stream, StepTaken(stream=append.stream, recorded=committed.recorded)

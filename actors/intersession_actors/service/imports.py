@@ -1,4 +1,4 @@
-"""Imports into the log of a running system, one at a time: whose session is awake reads again what came to it."""
+"""Imports what other systems left into the log of a running system, one at a time; sessions that are awake read their logs again."""
 
 import threading
 from collections.abc import Callable, Collection

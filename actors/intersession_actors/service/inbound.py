@@ -1,4 +1,4 @@
-"""A person speaks: its message goes to the session of the chat, and one run answers it (INB)."""
+"""Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal

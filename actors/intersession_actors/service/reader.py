@@ -1,4 +1,4 @@
-"""What the reading tools work with: the log, its views, the settings in force; and how sessions are shown to whom."""
+"""Reads for every door: the log, its views, the configuration in force. It also says how a session is shown to whom."""
 
 import math
 from collections.abc import Callable

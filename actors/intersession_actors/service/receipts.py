@@ -1,4 +1,4 @@
-"""Access receipts: who asked to see or reach what, and what was answered (VIS-4).
+"""Writes access receipts: who asked to see or reach what, and what was answered (VIS-4).
 
 A receipt is appended without waiting for it: it shares the sync of whatever is appended next to it, and the answer it is about
 does not wait.

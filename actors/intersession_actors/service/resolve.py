@@ -1,4 +1,4 @@
-"""From what a caller typed to the session it may have, or a refusal: the one way, for every tool (KEY-5, HIST-6)."""
+"""Resolves what a caller typed to the session that it may have, or refuses it: the one way, for every tool (KEY-5, HIST-6)."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Waiting for a run, on the log: the answer is the same before, after and across restarts (SEND-9, GATE-3).
+"""Waits for the ends of runs, which the log tells: the answer is the same before, after and across restarts (SEND-9, GATE-3).
 
 A waiter is a future that the commit listener completes; what it is completed with is read from the view, never from memory.
 """
@@ -76,7 +76,10 @@ def _finish(future: "Future[None]") -> None:
 
 
 class Wait:
-    """One session waits for another, from inside a run or from outside. What it is, not what it says, tells it apart."""
+    """One session waits for another, from inside a run or from outside, `until` seconds of the monotonic clock.
+
+    A session can wait for the same one twice at a time, so two waits are the same only if they are one object.
+    """
 
     def __init__(self, requester: str, target: str, *, run_id: str | None, until: float) -> None:
         self.requester = requester

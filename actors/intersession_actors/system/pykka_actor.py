@@ -1,4 +1,4 @@
-"""The actor that speaks for the whole system in Pykka's registry: it takes messages in, and answers when there is an answer."""
+"""The actor that Pykka's registry knows the system by. It hands messages on to `pykka.py` and, as an actor, waits for nothing."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Keeps the answer of `sessions_list` small: messages go first, then rows, which the next page brings (LIST-4)."""
+"""Pages of `sessions_list`: cuts an answer to its size, messages first, then rows, and writes the cursor of the next (LIST-4)."""
 
 import base64
 import binascii

@@ -1,6 +1,5 @@
 """`sessions_history`: the transcript of a session a caller can see (HIST)."""
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -13,9 +12,10 @@ from intersession_actors.service import (
     AccessSummary,
     Reader,
     Resolved,
-    invalid,
+    clamped,
     read_arguments,
     resolve_target,
+    whole,
 )
 from intersession_events.facts import ready
 from intersession_projections.sessions import HistoryPage, UnknownMessage
@@ -82,16 +82,10 @@ def _page(reader: Reader, target: Resolved, given: SessionsHistory, as_of: int |
             target.session_id,
             as_of=as_of,
             before=given.before,
-            limit=_limit(given.limit),
+            limit=DEFAULT_LIMIT
+            if given.limit is None
+            else clamped(whole(given.limit, "limit"), 1, MAX_LIMIT),
             include_tools=bool(given.include_tools),
         )
     except UnknownMessage as error:
         raise ToolRefused("invalid_request", str(error)) from None
-
-
-def _limit(given: float | None) -> int:
-    if given is None:
-        return DEFAULT_LIMIT
-    if not math.isfinite(given):
-        raise invalid("limit", f"{given} is no number to count by, give a finite one")
-    return max(1, min(MAX_LIMIT, math.floor(given)))

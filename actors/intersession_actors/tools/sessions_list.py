@@ -1,6 +1,5 @@
 """`sessions_list`: the sessions a caller can see, as they stand or stood (LIST)."""
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -8,7 +7,7 @@ import msgspec
 
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.policy import Requester
-from intersession_actors.service import AccessSummary, Place, Reader, invalid, read_arguments
+from intersession_actors.service import AccessSummary, Place, Reader, clamped, invalid, read_arguments, whole
 from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
@@ -109,7 +108,7 @@ def list_sessions(
 
 def _query(reader: Reader, given: SessionsList) -> _Query:
     kinds = frozenset(given.kinds or ())
-    minutes = None if given.active_minutes is None else max(1, _whole(given.active_minutes, "activeMinutes"))
+    minutes = None if given.active_minutes is None else max(1, whole(given.active_minutes, "activeMinutes"))
     agent_id = None if given.agent_id is None else _agent(given.agent_id)
     search = None if given.search is None else given.search.casefold()
     filters = digest_of_filters(sorted(kinds), minutes, agent_id, search, given.label)
@@ -117,8 +116,8 @@ def _query(reader: Reader, given: SessionsList) -> _Query:
     place = _place(reader, given, after)
     return _Query(
         kinds=kinds,
-        limit=DEFAULT_LIMIT if given.limit is None else _clamp(_whole(given.limit, "limit"), 1, MAX_LIMIT),
-        message_limit=_clamp(_whole(given.message_limit or 0, "messageLimit"), 0, MAX_MESSAGES),
+        limit=DEFAULT_LIMIT if given.limit is None else clamped(whole(given.limit, "limit"), 1, MAX_LIMIT),
+        message_limit=clamped(whole(given.message_limit or 0, "messageLimit"), 0, MAX_MESSAGES),
         search=search,
         label=given.label,
         agent_id=agent_id,
@@ -253,13 +252,3 @@ def _agent(agent_id: str) -> str:
         return parse_agent_id(agent_id)
     except InvalidKey as error:
         raise invalid("agentId", str(error)) from None
-
-
-def _whole(value: float, field: str) -> int:
-    if not math.isfinite(value):
-        raise invalid(field, f"{value} is no number to count by, give a finite one")
-    return math.floor(value)
-
-
-def _clamp(value: int, low: int, high: int) -> int:
-    return max(low, min(high, value))

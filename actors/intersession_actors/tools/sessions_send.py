@@ -1,6 +1,5 @@
 """`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
 
-import hashlib
 import math
 from contextlib import suppress
 from typing import Final
@@ -29,7 +28,9 @@ from intersession_actors.service import (
     Wait,
     ask_flow,
     calling_row,
+    digest_of,
     invalid,
+    key_conflict,
     opening,
     read_arguments,
     resolve_label,
@@ -113,7 +114,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         given=given,
         timeout=timeout,
         run_id=run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key),
-        digest=hashlib.sha256(msgspec.json.encode([str(target.key), given.message])).hexdigest(),
+        digest=digest_of([str(target.key), given.message]),
     )
     known = _was_accepted(send)
     wait = _begin_wait(send, target)
@@ -139,10 +140,7 @@ def _was_accepted(send: _Send) -> bool:
     runs, caller, key = send.service.runs, send.call.caller, send.given.idempotency_key
     known = runs.by_idempotency_key(caller.name, key) if key else None
     if known is not None and known.digest != send.digest:
-        raise ToolRefused(
-            "idempotency_conflict",
-            "idempotencyKey: it was used for another message, use a new key for a new message",
-        )
+        raise key_conflict("message")
     # Without a key and outside of a run the id is random, so nobody can have had it before.
     may_be_known = key is not None or caller.run is not None
     return known is not None or (may_be_known and runs.get(send.run_id) is not None)

@@ -1,6 +1,5 @@
 """`sessions_spawn`: a sub-agent for one task (SPAWN)."""
 
-import hashlib
 import math
 from typing import Final, Literal
 
@@ -26,7 +25,9 @@ from intersession_actors.service import (
     Result,
     Service,
     ask_flow,
+    digest_of,
     invalid,
+    key_conflict,
     read_arguments,
     run_id_of,
 )
@@ -86,7 +87,7 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result:
         label=given.label,
         mount_path=check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None),
         idempotency_key=given.idempotency_key,
-        digest=hashlib.sha256(msgspec.json.encode(given, order="sorted")).hexdigest(),
+        digest=digest_of(given),
         wants_thread=given.thread,
         runtime=given.runtime,
     )
@@ -122,9 +123,7 @@ def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> Spaw
     if isinstance(first, SpawnAccepted) and first.request_digest == words.digest:
         return first
     if first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None:
-        raise ToolRefused(
-            "idempotency_conflict", "idempotencyKey: it was used for another task or tool, use a new key"
-        )
+        raise key_conflict("task or tool")
     return None
 
 

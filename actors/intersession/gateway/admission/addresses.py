@@ -1,4 +1,4 @@
-"""Where a request comes from and where it thinks it goes: addresses, `Host` and `Origin`."""
+"""Judges where a request comes from and what it was sent to, for HTTP and WebSocket: addresses, `Host` and `Origin`."""
 
 import ipaddress
 from collections.abc import Sequence

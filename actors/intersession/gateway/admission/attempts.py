@@ -1,4 +1,4 @@
-"""How often an address may give a wrong token: ten times a minute, whatever it gives then is not looked at."""
+"""Counts the wrong tokens of each address: after ten in a minute it has to wait, and what it gives meanwhile is not looked at."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who may come in: the shared secret of the operator, and credentials that stand for some sessions only (VIS-6).
+"""Looks up whom a token stands for: the operator, by the shared secret, or a credential for some sessions only (VIS-6).
 
 Only SHA-256 digests are compared, each with each, in constant time. A changed configuration counts from the next look on.
 """

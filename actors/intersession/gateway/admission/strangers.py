@@ -1,4 +1,4 @@
-"""Those who are connected and have not said who they are: room for so many, and the oldest gives way to the next."""
+"""Bounds the connections that have not said who they are: where there is no room for one more, the oldest is closed."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What stands before every route: host, origin, token, kind, size and time of what comes, judged before it is parsed."""
+"""Judges each request before it is parsed or routed: its host, origin, token, kind, size and time."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The shell round a connection: sockets and tasks here, the rules in `connection.py`.
+"""Carries frames between a WebSocket and the rules in `connection.py`: here are the socket, its tasks and its buffer.
 
 What is to be sent waits in a bounded buffer. A client that does not read is sent away with the position to go on from, and
 nobody else waits for it.
@@ -16,7 +16,16 @@ from litestar.types import Send as AsgiSend
 
 from intersession.gateway.admission import Strangers, is_this_machine, normalised, printable
 from intersession.gateway.door import Door
-from intersession.gateway.protocol import TRY_AGAIN, Close, Effect, Perform, RunEvent, Send, Welcome
+from intersession.gateway.protocol import (
+    RESTARTING,
+    TRY_AGAIN,
+    Close,
+    Effect,
+    Perform,
+    RunEvent,
+    Send,
+    Welcome,
+)
 from intersession_actors.errors import ToolRefused
 
 logger = logging.getLogger("intersession.gateway")
@@ -104,7 +113,7 @@ class WebSocketShell:
         try:
             hello = await self._door.hello(credential)
         except ToolRefused as refused:
-            self._apply([Close(1012, refused.error[:120])])
+            self._apply([Close(RESTARTING, refused.error[:120])])
             return
         self._known()
         if self._protocol is not None:

@@ -1,4 +1,4 @@
-"""A process of its own: uvicorn round the application, its address in the log's lock, signals, and an end within its time."""
+"""Runs the gateway as a process: uvicorn, its address in the log's lock, signals, and an end within the grace time."""
 
 import asyncio
 import contextlib

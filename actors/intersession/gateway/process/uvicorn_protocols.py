@@ -1,4 +1,4 @@
-"""Uvicorn's protocols with what a door on a network needs besides: nobody is waited for, and nothing is kept without a bound.
+"""Uvicorn's HTTP and WebSocket protocols, with bounds on how long a client may take and on what is kept for it.
 
 They reach into uvicorn's classes, so tests hold each rule against a real socket.
 """

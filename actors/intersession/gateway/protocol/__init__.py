@@ -1,6 +1,7 @@
 """The WebSocket protocol: frames, a connection, the events of runs, and a client."""
 
 from intersession.gateway.protocol.connection import (
+    RESTARTING,
     TRY_AGAIN,
     Close,
     Connection,
@@ -15,6 +16,7 @@ from intersession.gateway.protocol.run_names import name_for, named
 
 __all__ = [
     "PROTOCOL",
+    "RESTARTING",
     "TRY_AGAIN",
     "Close",
     "Connection",

@@ -35,7 +35,7 @@ class GatewayClient:
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
         try:
-            self._event(timeout=OPEN_S)  # the challenge, which only devices answer
+            self._receive(timeout=OPEN_S)  # the challenge, which only devices answer
             self.call(
                 "connect",
                 {
@@ -122,9 +122,6 @@ class GatewayClient:
         except WebSocketException as error:
             raise ToolRefused("unavailable", f"the gateway closed the connection: {error}") from None
         return frame
-
-    def _event(self, timeout: float) -> dict[str, Any]:
-        return self._receive(timeout)
 
 
 def _refused(error: Mapping[str, Any]) -> ToolRefused:

@@ -45,7 +45,7 @@ TOOL_EVENTS: Final = "tool-events"
 POLICY_VIOLATION: Final = 1008
 PROTOCOL_ERROR: Final = 1002
 TOO_BIG: Final = 1009
-GOING_AWAY: Final = 1012
+RESTARTING: Final = 1012
 TRY_AGAIN: Final = 1013
 
 

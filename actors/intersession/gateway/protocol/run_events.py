@@ -1,4 +1,4 @@
-"""What a connection hears of runs: the events `agent` and `chat`, told from what was committed. Pure.
+"""Makes the events `agent` and `chat`, by which connections hear of runs, from what was committed. Pure.
 
 Each run counts its own events from 1. Whatever is told here was durable before.
 """

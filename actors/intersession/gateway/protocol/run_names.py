@@ -1,4 +1,4 @@
-"""A run goes by its caller's own name for it, the `idempotencyKey`: clients of the original know no other (GATE-1)."""
+"""Names runs to a client as it named them, by its `idempotencyKey`: clients of the original know no other name (GATE-1)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
