@@ -171,7 +171,7 @@ def test_a_flow_whose_stream_is_damaged_is_set_aside_alone(booth: Booth) -> None
     )
     gate.reached()
     stream = f"exchange:{recorded(system, ExchangeAccepted)[0].exchange_id}"
-    path = system.log.path  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue] - a file's
+    path = system.log.path
     system.close(grace=0)
     connection = sqlite3.connect(path)
     connection.execute("UPDATE stored_events SET state=x'00' WHERE originator_id=?", (stream,))

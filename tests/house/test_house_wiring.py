@@ -2,9 +2,9 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from support.paths import ROOT
+
 SOURCES = ROOT / "actors"  # the packages below know nothing of actors
 WIRING = SOURCES / "intersession_actors" / "system"
 PARTS = frozenset(
