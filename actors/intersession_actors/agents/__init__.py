@@ -1,7 +1,7 @@
 """Agents: what a host registers, the turn it is called with, and who calls it."""
 
 from intersession_actors.agents.agents import Agent, echo, openai_agent, scripted
-from intersession_actors.agents.executor import AgentExecutor, Answered, Broke
+from intersession_actors.agents.executor import AgentExecutor, Answered, Broke, OnResult
 from intersession_actors.agents.result import AgentResult, described
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
 from intersession_actors.agents.turn import AgentFunction, Dialect, Reply, Turn
@@ -15,6 +15,7 @@ __all__ = [
     "Answered",
     "Broke",
     "Dialect",
+    "OnResult",
     "Reply",
     "Turn",
     "described",

@@ -1,6 +1,12 @@
 """Channels: what takes a text outside, the ones that come with us, and who calls them."""
 
-from intersession_actors.channels.caller import ChannelCaller, Delivered, NotDelivered, ThreadOpened
+from intersession_actors.channels.caller import (
+    ChannelCaller,
+    Delivered,
+    DeliveryResult,
+    NotDelivered,
+    ThreadOpened,
+)
 from intersession_actors.channels.channels import (
     Channel,
     DeliveryInDoubt,
@@ -19,6 +25,7 @@ __all__ = [
     "Delivered",
     "DeliveryInDoubt",
     "DeliveryRefused",
+    "DeliveryResult",
     "MemoryChannel",
     "NotDelivered",
     "Outbound",

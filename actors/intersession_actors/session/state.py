@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_actors.streams import foreign
 from intersession_events.facts import (
+    ChatType,
     LateReplyDropped,
     LineImported,
     Message,
@@ -73,7 +74,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     route: Route | None = None
     chat_name: str | None = None
-    chat_type: str | None = None
+    chat_type: ChatType | None = None
     channel: str | None = None
     queue: tuple[Waiting, ...] = ()
     running: Running | None = None

@@ -4,18 +4,28 @@ Handed in and never reached for, so that the same actors run in a simulator, in 
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
+from intersession_actors.agents import OnResult, Turn
+from intersession_actors.channels import DeliveryResult, NotDelivered, Outbound, ThreadOpened, ThreadWanted
+from intersession_actors.config import SendAction
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock
 from intersession_actors.streams.commands import Command
-from intersession_events.facts import ExchangeAccepted, Route
+from intersession_events.facts import ChatType, ExchangeAccepted, Route
 from intersession_events.log import Log
 
-OnDisk = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Does some work and gives its result, or the exception it raised, to the second function."""
+T = TypeVar("T")
 
 Tell = Callable[[Command], None]
+
+
+class OnDisk(Protocol):
+    """Does work on files outside of any actor."""
+
+    def __call__(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
+        """Do the work; `done` gets its result, or the exception it raised. Nothing comes back while the system stops."""
+        ...
 
 
 class Timers(Protocol):
@@ -37,8 +47,8 @@ class Agents(Protocol):
         """Whether an agent of this id is registered in this process."""
         ...
 
-    def start(self, turn: Any, done: Callable[[Any], None], late: Callable[[Any], None]) -> None:
-        """Call the agent with a `Turn`; `done` gets its `AgentResult`, `late` what comes after it was cancelled."""
+    def start(self, turn: Turn, done: OnResult, late: OnResult) -> None:
+        """Call the agent; `done` gets its result, `late` what comes after it was cancelled."""
         ...
 
     def cancel(self, run_id: str) -> None:
@@ -61,16 +71,18 @@ class Channels(Protocol):
         """Whether the channel shows a text once, however often it gets its key."""
         ...
 
-    def start(self, name: str, outbound: Any, done: Callable[[Any], None]) -> None:
-        """Call the channel; `done` gets `Delivered` or `NotDelivered`."""
+    def start(self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None]) -> None:
+        """Call the channel; `done` gets what came of it."""
         ...
 
     def has_threads(self, name: str) -> bool:
         """Whether the channel can open threads."""
         ...
 
-    def open_thread(self, name: str, wanted: Any, done: Callable[[Any], None]) -> None:
-        """Have the channel open a thread; `done` gets `ThreadOpened` or `NotDelivered`."""
+    def open_thread(
+        self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
+    ) -> None:
+        """Have the channel open a thread; `done` gets the thread, or why there is none."""
         ...
 
 
@@ -78,7 +90,7 @@ class SendJudge(Protocol):
     """The send policy as it is now (POL-1, POL-2)."""
 
     def __call__(
-        self, *, key: str, channel: str | None, chat_type: str | None, override: str | None
+        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
     ) -> Verdict:
         """Say whether the words may go out, and by which rule."""
         ...

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
 from intersession_actors.channels import ChannelCaller
-from intersession_actors.config import Config
+from intersession_actors.config import Config, SendAction
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.policy import Speaker, Verdict, judge_send
@@ -22,12 +22,13 @@ from intersession_actors.streams import World
 from intersession_actors.system.opened import open_chapter
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.turns import Turns
-from intersession_events.facts import ExchangeAccepted, Route
+from intersession_events.facts import ChatType, ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 BLOCKING_THREADS = 16
 DISK_THREADS = 2
@@ -147,7 +148,9 @@ class Assembly:
 
     # --- what actors are handed
 
-    def _judge_send(self, *, key: str, channel: str | None, chat_type: Any, override: Any) -> Verdict:
+    def _judge_send(
+        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
+    ) -> Verdict:
         session = self._config().session
         return judge_send(
             session.send_policy,
@@ -169,11 +172,11 @@ class Assembly:
         """Have one flow carried on as after a restart; the views are read outside of any actor."""
         self._on_disk(partial(recover_flow, self.service, stream), _log_failure)
 
-    def _on_disk(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def _on_disk(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
         """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
 
         def job() -> None:
-            result: Any
+            result: T | Exception
             try:
                 result = work()
             except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
@@ -211,6 +214,6 @@ def _is_on_its_way(service: Service, stream: str) -> bool:
     )
 
 
-def _log_failure(result: Any) -> None:
-    if isinstance(result, Exception):
-        logger.error("a flow could not be resumed: %r", result, exc_info=result)
+def _log_failure(failed: Exception | None) -> None:
+    if failed is not None:
+        logger.error("a flow could not be resumed: %r", failed, exc_info=failed)
