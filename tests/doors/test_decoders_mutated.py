@@ -14,9 +14,6 @@ from intersession.gateway.protocol.frames import BadFrame, read_request
 from intersession.mcp.stdio import parsed
 from intersession_actors.config import GatewayAuth, load_config, read_config_file
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.prompt import render
-from intersession_actors.prompt.fencing import NotFenced
-from intersession_actors.prompt.rendering import parse
 from intersession_actors.service import read_arguments
 from intersession_actors.tools import TOOLS
 from intersession_actors.tools.list_page import Cursor, read_cursor, write_cursor
@@ -314,11 +311,6 @@ DECODERS: dict[str, Callable[[Path], Decoder]] = {
     ),
     "session key": lambda _: Decoder(
         key, (InvalidKey,), [b"agent:main:telegram:group:-100:topic:7", b"main", b"agent:ops:cron:job:run:1"]
-    ),
-    "fenced messages": lambda _: Decoder(
-        lambda data: parse(data.decode(errors="surrogateescape")),
-        (NotFenced,),
-        [render([MESSAGE, MESSAGE], run_id="r").encode()],
     ),
 }
 

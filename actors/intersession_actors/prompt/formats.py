@@ -5,11 +5,11 @@ said a plain `assistant` message with its tool calls, and a tool's result answer
 so is a plain text that begins like a fence, or that is blank, which some servers refuse. A call without its
 results (a run was cut off), or with an id no server takes, is told in a fence, for they refuse such a list whole.
 
-`parse_openai(openai_messages(messages, run_id=...)) == [seen(message) for message in messages]`, and so for `anthropic_messages`.
+Two transcripts with different `Seen`s never become the same list: the tests read both forms back.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,13 +17,10 @@ import msgspec
 from intersession_actors.prompt.fencing import OPENING
 from intersession_actors.prompt.rendering import (
     Call,
-    Picture,
     Seen,
     fenced,
     message_fence,
-    picture_of,
     seen,
-    unfenced,
 )
 from intersession_events.facts import ImageBlock, Message
 
@@ -60,24 +57,6 @@ def openai_messages(messages: Sequence[Message], *, run_id: str) -> list[dict[st
 def anthropic_messages(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
     """Return the messages as a list for servers that speak Anthropic's messages."""
     return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True)]
-
-
-def parse_openai(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
-    """Return what `openai_messages` was given, as far as it carries it.
-
-    Raises:
-        NotFenced: a fence is broken.
-    """
-    return [_from_openai(item) for item in rendered]
-
-
-def parse_anthropic(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
-    """Return what `anthropic_messages` was given, as far as it carries it.
-
-    Raises:
-        NotFenced: a fence is broken.
-    """
-    return [_from_anthropic(item) for item in rendered]
 
 
 def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool) -> Iterator[_Said]:
@@ -135,17 +114,6 @@ def _agent(text: str) -> Seen:
     return Seen(role="assistant", text=text)
 
 
-def _read(
-    role: Any, words: str | None, calls: tuple[Call, ...] = (), pictures: tuple[Picture, ...] = ()
-) -> Seen:
-    """Return what an item says: of its role and words, with what it carries beside them."""
-    if words is not None and words.startswith(OPENING):
-        found = unfenced(words)
-    else:
-        found = _agent(words or "") if role == "assistant" else _person(words or "")
-    return msgspec.structs.replace(found, calls=calls or found.calls, pictures=pictures or found.pictures)
-
-
 # --- OpenAI
 
 
@@ -174,26 +142,8 @@ def _to_openai(said: _Said) -> dict[str, Any]:
     return {"role": _role(said), "content": said.words}
 
 
-def _from_openai(item: Mapping[str, Any]) -> Seen:
-    content: Any = item["content"]
-    if content is not None and not isinstance(content, str):
-        words, *parts = content
-        pictures = tuple(_from_data_url(part["image_url"]["url"]) for part in parts)
-        return _read(item["role"], words["text"], pictures=pictures)
-    calls = tuple(
-        Call(call["id"], call["function"]["name"], call["function"]["arguments"])
-        for call in item.get("tool_calls", ())
-    )
-    return _read(item["role"], content, calls)
-
-
 def _data_url(mime: str | None, data: str) -> str:
     return f"data:{mime};base64,{data}"
-
-
-def _from_data_url(url: str) -> Picture:
-    head, _, data = url.partition(",")  # the types we write have no comma
-    return picture_of(ImageBlock(data=data, mime_type=head.removeprefix("data:").removesuffix(";base64")))
 
 
 # --- Anthropic
@@ -223,25 +173,6 @@ def _to_anthropic(said: _Said) -> dict[str, Any]:
     if said.images or said.calls:
         return {"role": _role(said), "content": parts}
     return {"role": _role(said), "content": said.words}
-
-
-def _from_anthropic(item: Mapping[str, Any]) -> Seen:
-    content = item["content"]
-    if isinstance(content, str):
-        return _read(item["role"], content)
-    parts = content[0]["content"] if content[0]["type"] == "tool_result" else content
-    words = next((part["text"] for part in parts if part["type"] == "text"), None)
-    pictures = tuple(
-        picture_of(ImageBlock(data=part["source"]["data"], mime_type=part["source"]["media_type"]))
-        for part in parts
-        if part["type"] == "image"
-    )
-    calls = tuple(
-        Call(part["id"], part["name"], msgspec.json.encode(part["input"]).decode())
-        for part in parts
-        if part["type"] == "tool_use"
-    )
-    return _read(item["role"], words, calls, pictures)
 
 
 def _role(said: _Said) -> str:

@@ -1,24 +1,22 @@
 """What a model is shown of a transcript, as one text: who said what, fenced where no person typed it (PROV-3).
 
-`parse(render(messages, run_id=...)) == [seen(message) for message in messages]`: the rendering is injective in all
-that `Seen` holds. Not shown, and so not carried: ids and times of messages, thinking, usage, models, stop reasons,
-where a person's message came from, blocks of unknown kinds, and the bytes of pictures.
+Two transcripts with different `Seen`s never render alike: the tests read each rendering back. Not shown, and so not
+carried: ids and times of messages, thinking, usage, models, stop reasons, where a person's message came from, blocks of
+unknown kinds, and the bytes of pictures.
 
 A person's message stands as it is behind its role and its length; every other message stands in a fence. Both
 are read by length, so that no text can begin, end or imitate a message.
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from intersession_actors.prompt.fencing import OPENING, NotFenced, fence, fence_id, unfence
+from intersession_actors.prompt.fencing import fence, fence_id
 from intersession_events.facts import ImageBlock, Message, ProvenanceKind, Role, ToolCallBlock, ready, text_of
 
-_PERSON: Final = re.compile(r"user \(([0-9]{1,15}) characters\):\n")
 _BETWEEN: Final = "\n\n"
 
 
@@ -52,11 +50,6 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_error: bool | None = msgspec.field(default=None, name="isError")
     calls: tuple[Call, ...] = ()
     pictures: tuple[Picture, ...] = ()
-
-    @property
-    def by_person(self) -> bool:
-        """Whether a person typed it."""
-        return self.role == "user" and self.kind == "external_user"
 
 
 def seen(message: Message) -> Seen:
@@ -94,43 +87,11 @@ def render(messages: Sequence[Message], *, run_id: str) -> str:
     return _BETWEEN.join(_rendered(message, run_id) for message in messages)
 
 
-def parse(prompt: str) -> list[Seen]:
-    """Return what `render` was given, as far as it carries it.
-
-    Raises:
-        NotFenced: the text is not what `render` writes.
-    """
-    found: list[Seen] = []
-    at = 0
-    while at < len(prompt) or found:
-        if found:
-            if at == len(prompt):
-                break
-            if not prompt.startswith(_BETWEEN, at):
-                raise NotFenced(f"no message ends at character {at}")
-            at += len(_BETWEEN)
-        message, at = _read(prompt, at)
-        found.append(message)
-    return found
-
-
 def fenced(shown: Seen, identity: str) -> str:
     """Return a message in its fence; the header says all that is known of it."""
     header = msgspec.to_builtins(shown)
     header.pop("text", None)
     return fence("message", identity, header, shown.text)
-
-
-def unfenced(text: str) -> Seen:
-    """Return the message that a text is, which is one whole fence.
-
-    Raises:
-        NotFenced: it is none.
-    """
-    message, end = _read_fenced(text, 0)
-    if end != len(text):
-        raise NotFenced(f"something follows the fence at character {end}")
-    return message
 
 
 def message_fence(run_id: str, message: Message) -> str:
@@ -143,27 +104,6 @@ def _rendered(message: Message, run_id: str) -> str:
     if shown == Seen(role="user", kind="external_user", text=shown.text):
         return f"user ({len(shown.text)} characters):\n{shown.text}"
     return fenced(shown, message_fence(run_id, message))
-
-
-def _read(prompt: str, at: int) -> tuple[Seen, int]:
-    if prompt.startswith(OPENING, at):
-        return _read_fenced(prompt, at)
-    opening = _PERSON.match(prompt, at)
-    if opening is None:
-        raise NotFenced(f"no message begins at character {at}")
-    end = opening.end() + int(opening[1])
-    if end > len(prompt):
-        raise NotFenced(f"the message at character {at} is cut off")
-    return Seen(role="user", kind="external_user", text=prompt[opening.end() : end]), end
-
-
-def _read_fenced(prompt: str, at: int) -> tuple[Seen, int]:
-    found = unfence(prompt, at)
-    header: dict[str, Any] = {**found.header, "text": found.text}
-    try:
-        return msgspec.convert(header, Seen), found.end
-    except msgspec.ValidationError as error:
-        raise NotFenced(f"the fence at character {at} is not of a message: {error}") from error
 
 
 def _compact(source: str) -> str:

@@ -10,9 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession_actors.prompt import anthropic_messages, fence, fence_id, openai_messages, render
-from intersession_actors.prompt.fencing import NotFenced, unfence
-from intersession_actors.prompt.formats import parse_anthropic, parse_openai
-from intersession_actors.prompt.rendering import Seen, parse, seen
+from intersession_actors.prompt.rendering import Seen, seen
 from intersession_events.facts import (
     Block,
     ImageBlock,
@@ -26,7 +24,7 @@ from intersession_events.facts import (
     ToolCallBlock,
 )
 from intersession_events.facts.message import Content
-from support import hostile
+from unrendered import NotFenced, parse, parse_anthropic, parse_openai, unfence
 
 RUN = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
 ROWS = hostile.rows("P", field="message")

@@ -17,8 +17,7 @@ from intersession_actors.prompt import (
     spawn_announce_context,
     turn_context,
 )
-from intersession_actors.prompt.fencing import unfence
-from support import hostile
+from unrendered import unfence
 
 PARTIES = Parties(
     requester="agent:main:main",
