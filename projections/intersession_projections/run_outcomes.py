@@ -20,7 +20,6 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Log, Recorded, Sql
 from intersession_projections.columns import from_text, to_text
-from intersession_projections.flows import Flows
 from intersession_projections.sessions import tokens_of
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
@@ -189,14 +188,6 @@ class Runs:
     def recent(self, limit: int) -> list[RunOutcome]:
         """Return the runs accepted last, newest first."""
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
-
-    def of_session(self, key: str, limit: int = 50) -> list[RunOutcome]:
-        """Return the runs of a session that were accepted last, newest first."""
-        return self._select("WHERE session_key = ? ORDER BY accepted DESC LIMIT ?", (key, limit))
-
-    def running_children(self, requester: str) -> int:
-        """Return how many sub-agents of a session have not ended their task (SPAWN-3)."""
-        return Flows(self._log).running_children(requester)
 
     def chain_totals(self, root: str) -> ChainTotals:
         """Return how many runs a causal chain has had, and what they cost; `root` is its correlation id."""

@@ -12,6 +12,7 @@ from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.sessions import SessionListView, Sessions, ThreadBindingsView
 from support.plain_log import PlainLog, PlainSql
+from support.story import listed
 from support.vocabulary import logs
 
 Entry = tuple[str, Event, int]
@@ -61,11 +62,11 @@ def test_a_rebuilt_view_has_the_same_bytes_over_ten_thousand_logs(entries: list[
 def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[Entry]) -> None:
     log = PlainLog([SessionListView()])
     sessions = Sessions(log)
-    stood = [list(sessions.iterate())]
+    stood = [list(listed(sessions))]
     for stream, event, time in entries:
         log.put(stream, event, time=time)
-        stood.append(list(sessions.iterate()))
-    assert [list(sessions.iterate(position)) for position in range(len(stood))] == stood
+        stood.append(list(listed(sessions)))
+    assert [list(listed(sessions, position)) for position in range(len(stood))] == stood
 
 
 @pytest.mark.clause("LIST-3")
@@ -77,6 +78,6 @@ def test_updated_at_never_falls(entries: list[Entry]) -> None:
     latest: dict[str, int] = {}
     for stream, event, time in entries:
         log.put(stream, event, time=time)
-        for row in sessions.iterate():
+        for row in listed(sessions):
             assert row.updated_at >= latest.get(row.key, 0)
             latest[row.key] = row.updated_at

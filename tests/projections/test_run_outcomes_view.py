@@ -14,6 +14,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     Usage,
 )
+from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import ChainTotals, KeyUse, Runs
 from support.story import MAIN, Story
 
@@ -131,7 +132,7 @@ def test_a_chain_counts_its_runs_their_tokens_and_their_cost(story: Story) -> No
 
 @pytest.mark.clause("SPAWN-3")
 def test_a_child_counts_as_running_until_its_task_ended(story: Story) -> None:
-    runs = Runs(story.log)
+    flows = Flows(story.log)
     for one in ("a", "b"):
         story.put(
             f"spawn:{one}",
@@ -146,7 +147,7 @@ def test_a_child_counts_as_running_until_its_task_ended(story: Story) -> None:
                 requester=MAIN,
             ),
         )
-    assert runs.running_children(MAIN) == 2
+    assert flows.running_children(MAIN) == 2
     story.put("spawn:a", ChildEnded(run_id="ra", status="error"))
-    assert runs.running_children(MAIN) == 1
-    assert runs.running_children("agent:ops:main") == 0
+    assert flows.running_children(MAIN) == 1
+    assert flows.running_children("agent:ops:main") == 0

@@ -1,7 +1,7 @@
 """Tells a log what happened, in a few words: real SQLite, ids counted up, a clock that stands where it is put."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,15 @@ from intersession_events.facts.message import Content
 from intersession_events.log import ANY_VERSION, Draft, InlineView, Recorded, StreamAppend
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from intersession_projections.sessions import SessionRow, Sessions
 
 LOG_ID = "00000000-0000-4000-8000-000000000001"
 MAIN = "agent:main:main"
+
+
+def listed(sessions: Sessions, as_of: int | None = None) -> Iterator[SessionRow]:
+    """Yield the rows of the whole session list as it stood at a position, in its order."""
+    return sessions.rows(sessions.order(as_of).places())
 
 
 class StillClock:

@@ -1,7 +1,7 @@
 """Exchanges, spawns and deliveries: where each stands, which are open, which children wait to be archived."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from intersession_events.facts import (
     AnnounceRequested,
@@ -28,14 +28,6 @@ T = TypeVar("T")
 _EXCHANGE: Final = "exchange:"
 _SPAWN: Final = "spawn:"
 _DELIVERY: Final = "delivery:"
-
-
-class PendingArchive(NamedTuple):
-    """A child that is to be archived at a time (ms)."""
-
-    spawn_id: str
-    child: str
-    due_ms: int
 
 
 class OpenFlowsView:
@@ -168,13 +160,9 @@ class Flows:
         )
         return int(rows[0][0])
 
-    def pending_archives(self) -> list[PendingArchive]:
-        """Return the children with a time to be archived at that are not archived yet, soonest first (SPAWN-11)."""
-        rows = self._log.query(
-            "SELECT state FROM flows WHERE archive_due IS NOT NULL ORDER BY archive_due, accepted"
-        )
-        found = [from_text(row, SpawnSummary) for (row,) in rows]
-        return [PendingArchive(row.spawn_id, row.child, row.archive_due_ms or 0) for row in found]
+    def pending_archives(self) -> list[SpawnSummary]:
+        """Return the spawns whose child is to be archived at a known time and is not yet, soonest first (SPAWN-11)."""
+        return self._select(SpawnSummary, "archive_due IS NOT NULL ORDER BY archive_due, accepted", ())
 
     def spawns_with_files(self) -> list[SpawnSummary]:
         """Return the spawns whose announce is final and whose files are still there, as far as is known (ATT-5)."""

@@ -163,10 +163,6 @@ class Sessions:
         kept = [row for row in found if agent_id is None or row.agent_id == agent_id]
         return sorted(kept, key=lambda row: row.key)
 
-    def iterate(self, as_of: int | None = None) -> Iterator[SessionRow]:
-        """Yield all rows that are not archived, last updated first, ties by key (LIST-3)."""
-        yield from self.rows(self.order(as_of).places())
-
     def order(
         self, as_of: int | None = None, *, agent_id: str | None = None, seen: Seen | None = None
     ) -> SessionOrder:
@@ -180,13 +176,6 @@ class Sessions:
         while chunk := list(islice(places, _CHUNK)):
             rows = self._versions([(place.key, place.position) for place in chunk])
             yield from (from_text(rows[place.key], SessionRow) for place in chunk)
-
-    def children(self, key: str) -> list[str]:
-        """Return the keys of the sessions that this one spawned, archived ones too, oldest first."""
-        rows = self._log.query(
-            "SELECT session_key FROM session_list WHERE spawned_by = ? ORDER BY opened, session_key", (key,)
-        )
-        return [child for (child,) in rows]
 
     def descendants(self, key: str, as_of: int | None = None) -> set[str]:
         """Return the keys of all it spawned, directly or not, archived ones too (VIS-2)."""

@@ -1,7 +1,7 @@
 """What happened, step by step: the timelines of exchanges, spawns, runs and sessions, and every event in words."""
 
 from intersession_projections.timeline.reasons import CLOSES, FAILURES, LOOP_ENDS, counted
-from intersession_projections.timeline.steps import Step, step_of
+from intersession_projections.timeline.steps import Step, steps_of
 from intersession_projections.timeline.timeline import Timeline
 from intersession_projections.timeline.words import (
     Kind,
@@ -23,7 +23,7 @@ __all__ = [
     "counted",
     "route_text",
     "speaker",
-    "step_of",
+    "steps_of",
     "words_of",
     "words_of_message",
 ]

@@ -1,5 +1,7 @@
 """One event as a step of a timeline: where it stands in the log, who does what to whom, and what led to it. Pure."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from intersession_events.log import Recorded
@@ -25,8 +27,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     cause: int | None = None
 
 
-def step_of(recorded: Recorded, cause: int | None = None) -> Step:
-    """Return an event as a step."""
+def steps_of(found: Iterable[Recorded]) -> list[Step]:
+    """Return events as steps, each once, in log order, with their causes as far as these are among them."""
+    events = {recorded.position: recorded for recorded in found}
+    positions = {recorded.id: position for position, recorded in events.items()}
+    return [
+        _step(events[position], positions.get(events[position].causation or ""))
+        for position in sorted(events)
+    ]
+
+
+def _step(recorded: Recorded, cause: int | None) -> Step:
     kind, _, name = recorded.stream.partition(":")
     words = words_of(recorded.event, name if kind == "session" else None)
     return Step(

@@ -31,7 +31,7 @@ from intersession_events.ids import delivery_stream, exchange_stream, session_st
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.timeline.steps import Step, step_of
+from intersession_projections.timeline.steps import Step, steps_of
 
 _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
@@ -64,11 +64,7 @@ class Timeline:
             return []
         deliveries = self._flows.deliveries_of_run(run_id)
         found = [*self._of_run(outcome), *self._of_deliveries(row.delivery_id for row in deliveries)]
-        return _steps(found)
-
-    def of_session(self, key: str, *, after: int = 0, limit: int | None = None) -> list[Step]:
-        """Return the steps of a session's own stream, from a version on."""
-        return _steps(self._log.stream(session_stream(key), after=after, limit=limit))
+        return steps_of(found)
 
     def _of_flow(self, stream: str) -> list[Step]:
         own = list(self._log.stream(stream))
@@ -83,7 +79,7 @@ class Timeline:
             if isinstance(recorded.event, ChildArchived):
                 found.extend(self._archiving(recorded.event.child))
         found.extend(self._of_deliveries(row.delivery_id for row in self._flows.deliveries_of(stream)))
-        return _steps(found)
+        return steps_of(found)
 
     def _of_run(self, outcome: RunOutcome) -> Iterator[Recorded]:
         """Yield the events of a run in its session's stream, and those it was accepted with."""
@@ -158,12 +154,3 @@ def _run_of(recorded: Recorded) -> str | None:
             return message.run_id
         case _:
             return None
-
-
-def _steps(found: Iterable[Recorded]) -> list[Step]:
-    """Return events as steps, each once, in log order, causes looked up among them."""
-    ordered = sorted(
-        {recorded.position: recorded for recorded in found}.values(), key=lambda each: each.position
-    )
-    places = {recorded.id: recorded.position for recorded in ordered}
-    return [step_of(recorded, places.get(recorded.causation or "")) for recorded in ordered]

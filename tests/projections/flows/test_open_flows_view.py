@@ -28,10 +28,15 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_projections.flows import Flows
-from intersession_projections.flows.flows import PendingArchive
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"
+
+
+def archives(flows: Flows) -> list[tuple[str, str, int | None]]:
+    return [(spawn.spawn_id, spawn.child, spawn.archive_due_ms) for spawn in flows.pending_archives()]
+
+
 MINUTE = 60_000
 
 
@@ -154,7 +159,7 @@ def test_a_kept_child_is_due_so_long_after_its_run_ended(story: Story) -> None:
     story.put("spawn:p", spawn())
     assert flows.pending_archives() == []
     story.put("spawn:p", ChildEnded(run_id="p-task", status="ok", ended_ms=500))
-    assert flows.pending_archives() == [PendingArchive("p", "agent:main:subagent:p", 500 + MINUTE)]
+    assert archives(flows) == [("p", "agent:main:subagent:p", 500 + MINUTE)]
     story.put("spawn:p", SpawnClosed(reason="announced"))
     story.put("spawn:p", ChildArchived(child="agent:main:subagent:p", reason="expired"))
     assert flows.pending_archives() == []
@@ -166,7 +171,7 @@ def test_a_child_to_be_deleted_is_due_when_its_announce_is_final_and_not_before(
     story.put("spawn:p", spawn(cleanup="delete"), ChildEnded(run_id="p-task", status="ok"))
     assert flows.pending_archives() == []
     story.put("spawn:p", SpawnClosed(reason="announced"), time=900)
-    assert flows.pending_archives() == [PendingArchive("p", "agent:main:subagent:p", 900)]
+    assert archives(flows) == [("p", "agent:main:subagent:p", 900)]
 
 
 @pytest.mark.clause("SPAWN-11")

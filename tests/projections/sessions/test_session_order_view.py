@@ -10,7 +10,7 @@ from intersession_events.facts import SessionArchived, SessionOpened, SessionPat
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.sessions import Seen, Sessions
 from intersession_projections.sessions.order import Place
-from support.story import Story
+from support.story import Story, listed
 
 AGENTS = ("main", "ops", "desk")
 KEYS = [f"agent:{AGENTS[number % 3]}:named-{number}" for number in range(900)]
@@ -59,7 +59,7 @@ def test_what_is_asked_for_is_what_a_look_at_every_row_gives(crowd: Story, data:
         "seen",
     )
     since = data.draw(st.sampled_from([0, 1_000, 1_003, 9_000]), "since")
-    rows = [row for row in sessions.iterate(position) if agent_id is None or row.agent_id == agent_id]
+    rows = [row for row in listed(sessions, position) if agent_id is None or row.agent_id == agent_id]
     ranks = [(-row.updated_at, row.key) for row in rows]
     behind = data.draw(st.none() | st.sampled_from(ranks or [(-1, "")]), "behind")
 

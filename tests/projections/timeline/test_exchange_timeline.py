@@ -28,7 +28,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_projections.timeline import Step, Timeline, step_of
+from intersession_projections.timeline import Step, Timeline, steps_of
 from support.plain_log import PlainLog
 from support.story import MAIN, Story
 from support.vocabulary import events
@@ -221,7 +221,7 @@ def test_a_cause_is_named_by_its_place_among_the_steps(story: Story) -> None:
     story.open()
     first = story.put(f"session:{MAIN}", RunStarted(run_id="r", attempt=1, context_hash="h"))
     story.put(f"session:{MAIN}", LateReplyDropped(run_id="r", attempt=1, reply="late"), causation=first.id)
-    steps = Timeline(story.log).of_session(MAIN, after=1)
+    steps = steps_of(story.log.stream(f"session:{MAIN}", after=1))
     assert [(step.event, step.cause) for step in steps] == [
         ("run_started", None),
         ("late_reply_dropped", first.position),
@@ -232,6 +232,6 @@ def test_a_cause_is_named_by_its_place_among_the_steps(story: Story) -> None:
 @given(events())
 def test_every_event_of_the_vocabulary_is_a_step(entry: tuple[str, Event, int]) -> None:
     stream, event, time = entry
-    step = step_of(PlainLog().put(stream, event, time=time))
+    (step,) = steps_of([PlainLog().put(stream, event, time=time)])
     assert step.event in {topic.rpartition(".")[0] for topic in TOPICS}
     assert isinstance(step.words, str)

@@ -202,7 +202,7 @@ class Host:
             *service.flows.open_spawns(),
             *service.flows.open_deliveries(),
             *(run.run_id for run in service.runs.open_runs()),
-            *(pending.child for pending in service.flows.pending_archives() if pending.due_ms <= now),
+            *(spawn.child for spawn in service.flows.pending_archives() if (spawn.archive_due_ms or 0) <= now),
         ]
 
 

@@ -42,7 +42,7 @@ from intersession.cli.story import (
 )
 from intersession_actors.service import Reader
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, step_of
+from intersession_projections.timeline import Step, steps_of
 
 
 def replay(
@@ -88,9 +88,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 events = events_of_session(reader, subject)
                 session = SessionStory(subject.row.key)
                 beats = tuple(beat for recorded in events for beat in session.tell(recorded))
-                places = {recorded.id: recorded.position for recorded in events}
-                steps = (step_of(recorded, places.get(recorded.causation or "")) for recorded in events)
-                return cls(subject=subject, beats=beats, steps=tuple(steps))
+                return cls(subject=subject, beats=beats, steps=tuple(steps_of(events)))
 
     @classmethod
     def _of_flow(cls, reader: Reader, subject: FlowSubject) -> "Story":

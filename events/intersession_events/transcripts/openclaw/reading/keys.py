@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey
@@ -12,13 +12,6 @@ _RUN: Final = re.compile(r"(?P<job>(?:.*:)?cron:[^:]+):run:[^:]+")
 _WHATSAPP_GROUP: Final = "@g.us"
 _NAME_LENGTH: Final = 64
 _DIGEST_LENGTH: Final = 12
-
-
-class Placed(NamedTuple):
-    """The key of a session. `reason` says why it is not the one the source has; None where it is, but for spelling."""
-
-    key: SessionKey
-    reason: str | None = None
 
 
 def canonical(original: str, *, agent: str, channel: str | None, settings: Settings) -> SessionKey | None:

@@ -46,10 +46,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
-    """A transcript file, read. `header_id` is the session id that its first line names, `start` its first time."""
+    """A transcript file, read. `start` is its first time."""
 
     file: SourceFile
-    header_id: str | None
     start: int
     lines: tuple[Line, ...]
     skipped: tuple[Skipped, ...] = ()
@@ -69,7 +68,6 @@ class _Reader:
         self._seen: dict[str, bytes] = {}
         self._clock: int | None = None
         self._backwards = 0
-        self._header_id: str | None = None
         self._version: Any = None
 
     def read(self) -> Transcript:
@@ -84,7 +82,6 @@ class _Reader:
             notes.append(Note(subject=self._file.path, what=what))
         return Transcript(
             file=self._file,
-            header_id=self._header_id,
             start=self._lines[0].time if self._lines else self._last_resort(),
             lines=tuple(self._lines),
             skipped=tuple(self._skipped),
@@ -98,7 +95,6 @@ class _Reader:
             kind = a_text(values.get("type")) or "untyped"
             time = self._time(values)
             if kind == "session":
-                self._header_id = self._header_id or entry_id
                 self._version = values.get("version", 1) if self._version is None else self._version
                 entry_id = None  # a session's id, not an entry's
             message: Message | None = None
