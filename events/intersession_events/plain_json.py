@@ -1,23 +1,22 @@
-"""Walks the strings of a JSON value, however deep it is. Pure."""
+"""What a JSON value is, asked in one way by all who read JSON that is not ours; and a walk over its strings. Pure."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 
-def as_object(value: Any) -> dict[str, Any] | None:
-    """Return a value if it is a JSON object."""
-    return cast("dict[str, Any]", value) if _is(value, dict) else None
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a JSON object. Its keys have to be known to be strings."""
+    return isinstance(value, dict)
 
 
-def as_list(value: Any) -> list[Any] | None:
-    """Return a value if it is a JSON array."""
-    return cast("list[Any]", value) if _is(value, list) else None
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether this is a JSON list."""
+    return isinstance(value, list)
 
 
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(
-        value, kind
-    )  # apart, because a type checker would take the value for a list of unknowns
+def is_list_like(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether this is a JSON list, or a host's tuple that stands for one."""
+    return isinstance(value, list | tuple)
 
 
 def map_strings(
@@ -37,25 +36,10 @@ def map_strings(
         value = place[at]
         if isinstance(value, str):
             place[at] = change(name, value)
-        elif (fields := as_object(value)) is not None:
-            place[at] = copied = dict(fields)
-            left.extend((copied, key, name_of(name, key)) for key in copied)
-        elif (items := as_list(value)) is not None:
-            place[at] = listed = list(items)
-            left.extend((listed, index, name) for index in range(len(listed)))
+        elif is_object(value):
+            place[at] = fields = dict(value)
+            left.extend((fields, key, name_of(name, key)) for key in fields)
+        elif is_list(value):
+            place[at] = items = list(value)
+            left.extend((items, index, name) for index in range(len(items)))
     return whole[0]
-
-
-def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether this is a JSON object. Its keys have to be known to be strings."""
-    return isinstance(value, dict)
-
-
-def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether this is a JSON list."""
-    return isinstance(value, list)
-
-
-def is_list_like(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether this is a JSON list, or a host's tuple that stands for one."""
-    return isinstance(value, list | tuple)

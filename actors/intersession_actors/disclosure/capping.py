@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.disclosure.redaction import STRUCTURE
-from intersession_events.plain_json import as_list, as_object, map_strings
+from intersession_events.plain_json import is_list, is_object, map_strings
 
 MAX_CHARACTERS: Final = 4_000
 MAX_BYTES: Final = 80 * 1024
@@ -88,30 +88,29 @@ def cap_message(
 
 def _lean(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """Leave out what nobody reads: signatures of thinking, bytes of pictures."""
-    content = as_list(message.get("content"))
-    if content is None:
+    content = message.get("content")
+    if not is_list(content):
         return dict(message), False
     blocks = [_lean_block(block) for block in content]
     return {**message, "content": blocks}, blocks != content
 
 
 def _lean_block(block: Any) -> Any:
-    fields = as_object(block)
-    if fields is None:
+    if not is_object(block):
         return block
-    if fields.get("type") == "thinking":
-        return _without(fields, *_SIGNATURES)
-    if fields.get("type") != "image":
-        return fields
-    source = as_object(fields.get("source")) or {}
-    match fields.get("data", source.get("data")):
-        case str() as data:
-            lean = _without(fields, "data")
-            if source:
-                lean["source"] = _without(source, "data")
-            return {**lean, "omitted": True, "bytes": _decoded(data)}
-        case _:
-            return fields
+    if block.get("type") == "thinking":
+        return _without(block, *_SIGNATURES)
+    if block.get("type") != "image":
+        return block
+    given = block.get("source")
+    source: dict[str, Any] = given if is_object(given) else {}
+    data = block.get("data", source.get("data"))
+    if not isinstance(data, str):
+        return block
+    lean = _without(block, "data")
+    if source:
+        lean["source"] = _without(source, "data")
+    return {**lean, "omitted": True, "bytes": _decoded(data)}
 
 
 def _without(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:

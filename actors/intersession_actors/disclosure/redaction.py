@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from intersession_actors.disclosure.secret_names import is_secret_name
 from intersession_actors.disclosure.secrets import secret_spans
-from intersession_events.plain_json import as_list, as_object, map_strings
+from intersession_events.plain_json import is_list, is_object, map_strings
 
 _SHORT: Final = 18
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")
@@ -75,7 +75,8 @@ def redact_raw(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     Texts, thinking, tool calls' arguments, tool results and fields of an import are gone through; pictures are not.
     """
     said = {name: value for name, value in message.items() if name not in STRUCTURE}
-    blocks = as_list(said.get("content")) or []
+    content = said.get("content")
+    blocks: list[Any] = content if is_list(content) else []
     pictures = {at: block for at, block in enumerate(blocks) if _is_picture(block)}
     if pictures:
         said["content"] = [None if at in pictures else block for at, block in enumerate(blocks)]
@@ -88,5 +89,4 @@ def redact_raw(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 def _is_picture(block: Any) -> bool:
-    fields = as_object(block)
-    return fields is not None and fields.get("type") == "image"
+    return is_object(block) and block.get("type") == "image"

@@ -23,6 +23,7 @@ from intersession_actors.prompt.rendering import (
     seen,
 )
 from intersession_events.facts import ImageBlock, Message
+from intersession_events.plain_json import is_object
 
 _TAKEN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -101,7 +102,7 @@ def _fits(call: Call) -> bool:
     if not (_CALL_NAME.fullmatch(call.id) and _CALL_NAME.fullmatch(call.name)):
         return False
     try:
-        return isinstance(msgspec.json.decode(call.arguments), dict)
+        return is_object(msgspec.json.decode(call.arguments))
     except (ValueError, RecursionError):
         return False
 

@@ -1,10 +1,12 @@
 """JSON that somebody else wrote: read without a surprise, each refusal a reason in one line."""
 
 import datetime as dt
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import json5
 import msgspec
+
+from intersession_events.plain_json import is_list, is_object
 
 LARGEST: Final = 2**53 - 1
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -26,9 +28,9 @@ def read_object(source: bytes) -> tuple[dict[str, Any], dict[str, msgspec.Raw]]:
         raise Unreadable(f"not UTF-8 at byte {error.start + 1}") from None
     try:
         values: Any = msgspec.json.decode(source)
-        if not isinstance(values, dict):
+        if not is_object(values):
             raise Unreadable("JSON, but no object")
-        return cast("dict[str, Any]", values), _RAW.decode(source)
+        return values, _RAW.decode(source)
     except RecursionError:
         raise Unreadable("nested too deep") from None
     except (ValueError, OverflowError) as error:
@@ -45,9 +47,9 @@ def read_json5(source: bytes) -> dict[str, Any]:
         values: Any = json5.loads(source.decode())
     except (ValueError, RecursionError, OverflowError) as error:
         raise Unreadable(f"no JSON5: {error}") from None
-    if not isinstance(values, dict):
+    if not is_object(values):
         raise Unreadable("JSON5, but no object")
-    return cast("dict[str, Any]", values)
+    return values
 
 
 def text_of(raw: msgspec.Raw) -> str:
@@ -58,13 +60,13 @@ def text_of(raw: msgspec.Raw) -> str:
 def at(value: Any, *path: str) -> Any:
     """Return what lies under names in nested objects; None where there is nothing."""
     for name in path:
-        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+        value = value.get(name) if is_object(value) else None
     return value
 
 
 def a_list(value: Any) -> list[Any]:
     """Return a value if it is an array, else an empty one."""
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return value if is_list(value) else []
 
 
 def a_text(value: Any) -> str | None:

@@ -24,10 +24,10 @@ from intersession_events.facts import (
     raw_block,
     raw_message,
 )
+from intersession_events.plain_json import is_list, is_object
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     LARGEST,
     a_count,
-    a_list,
     a_time,
     at,
     read_object,
@@ -62,7 +62,7 @@ def to_message(source: bytes, *, entry_id: str, time: int) -> Message | None:
         provenance=_provenance(values.get("provenance")),
         run_id=_text(values.get("runId")),
         model=_text(values.get("model")),
-        usage=_usage(usage) if isinstance(usage, dict) else None,
+        usage=_usage(usage) if is_object(usage) else None,
         stop_reason=_text(values.get("stopReason")),
         tool_call_id=_text(values.get("toolCallId")),
         tool_name=_text(values.get("toolName")),
@@ -78,27 +78,20 @@ def to_message(source: bytes, *, entry_id: str, time: int) -> Message | None:
 
 def same(left: Any, right: Any) -> bool:
     """Whether two JSON values are one: 1, 1.0 and true differ, the order of an object's fields does not matter."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        one, other = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
-        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
-    if isinstance(left, list) and isinstance(right, list):
-        ours, theirs = a_list(left), a_list(right)
-        return len(ours) == len(theirs) and all(map(same, ours, theirs))
-    return type(left) is type(right) and bool(left == right)  # pyright: ignore[reportUnknownArgumentType]
+    if is_object(left) and is_object(right):
+        return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
+    if is_list(left) and is_list(right):
+        return len(left) == len(right) and all(map(same, left, right))
+    return type(left) is type(right) and bool(left == right)
 
 
 def _content(value: Any, raw: msgspec.Raw | None) -> str | tuple[Block, ...] | None:
     if isinstance(value, str):
         return value
-    if not isinstance(value, list) or raw is None:
-        return None
-    blocks = a_list(value)
-    if not all(isinstance(block, dict) for block in blocks):
+    if not is_list(value) or raw is None or not all(map(is_object, value)):
         return None
     sources = msgspec.json.decode(raw, type=list[msgspec.Raw])
-    return tuple(
-        _block(cast("dict[str, Any]", block), source) for block, source in zip(blocks, sources, strict=True)
-    )
+    return tuple(_block(block, source) for block, source in zip(value, sources, strict=True))
 
 
 def _block(values: dict[str, Any], source: msgspec.Raw) -> Block:

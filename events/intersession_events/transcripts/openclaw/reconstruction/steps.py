@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
+from intersession_events.plain_json import is_object
 from intersession_events.transcripts.openclaw.reading import (
     Line,
     Unreadable,
@@ -169,7 +170,7 @@ def _call(line: Line, block: ToolCallBlock, result: Line | None) -> Call:
 def _details(message: Message) -> dict[str, Any]:
     """Return a tool's result: the object kept beside the text if there is one, else the text if it is an object."""
     details = _object(message.extra or "{}").get("details")
-    return cast("dict[str, Any]", details) if isinstance(details, dict) else _object(text_of(message))
+    return details if is_object(details) else _object(text_of(message))
 
 
 def _object(source: str) -> dict[str, Any]:
