@@ -25,7 +25,7 @@ from intersession_actors.config.spellings import Renaming, clamp_turns, fill_in,
 from intersession_actors.config.tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
 from intersession_events.facts import ready
-from intersession_events.keys import valid_agent_id
+from intersession_events.keys import Reference, refer, valid_agent_id
 from intersession_events.plain_json import is_object
 
 ConfigSource = Mapping[str, Any] | Path | str | None
@@ -110,6 +110,20 @@ class Config(Settings, frozen=True, kw_only=True):
         """Return the model that an agent runs with where nothing else is asked for."""
         own = primary_of(self.agent(agent_id).model) if agent_id in self.agent_ids else None
         return own or primary_of(self.agents.defaults.model)
+
+    def refer(self, text: str, *, requester_agent: str | None = None) -> Reference:
+        """Return what a text means where a session is asked for, by an agent or by the operator (KEY-2 to KEY-6).
+
+        Raises:
+            InvalidKey: the text is neither a key nor anything to look up.
+        """
+        return refer(
+            text,
+            requester_agent=requester_agent,
+            default_agent=self.default_agent,
+            main_key=self.session.main_key,
+            scope=self.session.scope,
+        )
 
     def run_timeout_ms(self) -> int:
         """Return the limit of a run, from the start of its attempt; 0 is none (LOOP-7)."""

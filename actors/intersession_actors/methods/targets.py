@@ -102,7 +102,7 @@ class Targets:
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-            reference = service.reader.refer(text, None)
+            reference = service.config.refer(text)
             if (
                 not isinstance(reference, KeyReference)
                 or reference.key.agent_id not in service.config.agent_ids

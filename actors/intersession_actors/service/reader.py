@@ -10,7 +10,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent
-from intersession_events.keys import Reference, SessionKey, display, refer
+from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.flows import Flows
 from intersession_projections.positions import Positions
@@ -68,21 +68,6 @@ class Reader:
     def parse(self, key: str) -> SessionKey:
         """Return a canonical key in its parts."""
         return SessionKey.parse(key, main_key=self.config.session.main_key)
-
-    def refer(self, text: str, agent_id: str | None) -> Reference:
-        """Return what a text that somebody of an agent typed refers to (KEY-5).
-
-        Raises:
-            InvalidKey: it can be no session's.
-        """
-        config = self.config
-        return refer(
-            text,
-            requester_agent=agent_id,
-            default_agent=config.default_agent,
-            main_key=config.session.main_key,
-            scope=config.session.scope,
-        )
 
     def main_key(self, agent_id: str) -> SessionKey:
         """Return an agent's main session; with the global scope the one of the default agent (KEY-4)."""

@@ -69,7 +69,7 @@ def resolve_target(
     """
     call = _Call(reader, requester, text, operation, as_of, field)
     try:
-        reference = reader.refer(text, requester.agent_id)
+        reference = reader.config.refer(text, requester_agent=requester.agent_id)
     except InvalidKey as error:
         raise TargetRefused("invalid_key", f"{field}: {error}", text) from None
     match reference:

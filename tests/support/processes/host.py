@@ -202,7 +202,11 @@ class Host:
             *service.flows.open_spawns(),
             *service.flows.open_deliveries(),
             *(run.run_id for run in service.runs.open_runs()),
-            *(spawn.child for spawn in service.flows.pending_archives() if (spawn.archive_due_ms or 0) <= now),
+            *(
+                spawn.child
+                for spawn in service.flows.pending_archives()
+                if (spawn.archive_due_ms or 0) <= now
+            ),
         ]
 
 

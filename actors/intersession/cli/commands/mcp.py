@@ -7,7 +7,13 @@ from typing import Annotated, Final, NamedTuple
 from cyclopts import Parameter
 
 from intersession.cli.host import hosted
-from intersession.cli.shell import Answer, Common, ConfigFile, Store
+from intersession.cli.shell import (
+    Agents,
+    Answer,
+    Common,
+    ConfigFile,
+    Store,
+)
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
 from intersession_actors.service import resolve_target
@@ -30,13 +36,7 @@ def mcp(
     as_session: Annotated[
         str, Parameter(help="The session that the client is: its key in any form, or its session id.")
     ],
-    agents: Annotated[
-        str | None,
-        Parameter(
-            help="Who answers: module:NAME of a dict of agents, or of a function that takes the store's URL and "
-            "returns a SessionSystem."
-        ),
-    ] = None,
+    agents: Agents = None,
     config: ConfigFile = None,
     store: Store = None,
 ) -> Answer:

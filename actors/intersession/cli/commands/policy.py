@@ -10,7 +10,7 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Speaker, judge_send
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import KeyReference, SessionKey, refer
+from intersession_events.keys import KeyReference, SessionKey
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import SessionRow, Sessions
 
@@ -68,13 +68,7 @@ def verdict(
 
 def _key(config: Config, session: str) -> SessionKey:
     try:
-        reference = refer(
-            session,
-            requester_agent=None,
-            default_agent=config.default_agent,
-            main_key=config.session.main_key,
-            scope=config.session.scope,
-        )
+        reference = config.refer(session)
     except InvalidKey as error:
         raise ToolRefused("invalid_key", str(error)) from None
     if not isinstance(reference, KeyReference):

@@ -13,7 +13,18 @@ from intersession.cli.host import (
     hosted,
     reading_log,
 )
-from intersession.cli.shell import OK, READING, REFUSED, ActingAs, Answer, Reading, Screen, UsageError, safe
+from intersession.cli.shell import (
+    OK,
+    READING,
+    REFUSED,
+    ActingAs,
+    Agents,
+    Answer,
+    Reading,
+    Screen,
+    UsageError,
+    safe,
+)
 from intersession.cli.story import BeatPrinter, Names
 from intersession_actors.config import load_config
 from intersession_events.machine import random_id
@@ -31,13 +42,7 @@ def send(
         str | None, Parameter(help="The session with this label; with --agent, of that agent.")
     ] = None,
     agent: Annotated[str | None, Parameter(help="This agent's main session.")] = None,
-    agents: Annotated[
-        str | None,
-        Parameter(
-            help="Who answers: module:NAME of a dict of agents, or of a function that takes the store's URL and "
-            "returns a SessionSystem."
-        ),
-    ] = None,
+    agents: Agents = None,
     timeout: Annotated[
         float, Parameter(help="Seconds to wait for the reply, up to 86400; 0 does not wait. Default: 30.")
     ] = 30.0,

@@ -17,6 +17,13 @@ ConfigFile = Annotated[
         name="--config", help="The configuration file (JSON5) whose rules hold. Default: all defaults."
     ),
 ]
+Agents = Annotated[
+    str | None,
+    Parameter(
+        help="Who answers: module:NAME of a dict of agents, or of a function that takes the store's URL and "
+        "returns a SessionSystem."
+    ),
+]
 ActingAs = Annotated[
     str | None,
     Parameter(name="--as", help="Act as this session: see and reach what it may, and no more."),

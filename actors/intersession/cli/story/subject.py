@@ -10,7 +10,7 @@ from intersession_actors.service import Reader
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset
-from intersession_events.keys import IdReference, KeyReference, LookupMiss, refer
+from intersession_events.keys import IdReference, KeyReference, LookupMiss
 from intersession_events.log import Log, Recorded
 from intersession_projections.sessions import SessionRow
 from intersession_projections.timeline import Step, Timeline
@@ -91,13 +91,7 @@ def _flow(reader: Reader, name: str) -> FlowSubject | None:
 def _session(reader: Reader, name: str) -> SessionSubject:
     config = reader.config
     try:
-        reference = refer(
-            name,
-            requester_agent=None,
-            default_agent=config.default_agent,
-            main_key=config.session.main_key,
-            scope=config.session.scope,
-        )
+        reference = config.refer(name)
     except InvalidKey as error:
         raise ToolRefused("invalid_key", f"{error}") from None
     row, generation = None, None

@@ -21,18 +21,15 @@ from intersession_events.log import (
     Unavailable,
     opened,
     seal,
-    unseal,
 )
+from intersession_events.stores.sqlite.event_reader import COLUMNS, Row, event_of
 from intersession_events.stores.sqlite.failures import log_error
 
 CACHED: Final = 20_000
 """This many streams are remembered (a few megabytes); the others are read again."""
 
 
-_LAST: Final = (
-    "SELECT rowid, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id=? ORDER BY originator_version DESC LIMIT 1"
-)
+_LAST: Final = COLUMNS + "WHERE originator_id=? ORDER BY originator_version DESC LIMIT 1"
 
 
 class Head(NamedTuple):
@@ -60,19 +57,10 @@ class Heads:
         """
         head = self._known.get(stream)
         if head is None:
-            cursor.execute(_LAST, (stream,))
-            row = cursor.fetchone()
+            row = _row(cursor, _LAST, (stream,))
             head = EMPTY
             if row is not None:
-                position, version, topic, state = row
-                last = unseal(
-                    log_id=self._log_id,
-                    position=position,
-                    stream=stream,
-                    version=version,
-                    topic=topic,
-                    state=state,
-                )
+                last = event_of(row, self._log_id)
                 head = Head(last.version, last.hash)
             self._known[stream] = head
         else:
@@ -94,16 +82,10 @@ class Heads:
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
-_AT_VERSION: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id=? AND originator_version=?"
-)
-_AT_POSITION: Final = (
-    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
-)
+_AT_VERSION: Final = COLUMNS + "WHERE originator_id=? AND originator_version=?"
+_AT_POSITION: Final = COLUMNS + "WHERE rowid=?"
 
 T = TypeVar("T")
-Row = tuple[int, str, int, str, bytes]
 
 
 class Encoded(NamedTuple):
@@ -233,16 +215,7 @@ class Append:
             row = known or _row(cursor, _AT_POSITION, (first + index,))
             if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != draft.id:
                 return None
-            found.append(
-                unseal(
-                    log_id=self._sealing.log_id,
-                    position=row[0],
-                    stream=row[1],
-                    version=row[2],
-                    topic=row[3],
-                    state=row[4],
-                )
-            )
+            found.append(event_of(row, self._sealing.log_id))
         return tuple(found)
 
 

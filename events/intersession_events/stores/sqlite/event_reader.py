@@ -14,7 +14,8 @@ PAGE: Final = 1000
 Row = tuple[int, str, int, str, bytes]
 """Position, stream, version, topic and state, as they lie in the table."""
 
-_COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+"""How each statement begins that reads a `Row`."""
 
 _STREAM_FROM: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>=?"
 _STREAM_AFTER: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>?"
@@ -42,7 +43,7 @@ class EventReader:
             CorruptEvent: one of them was changed or is missing.
             UnknownTopic: one of them is of a newer version.
         """
-        statement = _COLUMNS + "WHERE originator_id=? AND originator_version>? "
+        statement = COLUMNS + "WHERE originator_id=? AND originator_version>? "
         # A row that somebody gave a version below 1 is read with the others, and does not hash.
         parameters: list[Any] = [stream, after or -(2**63)]
         if to is not None:
@@ -93,7 +94,7 @@ class EventReader:
         with typed():
             return rows(
                 self._readers,
-                _COLUMNS + "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?",
+                COLUMNS + "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?",
                 (after, 2**63 - 1 if to is None else to, limit),
             )
 
@@ -116,19 +117,17 @@ class EventReader:
             CorruptEvent: it was changed.
             UnknownTopic: it is of a newer version.
         """
-        position, stream, version, topic, state = row
         try:
-            return unseal(
-                log_id=self._log_id,
-                position=position,
-                stream=stream,
-                version=version,
-                topic=topic,
-                state=state,
-            )
+            return event_of(row, self._log_id)
         except (CorruptEvent, UnknownTopic) as error:
-            error.position = position
+            error.position = row[0]
             raise
+
+
+def event_of(row: Row, log_id: str) -> Recorded:
+    """Return the event of a row of a log, proven; see `unseal` for the errors."""
+    position, stream, version, topic, state = row
+    return unseal(log_id=log_id, position=position, stream=stream, version=version, topic=topic, state=state)
 
 
 def _check_neighbours(events: Sequence[Recorded], after: int | None) -> None:

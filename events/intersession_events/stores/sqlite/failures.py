@@ -1,11 +1,12 @@
 """What SQLite and the library raise, in the words of the log."""
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final
 
 from eventsourcing.persistence import PersistenceError
+from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable
 
@@ -87,3 +88,21 @@ def is_of_the_store(error: BaseException) -> bool:
         sqlite3.SQLITE_READONLY,
         sqlite3.SQLITE_NOTADB,
     }
+
+
+def attempt(cursor: SQLiteCursor, work: Callable[[], None]) -> Exception | None:
+    """Do work under a savepoint; return its error, with nothing of it kept, or None.
+
+    An error of the store itself is raised: the whole transaction is lost then, not this work alone.
+    """
+    cursor.execute("SAVEPOINT attempt")
+    try:
+        work()
+    except Exception as error:
+        if is_of_the_store(error):
+            raise
+        cursor.execute("ROLLBACK TO attempt")
+        cursor.execute("RELEASE attempt")
+        return error
+    cursor.execute("RELEASE attempt")
+    return None

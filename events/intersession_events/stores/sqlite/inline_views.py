@@ -1,6 +1,7 @@
 """Views written with the events themselves: each event once, in order, and none can hold up the log."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, Self
 
 import msgspec
@@ -8,7 +9,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded, SetAside
-from intersession_events.stores.sqlite.failures import is_of_the_store
+from intersession_events.stores.sqlite.failures import attempt
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
@@ -106,20 +107,14 @@ class InlineViews:
     def _try(self, cursor: SQLiteCursor, names: Sequence[str], events: Sequence[Recorded]) -> bool:
         """Take events into views, or nothing into none; say which."""
         sql = TransactionSql(cursor)
-        cursor.execute("SAVEPOINT views")
-        try:
+
+        def work() -> None:
             for name in names:
                 view = self._views[name]
                 for event in events:
                     view.apply(sql, event)
-        except Exception as error:
-            if is_of_the_store(error):
-                raise
-            cursor.execute("ROLLBACK TO views")
-            cursor.execute("RELEASE views")
-            return False
-        cursor.execute("RELEASE views")
-        return True
+
+        return attempt(cursor, work) is None
 
     def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
         if self._try(cursor, [name], events):
@@ -128,15 +123,9 @@ class InlineViews:
         view = self._views[name]
         sql = TransactionSql(cursor)
         for event in events:
-            cursor.execute("SAVEPOINT view")
-            try:
-                view.apply(sql, event)
-            except Exception as error:
-                if is_of_the_store(error):
-                    raise
-                cursor.execute("ROLLBACK TO view")
+            error = attempt(cursor, partial(view.apply, sql, event))
+            if error is not None:
                 _set_aside(cursor, _reason(name, event, error))
-            cursor.execute("RELEASE view")
 
 
 def _reason(name: str, event: Recorded, error: Exception) -> SetAside:

@@ -4,12 +4,13 @@ Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of t
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.sqlite.failures import is_input_output, is_of_the_store
+from intersession_events.stores.sqlite.failures import attempt, is_input_output, is_of_the_store
 from intersession_events.stores.sqlite.group_commit import GroupCommit, Work
 
 
@@ -117,23 +118,9 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
                         if is_of_the_store(error):
                             raise
                         raise _OneFailed from error
-                elif (refusal := self._write_isolated(cursor, work)) is not None:
+                elif (refusal := attempt(cursor, partial(work.write, cursor))) is not None:
                     failed[work] = refusal
             self.observer.finish(cursor, [work for work in batch if work not in failed])
-
-    @staticmethod
-    def _write_isolated(cursor: SQLiteCursor, work: Work) -> Exception | None:
-        cursor.execute("SAVEPOINT work")
-        try:
-            work.write(cursor)
-        except Exception as error:
-            if is_of_the_store(error):
-                raise
-            cursor.execute("ROLLBACK TO work")
-            cursor.execute("RELEASE work")
-            return error
-        cursor.execute("RELEASE work")
-        return None
 
     def _read_back(self, batch: Sequence[Work], failed: dict[Work, Exception], error: Exception) -> None:
         """Find out whose work is in the file after all: a commit may raise and have happened."""
