@@ -6,7 +6,7 @@ from intersession_actors.agents import Turn
 from intersession_actors.prompt import anthropic_messages, openai_messages
 from intersession_actors.prompt.rendering import seen
 from intersession_events.facts import Block, Message, Provenance, TextBlock, ToolCallBlock
-from unrendered import parse, parse_openai, unfence
+from support.unrendered import parse, parse_openai, unfence
 
 PERSON = Provenance(kind="external_user")
 OTHER = Provenance(kind="inter_session", source_session_key="agent:other:main", source_tool="sessions_send")

@@ -24,7 +24,8 @@ from intersession_events.facts import (
     ToolCallBlock,
 )
 from intersession_events.facts.message import Content
-from unrendered import NotFenced, parse, parse_anthropic, parse_openai, unfence
+from support import hostile
+from support.unrendered import NotFenced, parse, parse_anthropic, parse_openai, unfence
 
 RUN = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
 ROWS = hostile.rows("P", field="message")

@@ -17,7 +17,7 @@ from intersession_actors.prompt import (
     spawn_announce_context,
     turn_context,
 )
-from unrendered import unfence
+from support.unrendered import unfence
 
 PARTIES = Parties(
     requester="agent:main:main",

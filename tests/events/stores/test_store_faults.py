@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
@@ -247,8 +247,6 @@ def test_any_flipped_bits_of_a_row_are_noticed(data: st.DataObject) -> None:
         row = data.draw(st.integers(1, 3))
         before = log.query(f"SELECT {column} FROM stored_events WHERE rowid=?", (row,))[0][0]  # noqa: S608 - a column
         after = data.draw(_flipped(before))
-        # The last row at version 0 lies before all that is read: to a reader a cut end, which only a head shows.
-        assume((column, row, after) != ("originator_version", 3, 0))
         statement = f"UPDATE OR REPLACE stored_events SET {column}=? WHERE rowid=?"  # noqa: S608 - a column
 
         log.transact(lambda sql: sql.execute(statement, (after, row)))
