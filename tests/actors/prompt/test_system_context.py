@@ -17,6 +17,7 @@ from intersession_actors.prompt import (
     spawn_announce_context,
     turn_context,
 )
+from support import hostile
 from support.unrendered import unfence
 
 PARTIES = Parties(
