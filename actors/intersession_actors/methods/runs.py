@@ -33,14 +33,16 @@ from intersession_actors.service import (
     run_id_of,
     unknown_run,
 )
-from intersession_actors.session import Abort, Enqueue
+from intersession_actors.session import Abort, Enqueue, message_for
 from intersession_events import ids
-from intersession_events.facts import Message, Provenance, Route, RunQueued, SessionPatched
+from intersession_events.facts import Provenance, Route, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import RunOutcome
 
 STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
 """A `chat.send` that is nothing but one of these stops what runs, as in the original."""
+
+_OPERATOR_SAID: Final = Provenance(kind="external_user", source_channel="operator")
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +165,6 @@ class GatewayRuns:
     def _queue(self, call: Call, order: Order) -> tuple[str, RunOutcome | None]:
         """Return the run's id, and how far it got where the same call was made before."""
         service, key = self._service, str(order.key)
-        log_id = service.log.log_id
         run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
         digest = digest_of([key, order.text])
         known = service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
@@ -171,18 +172,11 @@ class GatewayRuns:
             raise key_conflict("message")
         if known is not None:
             return run_id, service.runs.get(run_id)
-        message = Message(
-            id=ids.derive(log_id, "message", run_id),
-            role="user",
-            content=order.text,
-            timestamp=service.clock.now_ms(),
-            provenance=Provenance(kind="external_user", source_channel="operator"),
-        )
         queued = RunQueued(
             run_id=run_id,
             session_id="",
             step="message",
-            message_id=message.id,
+            message_id=ids.derive(service.log.log_id, "message", run_id),
             system_context=order.system_context,
             timeout_ms=service.config.run_timeout_ms() if order.timeout_ms is None else order.timeout_ms,
             route=order.route,
@@ -192,6 +186,7 @@ class GatewayRuns:
             chain=(key,),
             thinking=order.thinking,
         )
+        message = message_for(queued, order.text, _OPERATOR_SAID, service.clock.now_ms())
         if order.busy == "interrupt" and service.sessions.get(key) is not None:
             ask_session(service, key, Abort(run_id=None, by=call.caller.name))
         ask_session(

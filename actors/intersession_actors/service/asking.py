@@ -1,7 +1,6 @@
 """How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
 
 import hashlib
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import msgspec
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.service.callers import Call
 from intersession_actors.service.service import Service
-from intersession_actors.streams import Accepted, Command, Refused
+from intersession_actors.streams import Accepted, Asked, BeginsFlow, Refused
 from intersession_events import ids
 
 COMMIT_TIMEOUT_S: Final = 30.0
@@ -39,27 +38,29 @@ def key_conflict(what: str) -> ToolRefused:
     )
 
 
-def ask_session(service: Service, key: str, command: Command) -> Accepted:
+def ask_session(service: Service, key: str, command: Asked) -> Accepted:
     """Tell a session's actor and wait until it is durable.
 
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
     """
-    return _ask(lambda told: service.supervisor.tell_session(key, told), command)
+    answered = FirstAnswer()
+    service.supervisor.tell_session(key, msgspec.structs.replace(command, answer=answered))
+    return _durable(answered)
 
 
-def ask_flow(service: Service, stream: str, command: Command) -> Accepted:
-    """Tell the manager of a flow's stream and wait until it is durable.
+def ask_flow(service: Service, command: BeginsFlow) -> Accepted:
+    """Tell the manager of the flow that a command begins, and wait until it is durable.
 
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
     """
-    return _ask(lambda told: service.supervisor.tell_flow(stream, told), command)
-
-
-def _ask(tell: Callable[[Command], None], command: Command) -> Accepted:
     answered = FirstAnswer()
-    tell(msgspec.structs.replace(command, answer=answered))
+    service.supervisor.tell_flow(command.stream, msgspec.structs.replace(command, answer=answered))
+    return _durable(answered)
+
+
+def _durable(answered: "FirstAnswer") -> Accepted:
     return answered.wait(COMMIT_TIMEOUT_S, f"the log did not take it within {COMMIT_TIMEOUT_S:g} s")
 
 

@@ -2,7 +2,7 @@
 
 from intersession_actors.service.asking import COMMIT_TIMEOUT_S, key_conflict
 from intersession_actors.service.service import Service
-from intersession_actors.streams import StepTaken, append_of
+from intersession_actors.streams import StepTaken, into_outbox
 from intersession_events import ids
 from intersession_events.errors import AppendConflict
 from intersession_events.facts import DeliveryDecided, Purpose, Route
@@ -26,7 +26,7 @@ def delivery_of(
     service: Service, *, key: SessionKey, route: Route, text: str, run_id: str, purpose: Purpose
 ) -> StreamAppend:
     """Return the append that puts a text of a session into the outbox."""
-    log_id = service.log.log_id
+    log_id, now = service.log.log_id, service.clock.now_ms()
     delivery_id = ids.derive(log_id, "delivery", run_id, purpose)
     decided = DeliveryDecided(
         delivery_id=delivery_id,
@@ -37,10 +37,7 @@ def delivery_of(
         purpose=purpose,
         run_id=run_id,
     )
-    stream = ids.delivery_stream(delivery_id)
-    return append_of(
-        log_id, stream, 0, (decided,), time=service.clock.now_ms(), causation=None, correlation=run_id
-    )
+    return into_outbox(log_id, decided, time=now, causation=None, correlation=run_id)
 
 
 def deliver(service: Service, append: StreamAppend) -> None:

@@ -14,12 +14,11 @@ from intersession_actors.service.openings import opening
 from intersession_actors.service.pending import BlockingThreads, Pending, Result, afinished, finished
 from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.service.service import Service
-from intersession_actors.session import Enqueue
+from intersession_actors.session import Enqueue, message_for
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import (
     ChatType,
-    Message,
     MessageRecorded,
     Provenance,
     Route,
@@ -126,31 +125,25 @@ def _receive(
         if service.runs.get(run_id) is not None or _is_recorded(service, key, run_id):
             return InboundAccepted(run_id=run_id, session_key=str(key))
     command = parse_send_command(message.text) if message.owner else None
-    recorded = Message(
-        id=ids.derive(log_id, "message", run_id),
-        role="user",
-        content=message.text,
-        timestamp=now,
-        provenance=Provenance(kind="external_user", source_channel=message.channel),
-    )
     route = _route(message)
     queued = RunQueued(
         run_id=run_id,
         session_id="",
         step="message",
-        message_id=recorded.id,
+        message_id=ids.derive(log_id, "message", run_id),
         timeout_ms=service.config.run_timeout_ms(),
         route=route,
         caller="inbound",
         idempotency_key=run_id if message.message_id is not None else None,
         chain=(str(key),),
     )
+    said_by = Provenance(kind="external_user", source_channel=message.channel)
     runs = message.deliver and command is None
     ask_session(
         service,
         str(key),
         Enqueue(
-            message=recorded,
+            message=message_for(queued, message.text, said_by, now),
             queue=queued if runs else None,
             opening=opening(service, key, by="person", chat_type=message.chat_type, channel=message.channel)
             if thread is None

@@ -250,7 +250,7 @@ def _accept(send: _Send, target: Target) -> None:
         correlation=send.root,
     )
     try:
-        ask_flow(service, ids.exchange_stream(accepted.exchange_id), command)
+        ask_flow(service, command)
     except LimitReached as reached:
         raise _limited(send, target, chain, reached.error, limit=reached.limit, value=reached.value) from None
 

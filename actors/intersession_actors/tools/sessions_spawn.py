@@ -146,7 +146,7 @@ def _begin(
         correlation=(run.root if run is not None else None) or run_id,
     )
     try:
-        ask_flow(service, ids.spawn_stream(accepted.spawn_id), command)
+        ask_flow(service, command)
     except ToolRefused as refused:
         if accepted.attachments is not None and refused.code != "unavailable":
             discard_staged(place_of(service, accepted, accepted.attachments))
