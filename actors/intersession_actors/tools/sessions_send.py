@@ -10,24 +10,20 @@ from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange import OpenExchange
 from intersession_actors.policy import (
     ChainSoFar,
-    Requester,
     Speaker,
     Verdict,
     check_chain,
-    effective_visibility,
     judge_send,
 )
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
     AccessSummary,
     Call,
-    CallingRun,
     Pending,
     Result,
     Service,
     Wait,
     ask_flow,
-    calling_row,
     digest_of,
     invalid,
     key_conflict,
@@ -39,13 +35,11 @@ from intersession_actors.service import (
     route_of,
     run_id_of,
 )
-from intersession_events import ids
+from intersession_actors.tools.send_request import Send, Target, accepted_send, chain_so_far
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import ExchangeAccepted, LoopEnd, SendRefused, SessionOpened, ready
-from intersession_events.keys import SessionKey
-from intersession_projections.run_outcomes import ChainTotals, RunOutcome
-from intersession_projections.sessions import SessionRow
+from intersession_events.facts import SendRefused, ready
+from intersession_projections.run_outcomes import RunOutcome
 
 DEFAULT_TIMEOUT_S: Final = 30
 MAX_TIMEOUT_S: Final = 86_400
@@ -63,37 +57,6 @@ class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     idempotency_key: str | None = None
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the message is for, as authorised; `opening` where the session does not exist yet (SEND-2)."""
-
-    key: SessionKey
-    shown: str
-    session_id: str
-    opening: SessionOpened | None = None
-    row: SessionRow | None = None
-
-
-class _Send(msgspec.Struct, frozen=True, kw_only=True):
-    """A send on its way: what was given in which call, and the run that it asks for."""
-
-    service: Service
-    call: Call
-    given: SessionsSend
-    timeout: float
-    run_id: str
-    digest: str
-
-    @property
-    def calling(self) -> CallingRun:
-        """The run that sends; outside of a run the chain begins with the run that is asked for."""
-        return self.call.caller.run or CallingRun(run_id=self.run_id, attempt=0)
-
-    @property
-    def root(self) -> str:
-        """The run that the causal chain begins with."""
-        return self.calling.root or self.run_id
-
-
 def send_message(service: Service, call: Call, arguments: Result) -> Result | Pending:
     """Send a message to another session and, unless `timeoutSeconds` is 0, wait for its reply.
 
@@ -108,10 +71,11 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     if not given.message.strip():
         raise invalid("message", "blank, write what the other session should read")
     target = _target(service, call, given)
-    send = _Send(
+    send = Send(
         service=service,
         call=call,
-        given=given,
+        message=given.message,
+        idempotency_key=given.idempotency_key,
         timeout=timeout,
         run_id=run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key),
         digest=digest_of([str(target.key), given.message]),
@@ -120,7 +84,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     wait = _begin_wait(send, target)
     try:
         if not known:
-            target = _accept_now(send, target)
+            target = _accept_now(send, given, target)
         delivery = _delivery(target)
         if timeout > 0:
             return _pending(send, target, delivery=delivery, wait=wait)
@@ -131,13 +95,13 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
 
 
-def _was_accepted(send: _Send) -> bool:
+def _was_accepted(send: Send) -> bool:
     """Say whether the same call was accepted before (SEND-11).
 
     Raises:
         ToolRefused: its key was used for another message (`idempotency_conflict`).
     """
-    runs, caller, key = send.service.runs, send.call.caller, send.given.idempotency_key
+    runs, caller, key = send.service.runs, send.call.caller, send.idempotency_key
     known = runs.by_idempotency_key(caller.name, key) if key else None
     if known is not None and known.digest != send.digest:
         raise key_conflict("message")
@@ -184,7 +148,7 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     return Target(key=key, shown=found.shown, session_id=opened.session_id, opening=opened)
 
 
-def _begin_wait(send: _Send, target: Target) -> Wait | None:
+def _begin_wait(send: Send, target: Target) -> Wait | None:
     """Begin to wait for the target, as a session that waits; None for the operator, and for who does not wait.
 
     Raises:
@@ -215,7 +179,7 @@ def _begin_wait(send: _Send, target: Target) -> Wait | None:
     )
 
 
-def _accept_now(send: _Send, target: Target) -> Target:
+def _accept_now(send: Send, given: SessionsSend, target: Target) -> Target:
     """Have the message accepted, and return the target that took it."""
     try:
         _accept(send, target)
@@ -223,12 +187,12 @@ def _accept_now(send: _Send, target: Target) -> Target:
         if target.opening is None or refused.code != "not_visible":
             raise
         # Somebody else opened the session a moment ago: it is that one that is meant.
-        target = _target(send.service, send.call, send.given)
+        target = _target(send.service, send.call, given)
         _accept(send, target)
     return target
 
 
-def _accept(send: _Send, target: Target) -> None:
+def _accept(send: Send, target: Target) -> None:
     """Judge a send, and open its exchange.
 
     Raises:
@@ -236,11 +200,11 @@ def _accept(send: _Send, target: Target) -> None:
     """
     service, now = send.service, send.service.clock.now_ms()
     verdict = _policy(service, target)
-    chain = _chain_so_far(send, now)
+    chain = chain_so_far(send, now)
     tripped = check_chain(service.config.session.exchange.limits, chain, str(target.key), now)
     if tripped is not None:
         raise _limited(send, target, chain, tripped.error, limit=tripped.setting, value=tripped.value)
-    accepted = _accepted(send, target, chain, verdict, now)
+    accepted = accepted_send(send, target, chain, verdict, now)
     command = OpenExchange(
         accepted=accepted,
         opening=target.opening,
@@ -255,64 +219,8 @@ def _accept(send: _Send, target: Target) -> None:
         raise _limited(send, target, chain, reached.error, limit=reached.limit, value=reached.value) from None
 
 
-def _chain_so_far(send: _Send, now: int) -> ChainSoFar:
-    """Return what the causal chain that the message belongs to has cost (LOOP-5)."""
-    runs, calling = send.service.runs, send.calling
-    # A chain that begins with this send has cost nothing, and there is nothing to ask for.
-    begins = send.root == send.run_id
-    spent = ChainTotals(0, 0, 0) if begins else runs.chain_totals(send.root)
-    first = None if begins else runs.get(send.root)
-    return ChainSoFar(
-        chain=calling.chain,
-        hops=calling.hops,
-        runs=spent.runs,
-        tokens=spent.tokens,
-        cost_micros=spent.cost_micros,
-        started_ms=first.queued_ms if first is not None else now,
-    )
-
-
-def _accepted(send: _Send, target: Target, chain: ChainSoFar, verdict: Verdict, now: int) -> ExchangeAccepted:
-    """Return the event that accepts a send. The main session that calls is opened where it is not there yet."""
-    service, caller, requester = send.service, send.call.caller, send.call.requester
-    reader, log_id = service.reader, service.log.log_id
-    loop, loop_reason = _loop(service, requester, target)
-    requester_row = calling_row(service, requester)
-    before = chain.chain or ((caller.key,) if caller.key else ())
-    return ExchangeAccepted(
-        exchange_id=ids.derive(log_id, "exchange", send.run_id),
-        run_id=send.run_id,
-        target=str(target.key),
-        target_session_id=target.session_id,
-        message_id=ids.derive(log_id, "message", send.run_id),
-        message=send.given.message,
-        settings=service.config.session.exchange,
-        caller=caller.name,
-        requester=caller.key,
-        requester_session_id=requester_row.session_id if requester_row is not None else None,
-        requester_channel=reader.channel_of(requester_row) if requester_row is not None else None,
-        requester_run_id=caller.run.run_id if caller.run is not None else None,
-        target_channel=reader.channel_of(target.row) if target.row is not None else None,
-        route=route_of(target.row, target.key),
-        loop=loop,
-        loop_reason=loop_reason,
-        idempotency_key=send.given.idempotency_key,
-        request_digest=send.digest,
-        timeout_ms=round(send.timeout * 1000),
-        chain=(*before, str(target.key)),
-        hops=chain.hops + 1,
-        root=send.root,
-        chain_started_ms=chain.started_ms or now,
-        chain_runs=chain.runs,
-        chain_tokens=chain.tokens,
-        chain_cost_micros=chain.cost_micros,
-        send_rule=verdict.rule,
-        visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
-    )
-
-
 def _limited(
-    send: _Send, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
+    send: Send, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
 ) -> ToolRefused:
     """Return the refusal of a send that a guard stopped, put on record (LOOP-5)."""
     requester = send.call.caller.key
@@ -347,17 +255,6 @@ def _policy(service: Service, target: Target) -> Verdict:
     return verdict
 
 
-def _loop(service: Service, requester: Requester, target: Target) -> tuple[bool, LoopEnd | None]:
-    """Say whether a reply-back loop follows, else why not (LOOP-4)."""
-    if requester.key is None:
-        return False, "no_requester"
-    one_way = service.config.session.agent_to_agent.one_way
-    for key in (requester.key, target.key):
-        if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
-            return False, "one_way"
-    return True, None
-
-
 def _delivery(target: Target) -> dict[str, str]:
     """Say whether there is anywhere for an announce to go; never that it will get there (SEND-8)."""
     if route_of(target.row, target.key) is None:
@@ -365,7 +262,7 @@ def _delivery(target: Target) -> dict[str, str]:
     return {"status": "pending", "mode": "announce"}
 
 
-def _pending(send: _Send, target: Target, *, delivery: dict[str, str], wait: Wait | None) -> Pending:
+def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait | None) -> Pending:
     service, run_id = send.service, send.run_id
     future = service.waits.expect(run_id)
     if wait is not None:

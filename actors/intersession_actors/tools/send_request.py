@@ -1,0 +1,112 @@
+"""Turns a send that is allowed into the event that accepts it: its causal chain, its route, its loop (SEND-3, LOOP-4)."""
+
+import msgspec
+
+from intersession_actors.policy import ChainSoFar, Requester, Verdict, effective_visibility
+from intersession_actors.service import Call, CallingRun, Service, calling_row, route_of
+from intersession_events import ids
+from intersession_events.facts import ExchangeAccepted, LoopEnd, SessionOpened
+from intersession_events.keys import SessionKey
+from intersession_projections.run_outcomes import ChainTotals
+from intersession_projections.sessions import SessionRow
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom the message is for, as authorised; `opening` where the session does not exist yet (SEND-2)."""
+
+    key: SessionKey
+    shown: str
+    session_id: str
+    opening: SessionOpened | None = None
+    row: SessionRow | None = None
+
+
+class Send(msgspec.Struct, frozen=True, kw_only=True):
+    """A send on its way: the call, what it says, how long it waits (seconds), and the run that it asks for."""
+
+    service: Service
+    call: Call
+    message: str
+    idempotency_key: str | None
+    timeout: float
+    run_id: str
+    digest: str
+
+    @property
+    def calling(self) -> CallingRun:
+        """The run that sends; outside of a run the chain begins with the run that is asked for."""
+        return self.call.caller.run or CallingRun(run_id=self.run_id, attempt=0)
+
+    @property
+    def root(self) -> str:
+        """The run that the causal chain begins with."""
+        return self.calling.root or self.run_id
+
+
+def chain_so_far(send: Send, now: int) -> ChainSoFar:
+    """Return what the causal chain that the message belongs to has cost (LOOP-5)."""
+    runs, calling = send.service.runs, send.calling
+    # A chain that begins with this send has cost nothing, and there is nothing to ask for.
+    begins = send.root == send.run_id
+    spent = ChainTotals(0, 0, 0) if begins else runs.chain_totals(send.root)
+    first = None if begins else runs.get(send.root)
+    return ChainSoFar(
+        chain=calling.chain,
+        hops=calling.hops,
+        runs=spent.runs,
+        tokens=spent.tokens,
+        cost_micros=spent.cost_micros,
+        started_ms=first.queued_ms if first is not None else now,
+    )
+
+
+def accepted_send(
+    send: Send, target: Target, chain: ChainSoFar, verdict: Verdict, now: int
+) -> ExchangeAccepted:
+    """Return the event that accepts a send. The main session that calls is opened where it is not there yet."""
+    service, caller, requester = send.service, send.call.caller, send.call.requester
+    reader, log_id = service.reader, service.log.log_id
+    loop, loop_reason = _loop(service, requester, target)
+    requester_row = calling_row(service, requester)
+    before = chain.chain or ((caller.key,) if caller.key else ())
+    return ExchangeAccepted(
+        exchange_id=ids.derive(log_id, "exchange", send.run_id),
+        run_id=send.run_id,
+        target=str(target.key),
+        target_session_id=target.session_id,
+        message_id=ids.derive(log_id, "message", send.run_id),
+        message=send.message,
+        settings=service.config.session.exchange,
+        caller=caller.name,
+        requester=caller.key,
+        requester_session_id=requester_row.session_id if requester_row is not None else None,
+        requester_channel=reader.channel_of(requester_row) if requester_row is not None else None,
+        requester_run_id=caller.run.run_id if caller.run is not None else None,
+        target_channel=reader.channel_of(target.row) if target.row is not None else None,
+        route=route_of(target.row, target.key),
+        loop=loop,
+        loop_reason=loop_reason,
+        idempotency_key=send.idempotency_key,
+        request_digest=send.digest,
+        timeout_ms=round(send.timeout * 1000),
+        chain=(*before, str(target.key)),
+        hops=chain.hops + 1,
+        root=send.root,
+        chain_started_ms=chain.started_ms or now,
+        chain_runs=chain.runs,
+        chain_tokens=chain.tokens,
+        chain_cost_micros=chain.cost_micros,
+        send_rule=verdict.rule,
+        visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
+    )
+
+
+def _loop(service: Service, requester: Requester, target: Target) -> tuple[bool, LoopEnd | None]:
+    """Say whether a reply-back loop follows, else why not (LOOP-4)."""
+    if requester.key is None:
+        return False, "no_requester"
+    one_way = service.config.session.agent_to_agent.one_way
+    for key in (requester.key, target.key):
+        if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
+            return False, "one_way"
+    return True, None
