@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from intersession_events.facts import Event
-from intersession_events.log import InlineView
-from intersession_projections.flows import OpenFlowsView
-from intersession_projections.positions import PositionsView
-from intersession_projections.run_outcomes import RunOutcomesView
-from intersession_projections.sessions import SessionListView, Sessions, ThreadBindingsView
+from intersession_projections.inline_views import inline_views
+from intersession_projections.sessions import Sessions
 from support.plain_log import PlainLog, PlainSql
 from support.story import listed
 from support.vocabulary import logs
@@ -18,13 +15,9 @@ from support.vocabulary import logs
 Entry = tuple[str, Event, int]
 
 
-def views() -> list[InlineView]:
-    return [SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView(), ThreadBindingsView()]
-
-
 def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:
     sql = PlainSql(log.connection)
-    for view in views():
+    for view in inline_views():
         view.drop(sql)
         view.create(sql)
         for recorded in log.events:
@@ -33,7 +26,7 @@ def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def check_every_prefix(entries: list[Entry]) -> None:
-    log = PlainLog(views())
+    log = PlainLog(inline_views())
     for stream, event, time in entries:
         log.put(stream, event, time=time, correlation="root")
         grown = log.dump()

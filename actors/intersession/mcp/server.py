@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
-from intersession_actors.tools import Tools, schemas
+from intersession_actors.tools import TOOLS, Tools, schemas
 
 logger = logging.getLogger(__name__)
 
@@ -39,14 +39,7 @@ _READ: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ACT: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
-_SHOWN: Final[Mapping[str, tuple[str, ToolAnnotations]]] = {
-    "sessions_list": ("List sessions", _READ),
-    "sessions_history": ("Read a session", _READ),
-    "sessions_send": ("Send to a session", _ACT),
-    "sessions_spawn": ("Start a sub-agent", _ACT),
-    "agents_list": ("List agents", _READ),
-}
-READING: Final = frozenset(name for name, (_, hints) in _SHOWN.items() if hints.read_only_hint)
+READING: Final = frozenset(name for name, tool in TOOLS.items() if tool.reads)
 """The tools that change nothing."""
 
 _MOST_SHOWN: Final = 64
@@ -131,13 +124,13 @@ def _must_have(seat: Seat, name: str) -> None:
 
 
 def _described(tool: Mapping[str, Any]) -> Tool:
-    title, hints = _SHOWN[tool["name"]]
+    known = TOOLS[tool["name"]]
     return Tool(
-        name=tool["name"],
-        title=title,
+        name=known.name,
+        title=known.title,
         description=tool["description"],
         input_schema=tool["inputSchema"],
-        annotations=hints,
+        annotations=_READ if known.reads else _ACT,
     )
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.runs import GatewayRuns
@@ -30,8 +31,49 @@ from intersession_projections.run_outcomes import RunOutcome
 
 Method = Callable[[Call, Mapping[str, Any]], Result | Pending]
 
-READING: Final = frozenset({"chat.history", "sessions.list", "sessions.preview", "sessions.resolve"})
-"""Methods that show sessions, and so leave a receipt (VIS-4). What the others did is in the log as it is."""
+
+class Parts(NamedTuple):
+    """What the methods are of."""
+
+    runs: GatewayRuns
+    sessions: GatewaySessions
+    about: GatewayAbout
+    imports: GatewayImport
+
+
+class Registered(NamedTuple):
+    """A method: the scope it asks for, where it is among the parts, and whether it shows sessions.
+
+    What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is.
+    """
+
+    scope: OperatorScope
+    of: Callable[[Parts], Method]
+    shows: bool = False
+
+
+METHODS: Final[Mapping[str, Registered]] = {
+    "agent": Registered("operator.write", lambda parts: parts.runs.agent),
+    "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity),
+    "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait),
+    "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list),
+    "chat.abort": Registered("operator.write", lambda parts: parts.runs.chat_abort),
+    "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
+    "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
+    "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
+    "health": Registered("operator.read", lambda parts: parts.about.health),
+    "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
+    "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
+    "send": Registered("operator.write", lambda parts: parts.about.send),
+    "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
+    "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True),
+    "sessions.patch": Registered("operator.admin", lambda parts: parts.sessions.patch),
+    "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True),
+    "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
+    "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
+    "status": Registered("operator.read", lambda parts: parts.about.status),
+}
+"""All methods of the gateway, by name."""
 
 
 class GatewayMethods:
@@ -53,28 +95,14 @@ class GatewayMethods:
         self._service = service
         self._threads = threads
         self._runs = GatewayRuns(service, targets, runs)
-        sessions = GatewaySessions(service, targets)
-        about = GatewayAbout(service, targets, describe)
+        parts = Parts(
+            self._runs,
+            GatewaySessions(service, targets),
+            GatewayAbout(service, targets, describe),
+            GatewayImport(imports),
+        )
         self._methods: Final[Mapping[str, Method]] = {
-            "agent": self._runs.agent,
-            "agent.identity.get": about.identity,
-            "agent.wait": self._runs.begin_wait,
-            "agents.list": about.agents_list,
-            "chat.abort": self._runs.chat_abort,
-            "chat.history": sessions.chat_history,
-            "chat.inject": sessions.chat_inject,
-            "chat.send": self._runs.chat_send,
-            "health": about.health,
-            "import.openclaw": GatewayImport(imports).openclaw,
-            "models.list": about.models_list,
-            "send": about.send,
-            "sessions.delete": sessions.delete,
-            "sessions.list": sessions.list,
-            "sessions.patch": sessions.patch,
-            "sessions.preview": sessions.preview,
-            "sessions.reset": sessions.reset,
-            "sessions.resolve": sessions.resolve,
-            "status": about.status,
+            name: registered.of(parts) for name, registered in METHODS.items()
         }
 
     @property
@@ -153,7 +181,7 @@ class GatewayMethods:
             raise
         finally:
             summary = call.summary or AccessSummary()
-            if summary.denied_targets or (method in READING and not refused):
+            if summary.denied_targets or (METHODS[method].shows and not refused):
                 # Nothing was shown of what a refused call had found.
                 shown = msgspec.structs.replace(summary, keys=()) if refused else summary
                 self._service.receipts.keep(call.caller, method, params, shown)

@@ -1,6 +1,6 @@
 """Which of the session tools an agent gets. Pure (SPAWN-7)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -14,7 +14,7 @@ SESSION_TOOLS: Final = (
     "sessions_search",
     "agents_list",
 )
-"""The tools a sub-agent does not get of itself."""
+"""What `group:sessions` stands for in settings; a sub-agent does not get them of itself."""
 
 _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "minimal": ("session_status",),
@@ -38,13 +38,14 @@ def tools_for(
     tools: Iterable[str],
     *,
     subagent: bool = False,
+    withheld: Collection[str] = SESSION_TOOLS,
     sandboxed: bool = False,
     may_spawn: bool = True,
 ) -> tuple[str, ...]:
     """Return those of `tools` that a session of this agent gets, in their order.
 
-    `tools` and the agent's own settings narrow, one after the other; a `deny` anywhere is final. `may_spawn` False takes
-    `sessions_spawn` away whatever the settings say (SPAWN-3).
+    `tools` and the agent's own settings narrow, one after the other; a `deny` anywhere is final. A sub-agent does not get what
+    is `withheld` from it, unless its settings say so. `may_spawn` False takes `sessions_spawn` away whatever they say (SPAWN-3).
     """
     own = config.agent(agent_id).tools if agent_id in config.agent_ids else AgentTools()
     rules: list[ToolRules | ToolSettings | AgentTools] = [config.tools, own]
@@ -52,7 +53,7 @@ def tools_for(
         rules += [config.tools.sandbox.tools, own.sandbox.tools]
     kept = [tool for tool in tools if all(_gives(rule, tool) for rule in rules)]
     if subagent:
-        kept = [tool for tool in kept if _child_gets(config.tools.subagents.tools, tool)]
+        kept = [tool for tool in kept if _child_gets(config.tools.subagents.tools, tool, withheld)]
     return tuple(tool for tool in kept if may_spawn or tool != "sessions_spawn")
 
 
@@ -64,12 +65,12 @@ def _gives(rules: ToolRules | ToolSettings | AgentTools, tool: str) -> bool:
     return _names(rules.also_allow, tool) or all(given is None or _names(given, tool) for given in lists)
 
 
-def _child_gets(rules: ToolRules, tool: str) -> bool:
+def _child_gets(rules: ToolRules, tool: str, withheld: Collection[str]) -> bool:
     if _names(rules.deny, tool):
         return False
     if _names(rules.also_allow, tool) or (rules.allow is not None and _names(rules.allow, tool)):
         return True
-    return rules.allow is None and tool not in SESSION_TOOLS
+    return rules.allow is None and tool not in withheld
 
 
 def _names(patterns: Sequence[str], tool: str) -> bool:

@@ -1,6 +1,6 @@
-"""The rules of one session: what a command leads to. No threads, no clock, no store.
+"""The rules of one session: what a command leads to. The session actor asks them. No threads, no clock, no store.
 
-Each function takes the state (`session_state.py`) and a command and returns events, or a refusal.
+Each function takes the state (`state.py`) and a command and returns events, or a refusal.
 """
 
 from typing import Final

@@ -15,11 +15,6 @@ from intersession_events import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked
 
 
-def needs_preparation(accepted: SpawnAccepted) -> bool:
-    """Whether the child has to wait for something."""
-    return accepted.attachments is not None or accepted.thread is not None
-
-
 def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], None], *, again: bool) -> None:
     """Put the files in their place, then have the thread opened. `again`: this may have been begun before a crash."""
     stream = ids.spawn_stream(accepted.spawn_id)

@@ -15,10 +15,17 @@ from intersession_actors.tools.sessions_spawn import SessionsSpawn, start_subage
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`."""
+    """A tool, and all that doors need to know of it. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`.
+
+    `title` is what a person sees. A tool that only `reads` changes nothing, and asks for `operator.read` at the gateway, any other
+    for `operator.write`. A sub-agent has the tools that are `for_children`, and those that its settings give it (SPAWN-7).
+    """
 
     name: str
+    title: str
     description: str
+    reads: bool = False
+    for_children: bool = False
     arguments: type[msgspec.Struct]
     call: Callable[[Service, Call, Result], Result | Pending]
 
@@ -38,6 +45,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
     for tool in (
         Tool(
             name="sessions_list",
+            title="List sessions",
+            reads=True,
             description=(
                 "List the sessions you can see, most recently active first, with filters. "
                 "messageLimit adds the last messages of each."
@@ -47,12 +56,15 @@ TOOLS: Final[Mapping[str, Tool]] = {
         ),
         Tool(
             name="sessions_history",
+            title="Read a session",
+            reads=True,
             description="Read the transcript of a session you can see, by sessionKey or sessionId, newest messages kept.",
             arguments=SessionsHistory,
             call=_history,
         ),
         Tool(
             name="sessions_send",
+            title="Send to a session",
             description=(
                 "Send a message to another session, named by sessionKey, label or agentId, and wait up to "
                 "timeoutSeconds (30) for its reply; 0 does not wait."
@@ -62,6 +74,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         ),
         Tool(
             name="sessions_spawn",
+            title="Start a sub-agent",
             description=(
                 "Start a sub-agent in a session of its own on a task. Answers at once; "
                 "the result is announced to you when it has ended, so do not poll for it."
@@ -71,6 +84,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         ),
         Tool(
             name="agents_list",
+            title="List agents",
+            reads=True,
             description="List the agents you may start sub-agents of.",
             arguments=AgentsList,
             call=list_agents,

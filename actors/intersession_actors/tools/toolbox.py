@@ -80,6 +80,7 @@ class Tools:
             key.agent_id,
             TOOLS,
             subagent=key.is_spawned,
+            withheld=[name for name, tool in TOOLS.items() if not tool.for_children],
             sandboxed=requester.sandboxed,
             may_spawn=not self._is_too_deep(requester),
         )

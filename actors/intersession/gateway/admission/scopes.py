@@ -1,25 +1,25 @@
 """Which scope a method or a tool asks for. `operator.admin` includes `operator.write`, which includes `operator.read`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
 from intersession_actors.config import OperatorScope
+from intersession_actors.methods import METHODS
+from intersession_actors.tools import TOOLS
 
 EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
 
-_READ: Final = (
-    "agent.identity.get agent.wait agents.list chat.history health models.list sessions.list sessions.preview "
-    "sessions.resolve status system-presence config.get agents_list sessions_history sessions_list sessions_search session_status tools.invoke"
-)
-_WRITE: Final = "agent chat.abort chat.send send sessions_send sessions_spawn"
+_OWN: Final = ("config.get", "session_status", "sessions_search", "system-presence", "tools.invoke")
+"""What the gateway itself answers, and tools of other systems that its clients ask for."""
 _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.read": frozenset({"operator.read"}),
     "operator.write": frozenset({"operator.read", "operator.write"}),
     "operator.admin": frozenset({"operator.read", "operator.write", "operator.admin"}),
 }
-_NEEDED: Final[dict[str, OperatorScope]] = {
-    **dict.fromkeys(_READ.split(), "operator.read"),
-    **dict.fromkeys(_WRITE.split(), "operator.write"),
+_NEEDED: Final[Mapping[str, OperatorScope]] = {
+    **dict.fromkeys(_OWN, "operator.read"),
+    **{name: method.scope for name, method in METHODS.items()},
+    **{name: "operator.read" if tool.reads else "operator.write" for name, tool in TOOLS.items()},
 }
 
 
