@@ -1,0 +1,43 @@
+"""Tests stand where their subjects stand, each under a name of its own, and what they share is in tests/support/."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT, TESTS
+
+MIRRORS = {
+    "actors": "actors/intersession_actors",
+    "doors": "actors/intersession",
+    "events": "events/intersession_events",
+    "projections": "projections/intersession_projections",
+}
+
+
+def folders(top: Path) -> set[str]:
+    """Return the folders below one that have Python files, as they are called from there."""
+    return {path.parent.relative_to(top).as_posix() for path in top.rglob("*.py")}
+
+
+@pytest.mark.parametrize("folder", MIRRORS)
+def test_a_folder_of_tests_is_a_room_of_the_package(folder: str) -> None:
+    assert folders(TESTS / folder) - folders(ROOT / MIRRORS[folder]) == set()
+
+
+def test_beside_tests_are_only_tests() -> None:
+    apart = {"benchmarks", "support"}
+    beside = {
+        path.relative_to(TESTS).as_posix()
+        for path in TESTS.rglob("*.py")
+        if path.relative_to(TESTS).parts[0] not in apart and not path.name.startswith("test_")
+    }
+
+    assert {name for name in beside if not name.endswith("conftest.py")} == {"golden/make_golden.py"}
+    assert not list((TESTS / "support").rglob("test_*.py"))
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    names = Counter(path.name for path in TESTS.rglob("test_*.py"))
+
+    assert [name for name, times in names.items() if times > 1] == []
