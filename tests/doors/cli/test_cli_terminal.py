@@ -142,7 +142,7 @@ class FakeTerminal(io.StringIO):
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> FakeTerminal:
     """Return a terminal of 60 characters without colours."""
-    for name, value in {"COLUMNS": "60", "TERM": "dumb"}.items():
+    for name, value in {"COLUMNS": "60", "LINES": "20", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
     return FakeTerminal()
 

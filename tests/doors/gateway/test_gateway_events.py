@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -62,13 +63,21 @@ def say(system: SessionSystem, agent: str, text: str) -> None:
     assert system.gateway.call("agent.wait", {"runId": run["runId"]})["status"] == "ok"
 
 
+def lines_of(response: httpx.Response) -> Iterator[str]:
+    """Yield the lines of a stream, which end with what ends them there; httpx knows more ends of a line."""
+    rest = ""
+    for text in response.iter_text():
+        *lines, rest = (rest + text).split("\n")
+        yield from lines
+
+
 def followed(live: LiveGateway, number: int, *, token: str = TOKEN, **options: Any) -> list[dict[str, Any]]:
     """Return the next events of a stream: what each line of data says, with its id and its name."""
     found: list[dict[str, Any]] = []
     with live.http(token) as client, client.stream("GET", "/events", **options) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         event: dict[str, Any] = {}
-        for line in response.iter_lines():
+        for line in lines_of(response):
             name, _, value = line.partition(": ")
             if name in {"id", "event"}:
                 event[name] = value
