@@ -18,6 +18,7 @@ from intersession.gateway.admission import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http import asgi_application
 from intersession.gateway.process.server import Server, address_of, listen
+from support.doors.prompt_server import PromptServer
 
 TOKEN = "the-operators-own-token"
 READER = "a-token-that-reads"
@@ -43,6 +44,10 @@ GATEWAY: dict[str, Any] = {
 """A configuration with the operator's token, one that reads main's sessions, and one that writes as those of ops."""
 
 WAIT = 20.0
+
+
+class _Server(PromptServer, Server):
+    """The gateway's server, for many short lives."""
 
 
 class LiveGateway:
@@ -105,16 +110,13 @@ class LiveGateway:
 
     async def _serve(self) -> None:
         listening = listen("127.0.0.1", 0)
-        server = Server(self._app, self._limits)
+        server = _Server(self._app, self._limits)
         loop = self.loop = asyncio.get_running_loop()
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         await server.answers.wait()
         self.address = address_of(listening)
 
-        def stop() -> None:
-            server.should_exit = True
-
-        self._stop = functools.partial(loop.call_soon_threadsafe, stop)
+        self._stop = functools.partial(loop.call_soon_threadsafe, server.end)
         self._ready.set()
         await serving
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from intersession import SessionSystem
 from intersession.mcp.server import Seat, mcp_server
+from support.doors.prompt_server import PromptServer
 from support.running import WAIT
 
 Mode = Literal["auto", "legacy"]
@@ -27,7 +28,7 @@ async def connected(system: SessionSystem, key: str | None, mode: Mode = "auto")
         yield client
 
 
-class _Started(uvicorn.Server):
+class _Started(PromptServer):
     """A server that says when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -52,7 +53,7 @@ async def served(
         port = server.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.should_exit = True
+        server.end()
         await serving
 
 
