@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.doors.command_line import ran, ran_as_process
+from support.doors.command_line import ran, ran_forked
 from support.paths import DATA
 
 STATE = DATA / "openclaw" / "household"
@@ -13,7 +13,7 @@ STATE = DATA / "openclaw" / "household"
 def test_an_import_says_what_it_found_and_the_log_tells_it(tmp_path: Path) -> None:
     store = tmp_path / "imported.db"
 
-    done = ran_as_process("import", "openclaw", STATE, "--store", store)
+    done = ran_forked("import", "openclaw", STATE, "--store", store)
     runs = ran("runs", "--json", "--store", store).json["runs"]
 
     assert (done.exit_code, done.err) == (0, "")

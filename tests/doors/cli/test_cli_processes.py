@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
-from support.doors.command_line import DemoLog, environment, process, ran, ran_as_process
+from support.doors.command_line import DemoLog, environment, process, ran, ran_as_process, ran_forked
 from support.paths import DATA
 
 HOST = """
@@ -103,7 +103,7 @@ def test_writing_beside_a_host_is_refused_and_says_who_holds_the_log(
     host: RunningHost, store: Path, command: tuple[str, ...]
 ) -> None:
     del host
-    done = ran_as_process(*command, "--store", store, "--json")
+    done = ran_forked(*command, "--store", store, "--json")
 
     assert (done.exit_code, done.json["code"]) == (3, "store_locked")
     assert "has a writer already (pid " in done.json["error"]
@@ -113,7 +113,7 @@ def test_a_gateway_that_does_not_answer_is_named(tmp_path: Path) -> None:
     lock = WriterLock(str(tmp_path / "s.db"))
     lock.tell(Holder(pid=1, gateway="http://127.0.0.1:18789"))
 
-    done = ran_as_process("send", "hi", "--agent", "main", "--timeout", "0", "--store", tmp_path / "s.db")
+    done = ran_forked("send", "hi", "--agent", "main", "--timeout", "0", "--store", tmp_path / "s.db")
     lock.release()
 
     assert done.exit_code == 3

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from support.doors.command_line import DemoLog, ran, ran_as_process
+from support.doors.command_line import DemoLog, ran, ran_forked
 from support.rows import edited
 
 
 def test_a_log_as_it_was_written_is_verified_and_what_is_not_proven_is_said(demo_log: DemoLog) -> None:
-    done = ran_as_process("verify", "--store", demo_log.path)
+    done = ran_forked("verify", "--store", demo_log.path)
 
     assert (done.exit_code, done.err) == (0, "")
     assert done.out.startswith(f"verified: {demo_log.value['position']} events in ")

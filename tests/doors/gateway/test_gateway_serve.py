@@ -23,7 +23,7 @@ from intersession_events.stores import holder_of
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, WAIT, LiveGateway, WireClient
 from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
-from support.doors.served_gateway import CONFIGS, Served, config_for, token_of
+from support.doors.served_gateway import CONFIGS, ForkedGateway, Served, config_for, token_of
 
 
 @pytest.fixture
@@ -36,8 +36,9 @@ def endpoint() -> Iterator[ThreadingHTTPServer]:
 def started(tmp_path: Path) -> Iterator[Any]:
     running: list[Served] = []
 
-    def start(*arguments: object, **variables: str) -> Served:
-        served = Served("--store", tmp_path / "log.db", *arguments, **variables)
+    def start(*arguments: object, fresh: bool = False) -> Served:
+        gateway = Served if fresh else ForkedGateway
+        served = gateway("--store", tmp_path / "log.db", *arguments)
         running.append(served)
         return served
 
@@ -68,7 +69,7 @@ def test_every_configuration_that_the_original_ran_with_makes_a_gateway(name: st
 @pytest.mark.clause("CFG-1", "L7", "X11")
 def test_it_serves_until_it_is_told_to_stop_and_keeps_its_secrets(tmp_path: Path, started: Any) -> None:
     path = CONFIGS / "base.json"
-    served = started("--config", path)
+    served = started("--config", path, fresh=True)
 
     listed = served.invoke(token_of(path), "sessions_list", {})
     wrong = served.invoke("a-canary", "sessions_list", {})

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from intersession.cli import main
 from support.paths import TESTS
+from support.processes.forked import ForkedCommand
 
 
 class Ran(NamedTuple):
@@ -62,6 +63,14 @@ def ran_as_process(
         check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def ran_forked(*tokens: object) -> Ran:
+    """Run a command as a process of its own, where a fresh interpreter is not the point."""
+    child = ForkedCommand([str(token) for token in tokens], environment())
+    out, err = child.communicate(timeout=60)
+    assert child.returncode is not None
+    return Ran(child.returncode, out, err)
 
 
 def hear_ctrl_c() -> None:

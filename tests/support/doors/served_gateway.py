@@ -4,36 +4,37 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from support.doors.command_line import environment
+from support.doors.command_line import environment, process
 from support.doors.gateway_live import WAIT
 from support.paths import DATA
+from support.processes.forked import ForkedCommand
 
 CONFIGS = DATA / "openclaw_configs"
 
 
 class Served:
-    """A gateway in another process. Each start takes seconds, so each test makes the most of one."""
+    """A gateway in another process. Each start takes seconds: see `ForkedGateway`."""
 
     def __init__(self, *arguments: object, **variables: str) -> None:
-        self.child = subprocess.Popen(
-            [sys.executable, "-m", "intersession", "serve", "--port", "0", *map(str, arguments)],
-            env=environment() | variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.child = self._started(["serve", "--port", "0", *map(str, arguments)], environment() | variables)
         assert self.child.stdout is not None
         line = self.child.stdout.readline()
         if not line.startswith("serving "):
             raise AssertionError(f"it did not start: {line} {self.child.communicate(timeout=WAIT)}")
         self.agents, _, self.address = line.removeprefix("serving ").strip().rpartition(" at ")
+
+    def _started(
+        self, tokens: list[str], variables: dict[str, str]
+    ) -> "subprocess.Popen[str] | ForkedCommand":
+        return subprocess.Popen(
+            process(*tokens), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     def invoke(self, token: str, tool: str, arguments: dict[str, Any], **fields: Any) -> httpx.Response:
         return httpx.post(
@@ -51,7 +52,15 @@ class Served:
     def end(self) -> tuple[int, str]:
         """Wait until it is gone; return its exit code and what it said."""
         said = "".join(self.child.communicate(timeout=WAIT))
+        assert self.child.returncode is not None
         return self.child.returncode, said
+
+
+class ForkedGateway(Served):
+    """A gateway in another process that is forked, in a fraction of a second, from one that has imported it."""
+
+    def _started(self, tokens: list[str], variables: dict[str, str]) -> ForkedCommand:
+        return ForkedCommand(tokens, variables)
 
 
 def config_for(tmp_path: Path, endpoint: ThreadingHTTPServer, name: str = "base", **gateway: Any) -> Path:
