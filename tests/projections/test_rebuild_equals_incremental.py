@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from intersession_events.facts import Event
 from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions import Sessions
+from intersession_projections.sessions import SessionListView, Sessions
 from support.plain_log import PlainLog, PlainSql
 from support.story import listed
 from support.vocabulary import logs
