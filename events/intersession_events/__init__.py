@@ -1,1 +1,1 @@
-"""Facts: what can have happened, and the log that keeps it. Imports nothing of ours, knows no thread of an actor."""
+"""Facts, and the log that keeps them: the package that all others stand on, and that imports none of them."""

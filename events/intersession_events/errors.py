@@ -1,4 +1,4 @@
-"""What can go wrong with facts and the log, as a caller sees it.
+"""The errors of facts and of the log, as callers see them.
 
 * IntersessionError
   - InvalidKey
@@ -49,7 +49,7 @@ class CorruptEvent(LogError):
 
 
 class ForgedTopic(UnknownTopic, CorruptEvent):
-    """A row has an unknown topic and does not hash: not a newer version's, but changed by somebody."""
+    """A row has an unknown topic and a wrong hash: it was changed, and not written by a newer version."""
 
 
 class NotStorable(LogError, ValueError):

@@ -1,4 +1,4 @@
-"""Derived ids: doing a step again can't do it twice, because it gets the same id again."""
+"""Derives ids of streams and steps: a step that is done again gets the same id, so it has no second effect."""
 
 import hashlib
 import uuid

@@ -10,7 +10,7 @@ MAX_KEY_CHARACTERS: Final = 512
 RESERVED_WORDS: Final = frozenset({"global", "unknown"})
 """Values that name no session and never will (KEY-4)."""
 WHITE_SPACE: Final = " \t\r\n"
-"""What is trimmed. `str.strip()` would trim more."""
+"""The characters that are trimmed from a typed key; `str.strip()` would trim more."""
 
 _LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -1,1 +1,1 @@
-"""Views: how the log looks. Read only, rebuilt at will; imports events, knows no Pykka."""
+"""Views of the log, for the service, the tools and the doors: read only, and rebuilt from the log at any time."""

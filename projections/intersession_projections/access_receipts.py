@@ -1,4 +1,4 @@
-"""Access receipts as an auditor asks for them: newest first, over all who asked, by who, what and verdict (VIS-4)."""
+"""Reads access receipts for `intersession audit`: newest first, filtered by who, what and verdict (VIS-4)."""
 
 import heapq
 from collections.abc import Iterator

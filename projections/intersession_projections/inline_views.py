@@ -1,4 +1,4 @@
-"""The views that every call needs at once: written in the transaction of the append itself."""
+"""The list of views that are written in the transaction of each append, because every call needs them at once."""
 
 from intersession_events.log import InlineView
 from intersession_projections.flows import OpenFlowsView

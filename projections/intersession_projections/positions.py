@@ -1,4 +1,4 @@
-"""The clock of the log: which position the log had reached at a time."""
+"""The view of times: which position the log had reached at a time."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What became of each run, from its acceptance to its end, and which key it was asked for with (GATE-3, SEND-11)."""
+"""The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
@@ -202,7 +202,7 @@ class Runs:
         return [self._with_words(from_text(row, RunOutcome)) for (row,) in rows]
 
     def _with_words(self, outcome: RunOutcome) -> RunOutcome:
-        """Add what was said or went wrong, from the event that ended the run: text is stored once."""
+        """Add the reply or the error from the event that ended the run: the row has no copy of the text."""
         if not outcome.ended:
             return outcome
         for recorded in self._log.all(after=outcome.position - 1, to=outcome.position):

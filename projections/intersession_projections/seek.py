@@ -1,4 +1,4 @@
-"""From what a caller says of a place in the log (a position, an ISO time) to a position."""
+"""Turns what a caller gives as a place in the log, a position or an ISO time, into a position."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class UnknownPlace(IntersessionError, ValueError):
-    """What was given as a place names none: not of a known form, beyond the end, or in the future."""
+    """A place that a caller gave is not in the log: its form is unknown, or it is beyond the end or in the future."""
 
 
 def resolve_as_of(value: int | str, log: Log, *, now_ms: int, field: str = "asOf") -> int:

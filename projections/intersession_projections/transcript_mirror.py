@@ -1,4 +1,4 @@
-"""The transcripts beside the log, one JSONL file a session id, kept current for people and tools that read files (LIST-5).
+"""Mirrors transcripts to files beside the log, one JSONL file a session id, for whoever reads files (LIST-5).
 
 Best effort: the log never waits for it, and a directory that can't be written is a warning. Each line says which position
 it shows, so that after a crash nothing is written twice; another log's files are never mixed in.

@@ -1,4 +1,4 @@
-"""The command line: thin commands over the one place that every door asks."""
+"""The command line, for people and scripts: each command asks what every other door asks."""
 
 from intersession.cli.shell import main
 

@@ -1,4 +1,4 @@
-"""The commands by name."""
+"""The table of commands that `intersession` reads: a name, and the module that is loaded when it is called."""
 
 from importlib.metadata import PackageNotFoundError, version
 

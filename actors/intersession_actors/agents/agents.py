@@ -1,4 +1,4 @@
-"""What can be an agent, and two that need neither a key nor a network."""
+"""What can be registered as an agent, and two agents, `scripted` and `echo`, that need no key and no network."""
 
 import inspect
 import threading

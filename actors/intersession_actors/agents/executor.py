@@ -1,4 +1,4 @@
-"""Runs agents outside of any actor: whatever an agent is and does, one result comes back as a callback."""
+"""Runs agents outside of any actor, for the session actors: one result for each call, as a callback."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What came of a call of an agent, made out of whatever it returned or raised."""
+"""The result of one call of an agent, made of whatever the agent returned or raised."""
 
 from typing import Any, Final
 

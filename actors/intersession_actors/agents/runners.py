@@ -1,4 +1,4 @@
-"""Who runs a session: its agent, or a runtime that a host registered for a kind of session (SPAWN-1)."""
+"""Says which agent runs a session: its own, or the runtime that a host registered for its kind (SPAWN-1)."""
 
 from typing import Final
 

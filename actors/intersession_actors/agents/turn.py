@@ -1,4 +1,4 @@
-"""What an agent is given: one message to answer, what came before it, and the tools it may use meanwhile."""
+"""What an agent is called with: one message to answer, what came before it, and the tools that it may use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

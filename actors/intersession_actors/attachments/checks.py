@@ -1,4 +1,4 @@
-"""What a caller hands to a sub-agent: checked as a whole before anything is written (ATT-1, ATT-2). Pure."""
+"""Checks the files that a caller gives a sub-agent, as a whole, before anything is written (ATT-1, ATT-2). Pure."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""The files of a spawn on the disk: staged, put in their place, removed, swept (ATT-3, ATT-5).
+"""Keeps the files of a spawn on the disk: stages, claims, removes and sweeps them (ATT-3, ATT-5).
 
 A workspace belongs to an agent, and an agent may be talked into anything. So every step goes from an open directory to
 the next one by name, follows no symbolic link, makes what it makes exclusively, and looks at what is there before it

@@ -1,4 +1,4 @@
-"""Where an agent's workspace is: as configured, else beside the log (ATT-3)."""
+"""Finds the workspace of an agent: where the configuration says, else beside the log (ATT-3)."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Channels: what takes a text outside, the ones that come with us, and who calls them."""
+"""Channels, which show texts to people outside: the ones that come with us, and the caller that the outbox uses."""
 
 from intersession_actors.channels.caller import (
     ChannelCaller,

@@ -1,6 +1,7 @@
-"""Which addresses a channel's URL may lead to: public ones, unless the host is allowed by name (X13).
+"""Says which addresses a channel's URL may lead to: public ones, unless its host is allowed by name (X13).
 
-A name is resolved once, and what was looked at is what is connected to: an answer that changes changes nothing.
+A name is resolved once, and the connection goes to the address that was checked: a resolver that answers otherwise the
+second time has no second time.
 """
 
 import errno
@@ -85,7 +86,7 @@ def literal_address(host: str) -> IpAddress | None:
 
 
 def is_public(address: str) -> bool:
-    """Whether this is the address of one machine on the public internet. What is no address is not."""
+    """Whether this is the address of one machine on the public internet. False for a text that is no address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,6 +1,6 @@
-"""A channel of one of Apprise's services: one attempt per call, plain text, its reason in words, its secrets in none.
+"""A channel that sends through a service of Apprise's: one attempt a call, plain text, errors without secrets.
 
-Each call makes the service anew from the channel's URL. Apprise's own retries are off: the outbox has the patience.
+Each call makes the service anew from the channel's URL. Apprise's own retries are off, because the outbox retries.
 """
 
 import logging
@@ -77,7 +77,7 @@ def apprise_channel(
 
 
 def without_calls(text: str) -> str:
-    """Return a text whose `@everyone`, `<!channel>`, `<@user>` and the like ring for nobody; it reads the same."""
+    """Return a text whose `@everyone`, `<!channel>`, `<@user>` and the like notify nobody; it looks the same."""
     return _CALLS.sub(lambda found: f"{found[0]}\u200b", text)
 
 

@@ -1,4 +1,4 @@
-"""Calls channels outside of any actor: the text made fit for the channel, and one outcome, whatever it does."""
+"""Calls channels outside of any actor, for the outbox: makes a text fit the channel, and reports one outcome."""
 
 import asyncio
 import itertools

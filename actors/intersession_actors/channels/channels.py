@@ -1,4 +1,4 @@
-"""Ways out of the system: what a channel is given, what it may say to it, and two for trying things out."""
+"""What a channel is, what it is given and may answer; and two channels, console and memory, for trying things out."""
 
 import sys
 import threading
@@ -105,7 +105,7 @@ def printable(text: str) -> str:
 
 
 class MemoryChannel(Channel):
-    """A channel that keeps what it is given: `delivered` is every call, `shown` what somebody would have seen."""
+    """A channel that keeps what it is given: `delivered` is every call, `shown` what a person would have seen."""
 
     def __init__(self, *, idempotent: bool = False, max_chars: int | None = None) -> None:
         super().__init__(deliver=self._take, idempotent=idempotent, max_chars=max_chars)

@@ -1,4 +1,4 @@
-"""The channels of a configuration: what `channels.<name>.deliver` says, made into ways out (CFG-1, X13)."""
+"""Makes channels of what a configuration says under `channels.<name>.deliver` (CFG-1, X13)."""
 
 import re
 from collections.abc import Mapping

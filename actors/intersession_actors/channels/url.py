@@ -30,12 +30,12 @@ class ChannelUrl(NamedTuple):
 
     @property
     def scheme(self) -> str:
-        """What it begins with, in lower case."""
+        """The scheme of the URL, in lower case."""
         return self.text.partition("://")[0].lower()
 
     @property
     def places(self) -> tuple[str, ...]:
-        """What is to be filled in, in order."""
+        """The names of the placeholders that are filled in, in order."""
         return tuple(_PLACE.findall(self.text))
 
     def for_text(self, outbound: Outbound) -> str:
@@ -63,7 +63,7 @@ class ChannelUrl(NamedTuple):
         return _PLACE.sub(lambda found: quote(values[found[1]], safe=""), self.text)
 
     def samples(self) -> tuple[str, ...]:
-        """Return the URL with made-up chats, to see whether anybody takes it."""
+        """Return the URL with made-up chats, to check it before there is a text to send."""
         if not self.places:
             return (self.text,)
         return tuple(self.filled(dict.fromkeys(PLACES, sample)) for sample in _SAMPLES)

@@ -1,4 +1,4 @@
-"""The `agents` part of a configuration: who there is, and what they start with."""
+"""The `agents` part of a configuration: which agents there are, and their settings."""
 
 from typing import Annotated, Any, Literal
 

@@ -152,7 +152,7 @@ class Config(Settings, frozen=True, kw_only=True):
 
 
 class LoadedConfig(NamedTuple):
-    """A configuration and what is to be said about it at start."""
+    """A configuration and the notices that are logged about it at start."""
 
     config: Config
     notices: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What the parts of a configuration must be together: the checks that look at more than one value."""
+"""Checks the values of a configuration that have to fit each other."""
 
 import re
 from typing import Final

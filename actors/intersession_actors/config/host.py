@@ -47,7 +47,7 @@ class ControlUi(Settings, frozen=True, kw_only=True):
 
 
 class GatewayTools(Settings, frozen=True, kw_only=True):
-    """Tools that a network door gives beyond, or without, its own choice."""
+    """Tools that the gateway offers in addition to its own choice (`allow`), or leaves out of it (`deny`)."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()

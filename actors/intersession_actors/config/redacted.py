@@ -18,7 +18,7 @@ _NO_SECRET: Final = frozenset({"mainKey"})
 
 
 def without_none(settings: Settings) -> dict[str, Any]:
-    """Return settings as plain JSON, without what was not given. What is a channel's own is kept as it was given."""
+    """Return settings as plain JSON, without what was not given. Settings of a channel's own are kept as they were given."""
     given = ((field.encode_name, getattr(settings, field.name)) for field in msgspec.structs.fields(settings))
     return {name: _kept(value) for name, value in given if value is not None}
 

@@ -1,4 +1,4 @@
-"""The `session` part of a configuration: keys, the exchange between sessions, who may speak outside."""
+"""The `session` part of a configuration: keys, exchanges between sessions, and who may send outside."""
 
 from typing import Annotated, Literal
 

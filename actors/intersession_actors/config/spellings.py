@@ -1,4 +1,4 @@
-"""Older spellings of a configuration become the ones used now, each with a notice of the new name (CFG-2)."""
+"""Changes older spellings of a configuration into the ones used now, each with a notice of the new name (CFG-2)."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What may be shown of a text: secrets are hidden, long texts are cut."""
+"""What may be shown of a text, for tools and views: secrets are hidden and long texts are cut."""
 
 from intersession_actors.disclosure.messages import shown_messages
 from intersession_actors.disclosure.redaction import redact_text

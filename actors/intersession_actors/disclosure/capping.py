@@ -21,7 +21,7 @@ _MARK: Final = re.compile(r"\n… \[[0-9]+ characters cut\]")
 
 
 class Capped(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a transcript, and what was done to it.
+    """A transcript after cutting, and what was cut.
 
     `dropped_messages` counts those left out whole, `bytes` the compact UTF-8 JSON of `messages`. `truncated` says that
     anything at all is missing.

@@ -1,4 +1,4 @@
-"""Messages as a tool call shows them: secrets hidden from strangers, the long cut short (HIST-4, HIST-5)."""
+"""Messages as a tool shows them: without secrets for strangers, and with long texts cut (HIST-4, HIST-5)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, overload

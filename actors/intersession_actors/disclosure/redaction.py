@@ -1,4 +1,4 @@
-"""Hides secrets when a transcript is read by others; the log keeps what was said (HIST-5). Pure.
+"""Hides the secrets of a transcript from other readers; the log keeps the text as it was (HIST-5). Pure.
 
 A secret of fewer than 18 characters becomes `***`, a longer one keeps its first 6 and last 4, unless they hold what
 ends a value (a quote, white space): a private key has nothing to show. What was hidden once is left as it is.

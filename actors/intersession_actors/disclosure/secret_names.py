@@ -1,4 +1,4 @@
-"""Which names of fields, variables and flags say that a secret follows. Pure (HIST-5)."""
+"""Says which names of fields, variables and flags mean that a secret follows (HIST-5). Pure."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Where in a text secrets stand (HIST-5). Pure, and linear in the text's length whatever it contains.
+"""Finds the secrets in a text (HIST-5). Pure, and linear in the text's length whatever it contains.
 
 Every pattern either begins at the edge of a run of characters that it then takes whole, or looks at a bounded
 number of them; all quantifiers are possessive. So no text makes the search go over the same characters again.

@@ -1,4 +1,4 @@
-"""Calls code that is not ours: on threads, on event loops, to a host's own actors, and only where its library is installed."""
+"""Calls the host's code for agents and channels: functions on threads, coroutines on a loop, actors by message."""
 
 from intersession_actors.host.actors import HostActor, asking, is_host_actor
 from intersession_actors.host.calls import Call, Came, Outcome, Outside, Raised

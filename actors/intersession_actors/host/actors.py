@@ -1,4 +1,4 @@
-"""Asking an actor of the host's without waiting for it: a message with a future, whose answer calls back."""
+"""Asks an actor of the host's without waiting for it: the answer comes back as a callback."""
 
 from collections.abc import Callable
 from typing import Any, TypeGuard

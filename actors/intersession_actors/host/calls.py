@@ -1,4 +1,4 @@
-"""Calls of a host's code: sync on threads, async on a loop, Pykka by message. Whatever it does, it comes back here.
+"""Calls the host's code, for agents and channels, and catches whatever it does.
 
 The host's code may raise anything, SystemExit included, answer twice, late or never. None of that reaches a thread of
 ours: each call has one outcome, the first.

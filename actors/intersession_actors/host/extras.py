@@ -1,4 +1,4 @@
-"""Libraries that only some hosts have: a missing one is an error that names its extra."""
+"""Imports libraries that only some hosts have; a missing one is an error that names the extra to install."""
 
 from importlib import import_module
 from types import ModuleType

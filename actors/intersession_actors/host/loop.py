@@ -1,4 +1,4 @@
-"""An event loop of our own, for async agents and channels in a host that has none running."""
+"""Runs an event loop of our own, for async agents and channels in a host that has none running."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Threads for code that may block: a fixed number of them, not counting those that wait or are lost.
+"""Threads for code that may block: a fixed number at work, not counting those that wait or are lost.
 
 A thread that waits for another run must not keep that run from starting, and one that never comes back can't be
 killed: in both cases another thread takes its place.

@@ -1,4 +1,4 @@
-"""Fences round texts that no person typed: a length and an id, so that no text can imitate or close one (PROV-3).
+"""Fences around texts that no person typed: a length and an id, so that no text can imitate or close one (PROV-3).
 
     [[message 9f86d081884c7d65 {"from":"agent:main:main","characters":5}]]
     hello

@@ -1,4 +1,4 @@
-"""What an agent is told beside the message it answers: who talks to whom, whose turn it is, how to stop. Pure.
+"""The instructions that an agent gets beside a message: who talks to whom, whose turn it is, how to stop. Pure.
 
 Each function returns the system context of one kind of run (PROV-1, LOOP-3, ANN-1, SPAWN-6, SPAWN-9), or the short
 prompt that such a run answers. Keys come as they are to be shown. Texts that agents wrote are fenced.

@@ -1,4 +1,4 @@
-"""What a run's agent sees, folded from the session's stream, and its hash (PROV-4).
+"""The transcript that an agent sees in a run, folded from the session's stream, and its hash (PROV-4).
 
 Pure: the same stream up to the same version gives the same context, so that it can be rebuilt from the log.
 The message that a run answers stands where the run *started*: a message that waited while another run was still
@@ -26,7 +26,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of one attempt: what was said before, the message, and what earlier attempts did."""
+    """The input of one attempt: the transcript before, the message, and what earlier attempts did."""
 
     message: Message
     transcript: tuple[Message, ...]
@@ -123,7 +123,7 @@ class TranscriptFold:
             self._add(said)
 
     def _give_up(self, run_id: str) -> None:
-        """Keep the message of a run that ended before it began: it was said all the same."""
+        """Keep the message of a run that ended before it began: it is part of the transcript."""
         waiting = self._waiting.pop(run_id, None)
         if waiting is not None:
             self._settle()

@@ -1,4 +1,4 @@
-"""Who asked to see or reach what, and what was answered.
+"""Facts about access: who asked to see or reach what, and what the answer was.
 
 Stream `access:<requester key>`, `access:operator`, or `access:credential:<name>` where a limited credential acted as no
 session.

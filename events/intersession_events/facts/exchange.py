@@ -129,7 +129,7 @@ class TurnRequested(Fact, frozen=True, kw_only=True):
 
 
 class TurnReplied(Fact, frozen=True, kw_only=True):
-    """The turn's run ended. `text` is what was said; None is no text."""
+    """The turn's run ended. `text` is the reply; None where there was none."""
 
     turn: int
     speaker: str

@@ -1,4 +1,4 @@
-"""Stored names and versions <-> classes. Closed: a topic that is not here is a typed error, never an import.
+"""The stored names and versions of all facts, and their classes. A topic that is not here is a typed error.
 
 A topic is `<name>.<version>`, frozen for ever and independent of where the class lives. When the shape of an event
 changes in a way that a default can't express, its version goes up and `UPCASTERS` gets a function from the old

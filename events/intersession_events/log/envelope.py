@@ -1,4 +1,4 @@
-"""Facts <-> stored rows: the envelope beside the payload, and the hash that chains a stream.
+"""Turns facts into stored rows and back: the envelope beside the payload, and the hash that chains a stream.
 
 A row's `state` is canonical JSON (RFC 8785), so that `sqlite3` and `jq` can read it and anybody can hash it again:
 

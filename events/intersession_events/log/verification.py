@@ -1,4 +1,4 @@
-"""Proof that a log was not changed: every row hashed again, every chain walked, and what can't be proven said.
+"""Verifies that a log was not changed: hashes each row again, walks each chain, and says what it cannot prove.
 
 A head, exported to where nobody can reach it who can reach the log, proves the rest: nothing before it was cut off or
 rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each event up to a position, as this gives it:

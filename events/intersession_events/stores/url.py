@@ -1,4 +1,4 @@
-"""Where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, or what the environment says."""
+"""Reads where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, or what the environment says."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,1 +1,1 @@
-"""Transcripts of other systems, in and out."""
+"""Transcripts of other systems: importing them into a log, and writing them out of one."""

@@ -1,4 +1,4 @@
-"""Exchanges, spawns and deliveries that are open or ended, as rows."""
+"""Exchanges, spawns and deliveries as rows, for recovery, the tools and the command line."""
 
 from intersession_projections.flows.flows import Flows, OpenFlowsView
 from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary

@@ -1,4 +1,4 @@
-"""Exchanges, spawns and deliveries: where each stands, which are open, which children wait to be archived."""
+"""The view of exchanges, spawns and deliveries: where each stands, and which children wait to be archived."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
@@ -139,7 +139,7 @@ class Flows:
         return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (owner,))
 
     def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
-        """Return the deliveries of what a run said, oldest first."""
+        """Return the deliveries of a run's reply, oldest first."""
         return self._select(DeliverySummary, "run_id = ? AND kind = 'delivery' ORDER BY accepted", (run_id,))
 
     def flow_of_run(self, run_id: str) -> str | None:

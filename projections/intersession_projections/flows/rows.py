@@ -102,7 +102,7 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     root: str | None = None
     inferred: bool = False
     has_files: bool = False
-    """Whether it was given files that nobody has removed, or tried to (ATT-5)."""
+    """Whether the child was given files, and neither their removal nor a failure to remove them is recorded (ATT-5)."""
 
     @property
     def is_open(self) -> bool:

@@ -1,4 +1,4 @@
-"""The session list, its order, the history of a session, and which thread belongs to which session."""
+"""The session list and its order, the history of a session, and which thread belongs to which session."""
 
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import SessionListView, Sessions

@@ -1,4 +1,4 @@
-"""History: the messages of a session, read backwards from the log itself (HIST)."""
+"""The messages of a session, read backwards from the log itself (HIST)."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -215,7 +215,7 @@ class Sessions:
 
 
 def _searched_by(row: SessionRow) -> tuple[object, ...]:
-    """Return what stands in columns of its own and seldom changes."""
+    """Return the values of the columns that are searched by and seldom change."""
     return row.session_id, row.agent_id, row.label, row.spawned_by, row.archived
 
 

@@ -145,6 +145,7 @@ def _opened(row: SessionRow | None, key: str, recorded: Recorded, event: Session
 def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
     event = recorded.event
     replace = msgspec.structs.replace
+    # The wall clock can be set back; a session must not move down the list for that (LIST-3).
     touched = max(row.updated_at, recorded.time)
     match event:
         case MessageRecorded():
@@ -226,6 +227,7 @@ def _after_run_event(
         case RunStarted():
             if row.running == event.run_id:
                 return row
+            # Not below 0: the view may have set the event aside that queued the run (J3).
             return replace(row, queued=max(0, row.queued - 1), running=event.run_id, system_sent=True)
         case RunInterrupted():
             if row.running != event.run_id:

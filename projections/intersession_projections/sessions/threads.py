@@ -1,4 +1,4 @@
-"""Which thread of a channel belongs to which session (SPAWN-12)."""
+"""The view of thread bindings: which thread of a channel belongs to which session (SPAWN-12)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`intersession demo`: a real exchange on a real log, and then all of it read back from there."""
+"""`intersession demo`: runs a real exchange on a real log, and reads all of it back from there."""
 
 import io
 import shlex

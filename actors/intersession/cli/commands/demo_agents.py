@@ -1,4 +1,4 @@
-"""The agents of the demo, a coordinator and a researcher. Plain functions: no key, no network, always the same words.
+"""The agents of `intersession demo`: plain functions, without keys or network, that always say the same.
 
 `host` makes the system the demo runs; it serves the file the demo left just as well:
 
@@ -55,7 +55,7 @@ def main_agent(turn: Turn) -> str | Reply:
 
 
 def research_agent(turn: Turn) -> str | Reply:
-    """Look things up, and tell its own people what came out."""
+    """Answer the questions of the demo, and announce the result to the people of this agent's session."""
     match turn.step:
         case "announce":
             return _ANNOUNCE

@@ -1,4 +1,4 @@
-"""`intersession import`: transcripts of another system, made into a log that can be listed, replayed and proven."""
+"""`intersession import`: makes a log, which can be listed, replayed and verified, of another system's transcripts."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""`intersession policy`: may a session's words go out, and which rule says so (POL-4)."""
+"""`intersession policy`: says whether a session's texts may go out, and which rule decides (POL-4)."""
 
 from typing import Annotated, Literal
 

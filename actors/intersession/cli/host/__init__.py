@@ -1,4 +1,4 @@
-"""How a command comes to a log: reads it, becomes its writer, or asks the gateway of who is."""
+"""How a command gets at a log: it reads it, becomes its writer, or asks the gateway of the process that writes it."""
 
 from intersession.cli.host.beside import gateway_beside, import_beside
 from intersession.cli.host.hosting import hosted

@@ -1,4 +1,4 @@
-"""The gateway of the process that writes a log, for commands that would otherwise have to be its writer."""
+"""Finds the gateway of the process that writes a log, for commands that would have to be the writer otherwise."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Becoming the host of a log for a while: agents from somebody's module, or a system of their own making."""
+"""Makes a command the host of a log for a while, with agents or a system from a module that the user names."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""The host of a log, as a command sees it that has one: the system hosted here, or a gateway beside."""
+"""The host of a log as `send` sees it: the system in this process, or a gateway in another."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Protocol

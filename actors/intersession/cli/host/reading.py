@@ -1,4 +1,4 @@
-"""Opens a log to be read: no lock, no receipt, beside whoever writes it."""
+"""Opens a log for the commands that only read: no lock, no receipt, whether somebody writes to it or not."""
 
 import os
 from collections.abc import Generator, Sequence

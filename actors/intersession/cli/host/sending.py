@@ -1,4 +1,4 @@
-"""One `sessions_send` on its way, and what can be seen of it meanwhile."""
+"""One `sessions_send` that `send` has started, and what can be seen of it while it goes on."""
 
 import threading
 from collections.abc import Iterator
@@ -136,7 +136,7 @@ class Sending:
                 pass
 
     def _look_who_is_missing(self) -> None:
-        """Stop waiting for an agent that nobody has there: its runs are parked (KEY-9). So is all without a host."""
+        """Stop waiting where no host has the agent, or where there is no host: the runs are parked (KEY-9)."""
         flows, exchange_id = self._host.flows, self._exchange_id
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
@@ -157,7 +157,7 @@ class Sending:
             self._stop_waiting(exchange)
 
     def _stop_waiting(self, exchange: ExchangeSummary) -> None:
-        """Take what was accepted for the answer: nobody will give one now, and it stays accepted."""
+        """Answer that the message was accepted: no reply will come before a host opens the log."""
         if "runId" not in self._answer:
             self._parked = {
                 "runId": exchange.run_id,

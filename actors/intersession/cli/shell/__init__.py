@@ -1,4 +1,4 @@
-"""What every command shares: options, times, answers, failures, the terminal, and the way from the command line to an exit code."""
+"""What all commands share: options, times, answers, failures, the terminal, and the way to an exit code."""
 
 from intersession.cli.shell.answer import NOT_VERIFIED, OK, REFUSED, Answer
 from intersession.cli.shell.failures import UsageError

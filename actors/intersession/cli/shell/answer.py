@@ -1,4 +1,4 @@
-"""What a command answers: one value for programs, and how it is shown to people."""
+"""The answer of a command: one value for programs, and how people are shown it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What went wrong, as a command says it: a code, a sentence, and the exit code that a script looks at."""
+"""Turns an exception into what a command reports: a code, a sentence, and the exit code that a script looks at."""
 
 from typing import Any, Final, NamedTuple
 
@@ -63,7 +63,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """Return what is to be said of an error; None for a fault of ours."""
+    """Return what a command reports of an error; None for an error that is a bug of ours."""
     if isinstance(error, ToolRefused):
         return Failure(REFUSED, error.code, error.error, error.status)
     for kind, exit_code, code in _CODES:

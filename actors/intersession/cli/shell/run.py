@@ -1,4 +1,4 @@
-"""The way of every command: parse, do, print, and an exit code; no input leads to a traceback."""
+"""Runs one command: parse, do, print, exit code; no input leads to a traceback."""
 
 import logging
 import sys

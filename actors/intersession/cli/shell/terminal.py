@@ -1,4 +1,4 @@
-"""The terminal: control characters are shown and not obeyed, markup is nobody's, a pipe gets plain text."""
+"""The terminal that commands print to: shows control characters and markup as they are, and gives a pipe plain text."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from rich.text import Text
 from intersession_actors.channels import printable
 
 _WIDE: Final = 10_000
-"""The width of what is no terminal: whoever reads a pipe wraps, or does not."""
+"""The width of a pipe or a file: long lines are left to whoever reads it."""
 
 _NARROWEST: Final = 40
 _HANGING: Final = 4

@@ -1,4 +1,4 @@
-"""Tells what happened in words: the steps of a flow or a session, their causes and their ends."""
+"""Tells flows and sessions as conversations, for `replay`, `runs` and `demo`."""
 
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.flow import FlowStory

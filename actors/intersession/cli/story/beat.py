@@ -1,4 +1,4 @@
-"""One beat of a conversation as it is read back: somebody says something to somebody, or something happens."""
+"""One beat of a story: somebody says something to somebody, or something happens, and what led to it."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""From any event back to the last one before it that is shown: what led to what, in a story that leaves things out."""
+"""Finds the last event before another that is shown and led to it, in a story that leaves events out."""
 
 from intersession_events.log import Recorded
 
@@ -16,11 +16,11 @@ class Causes:
         return self._nearest(recorded.causation)
 
     def show(self, recorded: Recorded) -> None:
-        """Say that an event is shown."""
+        """Note that an event is shown."""
         self._shown[recorded.id] = recorded.position
 
     def show_as(self, event_id: str, position: int) -> None:
-        """Say that an event is not shown itself, but another one that says the same."""
+        """Note that an event is not shown, because the event at this position says the same."""
         self._shown.setdefault(event_id, position)
 
     def _nearest(self, event_id: str | None) -> int | None:

@@ -46,8 +46,8 @@ _SESSION = "session:"
 class FlowStory:
     """Tells one flow. Feed it the flow's events in log order: `tell` returns what there is to say of each.
 
-    Words are told where the flow's own stream has them. The messages that carried them into the sessions are passed
-    over, save those of a run that belongs to no flow (`alone`).
+    A text is told where the flow's own stream has it. The messages that carried it into the sessions are left out, except
+    those of a run that belongs to no flow (`alone`).
     """
 
     def __init__(self, *, alone: bool = False) -> None:
@@ -77,7 +77,7 @@ class FlowStory:
         return beats
 
     def _follow_words(self, recorded: Recorded) -> None:
-        """Remember which message carried which words on, so that causes lead to the words."""
+        """Remember which message carried a text that was told, so that causes lead to where it was told."""
         match recorded.event:
             case MessageRecorded(message=message):
                 self._carried[message.id] = recorded.id
@@ -152,7 +152,9 @@ class FlowStory:
                 yield words._replace(who=self._asked, text=self._announce)
                 self._announce = None
             case ExchangeClosed(reason="run_failed"):
-                yield words._replace(how=f"The exchange is over: {words.how}.")  # why was said before
+                yield words._replace(
+                    how=f"The exchange is over: {words.how}."
+                )  # the failed run was told before
             case ExchangeClosed():
                 yield words._replace(how=f"The exchange is over: {words.how}{_note(event.note)}.")
             case SpawnClosed():

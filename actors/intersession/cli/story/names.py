@@ -13,7 +13,7 @@ _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
 class Names:
-    """The names of all that take part in one story, in the order they come up. What is no session key keeps its own."""
+    """The short names of all who take part in one story, in the order they come up; only session keys are shortened."""
 
     def __init__(self, names: Iterable[str | None] = ()) -> None:
         self._short: dict[str, str] = {}

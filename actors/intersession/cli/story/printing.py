@@ -1,4 +1,4 @@
-"""Beats as people read them: a conversation, with places, causes and times beside it."""
+"""Prints beats for people: a conversation, with positions, causes and times beside it."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A message of a transcript in its raw form, as people read it: who says it, in which words, with which tools."""
+"""Prints the messages of a transcript in their raw form, for `history` and `sessions`: who, when, what, which tools."""
 
 import json
 from collections.abc import Mapping

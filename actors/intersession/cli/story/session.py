@@ -43,7 +43,7 @@ class SessionStory:
         cause = self._causes.take(recorded)
         beats = [beat_of(words, recorded, cause) for words in self._told(recorded)]
         if any(beat.kind in {"said", "tool"} for beat in beats):
-            self._causes.show(recorded)  # what happens beside it leads to nothing that anybody says
+            self._causes.show(recorded)  # a note is never named as a cause: causes lead from text to text
         return beats
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:
@@ -51,7 +51,7 @@ class SessionStory:
         match recorded.event:
             case MessageRecorded(message=message, source=source):
                 for said in message_words(message, self._key):
-                    # The stamp that another system put before people's words is no word of theirs (IMP-3).
+                    # OpenClaw put a stamp before the text that a person typed; the person did not (IMP-3).
                     unstamped = strip_stamp(said.text or "") if source is not None else said.text
                     yield said._replace(text=unstamped)
             case RunCompleted(reply=None):

@@ -1,4 +1,4 @@
-"""What somebody means who names something to be replayed: an exchange, a spawn, a run, or a session."""
+"""Finds what `replay` is asked to tell: the exchange, the spawn, the run or the session that a text names."""
 
 from collections.abc import Iterable, Iterator
 
@@ -60,7 +60,7 @@ def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:
 
 
 def events_of_session(reader: Reader, subject: SessionSubject) -> list[Recorded]:
-    """Return what is told of a session: its own stream, and its flows from their acceptance to their close."""
+    """Return the events that the story of a session is made of: its own stream, and the streams of its flows."""
     stream = reader.log.stream(ids.session_stream(subject.row.key))
     if subject.generation is not None:
         return [recorded for recorded in stream if _of_generation(recorded, subject.generation)]

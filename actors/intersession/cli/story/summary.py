@@ -1,4 +1,4 @@
-"""Where an exchange, a spawn or a run stands: for programs as plain JSON, for people in a few words."""
+"""How far an exchange, a spawn or a run has got: as plain JSON for programs, in a few words for people."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An append in the writer's hands: versions checked, hashes computed, and what conflicts read back."""
+"""One append as the writer writes it: checks versions, computes hashes, reads back what conflicts."""
 
 import logging
 from collections import OrderedDict
@@ -152,7 +152,7 @@ class Append:
         self._sealing.heads.learn(ends)
 
     def is_stored(self, cursor: SQLiteCursor) -> bool:
-        """Say whether the rows are in the file, byte for byte: their salts and hashes are nobody else's."""
+        """Say whether the rows are in the file, byte for byte: no other append has the same salts and hashes."""
         for recorded, row in zip(self.recorded, self._rows, strict=True):
             cursor.execute(_AT_POSITION, (recorded.position,))
             found = cursor.fetchone()
@@ -220,7 +220,7 @@ class Append:
 
 
 def tell(callback: Callable[[T], None], value: T) -> None:
-    """Call back, so that whatever goes wrong there stays there: the next append is somebody else's."""
+    """Call back, and log what the callback raises: the next append belongs to another caller."""
     try:
         callback(value)
     except (Exception, SystemExit):

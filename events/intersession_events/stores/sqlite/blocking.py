@@ -1,4 +1,4 @@
-"""Work on view tables, as a piece of work of the writer's with a transaction of its own."""
+"""Work that a caller waits for in the writer's queue: a transaction on tables of views, or the outcome of an append."""
 
 import threading
 from collections.abc import Callable

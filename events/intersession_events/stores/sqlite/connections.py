@@ -1,4 +1,4 @@
-"""The library's SQLite connections, with what durability needs pinned and proven on each of them."""
+"""The library's SQLite connections, with the settings that durability needs, checked on each of them."""
 
 import sqlite3
 import threading

@@ -1,4 +1,4 @@
-"""Reading the events table: every row is proven before it is believed, and a missing one is noticed."""
+"""Reads the table of events, for the log: proves each row, and notices a missing one."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What SQLite and the library raise, in the words of the log."""
+"""Turns what SQLite and the library raise into the errors of the log."""
 
 import sqlite3
 from collections.abc import Callable, Generator
@@ -62,7 +62,7 @@ def name(error: sqlite3.Error) -> str:
 
 
 def is_input_output(error: BaseException) -> bool:
-    """Say whether the device failed: then nobody knows what is on it, and nothing may be written until reopened."""
+    """Return whether the device failed: what is on it is unknown then, and nothing may be written until it is reopened."""
     found = sqlite_error(error)
     return found is not None and code(found) in {
         sqlite3.SQLITE_IOERR,
@@ -72,7 +72,7 @@ def is_input_output(error: BaseException) -> bool:
 
 
 def is_of_the_store(error: BaseException) -> bool:
-    """Say whether it was the store (or the machine) that failed, and not the statement it was given."""
+    """Return whether the store or the machine failed, and not the statement that it was given."""
     if isinstance(error, MemoryError):
         return True
     found = sqlite_error(error)

@@ -1,4 +1,4 @@
-"""Following a log that another process writes: SQLite tells nobody, so a number in its memory is looked at."""
+"""Follows a log that another process writes. SQLite tells nobody of a commit, so its data version is looked at."""
 
 import logging
 import threading

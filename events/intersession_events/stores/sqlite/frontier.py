@@ -1,4 +1,4 @@
-"""How far the log has got, and who wants to hear of it."""
+"""Keeps how far the log has got, and tells those who wait for a position or listen for commits."""
 
 import logging
 import threading

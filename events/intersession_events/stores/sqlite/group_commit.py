@@ -1,4 +1,4 @@
-"""Group commit: all that wait are written in one transaction with one sync, and told only then."""
+"""Group commit, for the recorder: writes all work that waits in one transaction with one sync, then tells each."""
 
 import os
 import threading
@@ -115,6 +115,8 @@ class GroupCommit:
     def _take(self) -> Sequence[Work]:
         batch: list[Work] = []
         while self._waiting and len(batch) < BATCH:
+            # Work goes out strictly in the order it came in. Work that must be alone waits for the batch before it, and
+            # is not overtaken by what came later: else steady appends could keep it waiting for ever.
             if self._waiting[0].alone and batch:
                 break
             batch.append(self._waiting.popleft())

@@ -1,4 +1,4 @@
-"""What makes an SQLite file a log: its id, format and epoch, and a mark that no dump brings along."""
+"""What makes an SQLite file a log: its id, format and epoch, and a mark that a dump of the file does not carry."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def take_epoch(cursor: SQLiteCursor) -> int:
 
 
 def check_epoch(cursor: SQLiteCursor, mine: int) -> None:
-    """Make sure, inside a transaction, that nobody took over since.
+    """Check, inside a transaction, that no other writer has taken over.
 
     Raises:
         WriterSuperseded: somebody did.

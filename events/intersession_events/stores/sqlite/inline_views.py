@@ -1,4 +1,4 @@
-"""Views written with the events themselves: each event once, in order, and none can hold up the log."""
+"""Keeps the views that are written with the events: each event once, in order; none can hold up the log."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Opening a file for its one writer: a new file becomes a log, an old one is proven to be one."""
+"""Opens a file for its one writer: makes a log of a new file, and checks that an old one is a log."""
 
 import os
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Connections for reading alone, so that no reader ever waits for the writer."""
+"""Connections that only read, so that no reader waits for the writer."""
 
 import sqlite3
 import threading

@@ -1,4 +1,4 @@
-"""The one writer of a log: events and the views of them in one transaction, fenced by its epoch."""
+"""The one writer of a log: puts events and their views into one transaction, which fails once another writer took over."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -120,7 +120,7 @@ class Writer:
     # What a transaction consists of beside the work itself:
 
     def begin(self, cursor: SQLiteCursor) -> None:
-        """Fence."""
+        """Refuse the transaction if another writer has taken over (`WriterSuperseded`)."""
         identity.check_epoch(cursor, self._opened.epoch)
 
     def finish(self, cursor: SQLiteCursor, written: Sequence[Work]) -> None:

@@ -1,4 +1,4 @@
-"""One writer a file: a lock on a file beside it, which says who holds it and where to reach them."""
+"""Locks a file beside the log, so that it has one writer; the file says who that is and where its gateway is."""
 
 import fcntl
 import os
@@ -89,7 +89,7 @@ def lock_path(database: str) -> str:
 
 
 def holder_of(database: str) -> Holder | None:
-    """Return who wrote down last that they hold the lock; they may be gone since. None if nobody did."""
+    """Return the last process that wrote that it holds the lock, which may have ended since; None if there was none."""
     try:
         with open(lock_path(database), "rb") as file:  # noqa: PTH123 - paths are strings here, as SQLite has them
             return msgspec.json.decode(file.read(), type=Holder)

@@ -1,4 +1,4 @@
-"""The other half of the import: what of a plan is new to a log, appended in the order of time."""
+"""Appends the events of an import plan that a log does not have yet, in the order of their times."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby

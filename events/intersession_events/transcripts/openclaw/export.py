@@ -1,4 +1,4 @@
-"""Facts as lines of a transcript in the original's format, version 3: what `transcriptPath` points at (LIST-5)."""
+"""Writes facts as lines of a transcript in OpenClaw's format, version 3, for the files of `transcriptPath` (LIST-5)."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pure half of the import: a state in, all events per stream in order of time out, and the report."""
+"""Plans an import: makes all events, per stream and in order of time, and the report, out of a state. Pure."""
 
 import hashlib
 from collections import Counter
@@ -222,7 +222,7 @@ class _Planner:
             for path, line in unused
         ]
         report = ImportReport(
-            import_id="",
+            import_id="",  # derived below from the events and from the rest of this report
             source=state.source,
             sessions=len(sessions),
             generations=sum(len(session.generations) for session in sessions),
@@ -246,7 +246,7 @@ class _Planner:
             notes=(*self._survey.notes, *self._notes),
         )
         events = hashlib.sha256("".join(planned.draft.id for planned in self._planned).encode())
-        # Where the directory stands is no part of what it is.
+        # A directory that was moved is the same import, so its place does not count.
         events.update(msgspec.json.encode(msgspec.structs.replace(report, source="")))
         return msgspec.structs.replace(
             report, import_id=ids.derive(self._log_id, "import", events.hexdigest())

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: read without a surprise, each refusal a reason in one line."""
+"""Reads JSON and JSON5 that somebody else wrote: every refusal is an `Unreadable` with a reason in one line."""
 
 import datetime as dt
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The keys of an OpenClaw store -> our canonical keys (IMP-1). What no rule fits gets a named key."""
+"""Turns the keys of an OpenClaw store into ours (IMP-1); a key that fits no rule becomes a named key."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Transcript lines of the versions 1 to 3, read: messages, other entries, and what is neither."""
+"""Reads the lines of a transcript, versions 1 to 3: messages, other entries, and reasons for what is neither."""
 
 from typing import Any
 

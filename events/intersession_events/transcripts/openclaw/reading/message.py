@@ -1,4 +1,4 @@
-"""A message object of a transcript <-> a `Message` that gives the same object back (HIST-3).
+"""Reads a message object of a transcript into a `Message` that gives the same object back (HIST-3).
 
 What `Message` has no field for, or can't hold (floats, unknown fields, values of other types), goes into `extra` as
 its source text. The conversion proves itself: what would come back is compared with the source, field by field.

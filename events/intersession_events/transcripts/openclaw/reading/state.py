@@ -1,4 +1,4 @@
-"""An OpenClaw state directory as it was read: bytes of lines, entries, records. No meaning yet."""
+"""An OpenClaw state directory as it was read, before anything is made of it: lines as bytes, entries, records."""
 
 from typing import Any, Literal
 

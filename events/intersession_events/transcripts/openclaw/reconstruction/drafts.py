@@ -1,4 +1,4 @@
-"""Places events in time: every draft of an import knows its stream and its place among all others."""
+"""Drafts of an import's events, each with its stream and its place in time among all others."""
 
 from typing import NamedTuple
 

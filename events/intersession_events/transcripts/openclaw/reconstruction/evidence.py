@@ -1,4 +1,4 @@
-"""Which key an archived transcript had: nothing names it any more, but much else remembers it (IMP-2). Pure."""
+"""Finds the key of an archived transcript, which no store names any more, in other evidence (IMP-2). Pure."""
 
 import re
 from collections import defaultdict

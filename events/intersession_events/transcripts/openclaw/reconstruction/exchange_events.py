@@ -1,4 +1,4 @@
-"""A found exchange -> the facts of its stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
+"""Makes the facts of a found exchange's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple

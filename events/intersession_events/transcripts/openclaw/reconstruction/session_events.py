@@ -1,4 +1,4 @@
-"""A session of the state -> the facts of its stream: opened, lines as they were said, resets, its entry (IMP-1 to 3)."""
+"""Makes the facts of a session's stream: its opening, its lines in order, resets, its entry (IMP-1 to 3)."""
 
 import hashlib
 from collections.abc import Iterator
@@ -97,6 +97,7 @@ def planned_lines(session: Session, key: str, log_id: str) -> Iterator[tuple[Lin
 def _items(session: Session, key: str, lineage: Lineage) -> Iterator[_Item]:
     first = session.generations[0]
     start = min(generation.start for generation in session.generations)
+    # An empty path sorts before every file: the opening comes before whatever else has its time.
     yield _Item(Place(start, "", 0), _opened(session, key, first, lineage), reset_step(first.session_id))
     for index, generation in enumerate(session.generations):
         following = session.generations[index + 1] if index + 1 < len(session.generations) else None
@@ -158,12 +159,14 @@ def _lines(generation: Generation) -> Iterator[_Item]:
                 entry_id=line.entry_id,
                 parent_id=line.parent_id,
             )
+        # No step: the id of a line's event is derived from the line itself.
         yield _Item(Place(line.time, line.file, line.number), event, "", line)
 
 
 def _entries(generation: Generation, following: Generation | None) -> Iterator[_Item]:
     for number, entry in enumerate(generation.entries):
         updated = a_count(entry.values.get("updatedAt")) or generation.end
+        # An entry may claim an earlier time than the last line of its transcript, and describes all of it.
         place = Place(max(updated, generation.end), generation.place, _BEHIND, number)
         if following is not None:
             # It is the entry of an earlier generation: it must not look like the newest.
@@ -201,7 +204,7 @@ def _imported(generation: Generation, entry: Entry, updated: int) -> SessionImpo
 
 
 def route_of(entry: Entry) -> Route | None:
-    """Return where the words of a session went, if its entry knows a whole address."""
+    """Return the route of a session's texts, if its entry has a whole address."""
     values = entry.values
     last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
     return _route(entry, last_channel, a_text(values.get("lastTo")))

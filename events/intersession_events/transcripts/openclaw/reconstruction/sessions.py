@@ -1,4 +1,4 @@
-"""Which sessions a state has, and which transcripts are the generations of each (IMP-1, IMP-2). Pure."""
+"""Finds the sessions of a state, and which transcripts are the generations of each (IMP-1, IMP-2). Pure."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""A found spawn -> the facts of its stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
+"""Makes the facts of a found spawn's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
 from typing import Any, Final, Literal
 

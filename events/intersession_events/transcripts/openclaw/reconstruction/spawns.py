@@ -45,7 +45,7 @@ class Spawn(msgspec.Struct, kw_only=True):
 
     @property
     def said(self) -> str | None:
-        """What the child had to say, by the completion event or by its own last answer."""
+        """The child's result: from the completion event, else from its own last answer."""
         if self.handed and self.handed[0].told.result is not None:
             return self.handed[0].told.result
         return self.work.said if self.work is not None else None
