@@ -116,6 +116,8 @@ def check_epoch(cursor: SQLiteCursor, mine: int) -> None:
 
 
 def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
+    # One look at all of it: a writer that makes the file a log just now must not be seen half way.
+    connection.execute("BEGIN")
     mark = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
     if mark == 0 and not tables:
