@@ -206,3 +206,27 @@ def test_a_spawn_and_a_message_of_other_agents_go_on_beside_all_that(
     assert spawned["status"] == "error"
     assert any(isinstance(event, SpawnClosed) for event in closed_spawn(system, plain["runId"]))
     assert [event.message.content for event in recorded(system, MessageRecorded)]
+
+
+@pytest.mark.clause("D7", "O9")
+def test_a_session_whose_last_row_is_damaged_is_degraded_alone(booth: Booth) -> None:
+    system = booth.start({"main": talker, "ops": talker})
+    say(system, "hi")
+    path = system.log.path
+    stream = f"session:{GROUP}"
+    system.close(grace=0)
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "UPDATE stored_events SET state=x'00' WHERE originator_id=? AND originator_version="
+        "(SELECT MAX(originator_version) FROM stored_events WHERE originator_id=?)",
+        (stream, stream),
+    )
+    connection.commit()
+    connection.close()
+
+    again = booth.start({"main": talker, "ops": talker})
+    damaged = say(again, "are you there?")
+    other = say(again, "hi", chat="7")
+
+    assert (damaged["status"], other["status"]) == ("error", "ok")
+    assert list(again.status()["degraded"]) == [GROUP]

@@ -279,8 +279,13 @@ class SessionActor(Handler):
         error: Exception,
         told: Told[SessionCommand] | None,
     ) -> None:
-        """Fail: the supervisor starts the session again from its log, and gives it up when that does not help."""
-        del owner, told
+        """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
+
+        What doors have asked for ends with this actor, so they are told; a flow tells its step again when it hears of the restart.
+        """
+        refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
+        for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
+            answer(command, refused)
         raise error
 
     def at_rest(self, owner: Owner[Session, SessionCommand]) -> None:

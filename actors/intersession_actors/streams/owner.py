@@ -279,16 +279,20 @@ class Owner(Generic[S, C]):
             case Conflict():
                 # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost. Read what is there.
                 self.reload()
-            case Unavailable(error=NotStorable() as error):
-                self._under_way = None
-                if told is not None:
-                    self._not_storable(told, error)
-                self.go_on()
             case Unavailable(error=error):
                 self._under_way = None
                 if told is not None:
-                    self.store_away(told, error)
+                    self._not_appended(told, error)
                 self.go_on()
+
+    def _not_appended(self, told: Told[C], error: Exception) -> None:
+        if isinstance(error, NotStorable):
+            self._not_storable(told, error)
+        elif isinstance(error, StoreUnavailable):
+            self.store_away(told, error)
+        else:
+            # Not the store but the stream: its last row is damaged, and nothing can follow that.
+            self._work.cannot_go_on(self, error, told)
 
     def committed(self, recorded: Sequence[Recorded]) -> None:
         """Take the events of an append that is durable, have them acted on, and go on."""

@@ -104,6 +104,10 @@ class ProcessManager(Handler, Generic[S, C]):
     def on_receive(self, message: Any) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
         match message:
+            case StreamLoaded() | Appended() | StepTaken() | StepRefused() if (
+                message.stream in self._set_aside
+            ):
+                pass  # asked for before the flow was set aside
             case StreamLoaded():
                 self._flow(message.stream).loaded(message.recorded)
             case Appended():
@@ -244,8 +248,6 @@ class ProcessManager(Handler, Generic[S, C]):
     # --- steps that a session's actor records
 
     def _taken(self, message: StepTaken) -> None:
-        if message.stream in self._set_aside:
-            return
         flow = self._flow(message.stream)
         if not message.recorded:
             flow.reload()
