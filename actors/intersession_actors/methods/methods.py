@@ -41,7 +41,7 @@ class Parts(NamedTuple):
     imports: GatewayImport
 
 
-class Registered(NamedTuple):
+class Registered(msgspec.Struct, frozen=True):
     """A method: the scope it asks for, where it is among the parts, and whether it shows sessions.
 
     What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is.
