@@ -225,8 +225,12 @@ def test_a_session_whose_last_row_is_damaged_is_degraded_alone(booth: Booth) -> 
     connection.close()
 
     again = booth.start({"main": talker, "ops": talker})
-    damaged = say(again, "are you there?")
+    damaged = [say(again, "are you there?")]
+    while "degraded" not in damaged[-1]["error"] and len(damaged) < 50:  # it is tried again three times
+        damaged.append(say(again, "are you there?"))
     other = say(again, "hi", chat="7")
 
-    assert (damaged["status"], other["status"]) == ("error", "ok")
+    assert {answer["code"] for answer in damaged} == {"internal"}
+    assert "degraded" in damaged[-1]["error"]
+    assert other["status"] == "ok"
     assert list(again.status()["degraded"]) == [GROUP]

@@ -29,6 +29,8 @@ ASK_AGAIN_MS = 60_000
 
 _ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command: allow")
 
+DeliveryFlow = Flow[Delivery, DeliveryCommand]
+
 
 class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     """One actor for all deliveries."""
@@ -48,9 +50,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         """Whether nothing more will be tried."""
         return state.phase == "final"
 
-    def decide(
-        self, flow: Flow[Delivery, DeliveryCommand], command: DeliveryCommand
-    ) -> Plan | Refused | None:
+    def decide(self, flow: DeliveryFlow, command: DeliveryCommand) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
         state = flow.state
         if state is None:

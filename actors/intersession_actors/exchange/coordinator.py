@@ -42,6 +42,8 @@ from intersession_events.log import Recorded, StreamAppend
 _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 """Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""
 
+ExchangeFlow = Flow[Exchange, ExchangeCommand]
+
 
 class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     """One actor for all exchanges."""
@@ -76,9 +78,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         elif isinstance(event, AnnounceDecided) and event.text is None:
             crash_point("A4")
 
-    def decide(
-        self, flow: Flow[Exchange, ExchangeCommand], command: ExchangeCommand
-    ) -> Plan | Refused | None:
+    def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Refused | None:
         """Decide the next step of an exchange."""
         match command:
             case OpenExchange():
@@ -98,7 +98,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     # --- the beginning
 
-    def _open(self, flow: Flow[Exchange, ExchangeCommand], command: OpenExchange) -> Plan | Refused | None:
+    def _open(self, flow: ExchangeFlow, command: OpenExchange) -> Plan | Refused | None:
         if flow.state is not None:
             # The same key raced with itself: one of the two was first (SEND-11).
             if flow.state.accepted.request_digest != command.accepted.request_digest:
@@ -129,14 +129,14 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     # --- after a run or a delivery
 
-    def _resume(self, flow: Flow[Exchange, ExchangeCommand], command: Resume) -> Plan | None:
+    def _resume(self, flow: ExchangeFlow, command: Resume) -> Plan | None:
         state = flow.state
         if state is None:
             return None
         ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
         return self._after(flow, ended) if ended is not None else None
 
-    def _after(self, flow: Flow[Exchange, ExchangeCommand], outcome: RunEnded | DeliveryEnded) -> Plan | None:
+    def _after(self, flow: ExchangeFlow, outcome: RunEnded | DeliveryEnded) -> Plan | None:
         state = flow.state
         if state is None:
             return None
@@ -199,7 +199,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             correlation=accepted.root,
         )
 
-    def _circumstances(self, flow: Flow[Exchange, ExchangeCommand], state: Exchange) -> Circumstances:
+    def _circumstances(self, flow: ExchangeFlow, state: Exchange) -> Circumstances:
         accepted = state.accepted
         return Circumstances(
             log_id=self.world.log.log_id,

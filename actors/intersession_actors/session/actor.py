@@ -14,7 +14,6 @@ import pykka
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Verdict
-from intersession_actors.prompt import RunContext
 from intersession_actors.runtime import Handler
 from intersession_actors.session import rules
 from intersession_actors.session.answers import decide_returned, ended_of
@@ -42,7 +41,6 @@ from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
 from intersession_actors.session.state import Session, causes, evolve
 from intersession_actors.streams import (
-    STORE_RETRY_MS,
     Accepted,
     Appended,
     ChildGone,
@@ -62,10 +60,11 @@ from intersession_actors.streams import (
 )
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import AppendConflict, NotStorable, StoreUnavailable
+from intersession_events.errors import AppendConflict, NotStorable
 from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunStarted, SessionArchived
 from intersession_events.log import Recorded, StreamAppend
 
+SessionOwner = Owner[Session, SessionCommand]
 logger = logging.getLogger(__name__)
 
 
@@ -77,12 +76,9 @@ class SessionActor(Handler):
         self.world = world
         self.key = key
         self._transcripts = contexts
-        self._owner: Owner[Session, SessionCommand] = Owner(
+        self._owner: SessionOwner = Owner(
             ids.session_stream(key), self, world, self._tell_self, empty=Session()
         )
-        self._building: str | None = None
-        """The run whose context is being read."""
-        self._contexts: dict[str, RunContext] = {}
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
         self._asleep_after = -1
@@ -110,9 +106,11 @@ class SessionActor(Handler):
             case StoreDue():
                 self._owner.ask_store_again(message)
             case ContextBuilt():
-                self._built(message)
+                self._starter.built(message)
+                self._owner.go_on()
             case ContextDue():
-                self._context_due(message)
+                self._starter.read_again(message)
+                self._owner.go_on()
             case IdleFor():
                 self._sleep(message)
             case _ if isinstance(message, SessionCommand):
@@ -130,7 +128,7 @@ class SessionActor(Handler):
         """Apply one recorded event."""
         return evolve(state or Session(), recorded)
 
-    def loaded(self, owner: Owner[Session, SessionCommand]) -> bool:
+    def loaded(self, owner: SessionOwner) -> bool:
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
         self._watch_thread()
         running = self.state.running
@@ -146,7 +144,7 @@ class SessionActor(Handler):
         return True
 
     def plan(  # noqa: C901, PLR0912 - one case a command
-        self, owner: Owner[Session, SessionCommand], command: SessionCommand
+        self, owner: SessionOwner, command: SessionCommand
     ) -> Plan | Refused | None:
         """Decide what a command leads to."""
         match command:
@@ -185,17 +183,13 @@ class SessionActor(Handler):
             case _:
                 assert_never(command)
 
-    def send_through(
-        self, owner: Owner[Session, SessionCommand], plan: Plan, appends: tuple[StreamAppend, ...]
-    ) -> None:
+    def send_through(self, owner: SessionOwner, plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
         """Refuse: a session's actor makes its own appends."""
         raise NotImplementedError(
             f"{owner.stream}: {plan} with {len(appends)} appends goes through no other session"
         )
 
-    def accepted(
-        self, owner: Owner[Session, SessionCommand], command: SessionCommand, recorded: tuple[Recorded, ...]
-    ) -> None:
+    def accepted(self, owner: SessionOwner, command: SessionCommand, recorded: tuple[Recorded, ...]) -> None:
         """Tell a door that its command is durable, and a flow that its step had been taken before."""
         del owner
         if not recorded and isinstance(command, Step) and command.flow is not None:
@@ -203,9 +197,7 @@ class SessionActor(Handler):
             return
         answer(command, Accepted(recorded=recorded))
 
-    def refused(
-        self, owner: Owner[Session, SessionCommand], command: SessionCommand, refused: Refused
-    ) -> None:
+    def refused(self, owner: SessionOwner, command: SessionCommand, refused: Refused) -> None:
         """Tell a door, or the flow whose step it was, that nothing comes of a command."""
         del owner
         if isinstance(command, Step) and command.flow is not None:
@@ -217,12 +209,7 @@ class SessionActor(Handler):
             )
         answer(command, refused)
 
-    def committed(
-        self,
-        owner: Owner[Session, SessionCommand],
-        command: SessionCommand | None,
-        commit: Commit[Session],
-    ) -> None:
+    def committed(self, owner: SessionOwner, command: SessionCommand | None, commit: Commit[Session]) -> None:
         """Tell the flows of the append, and do what the session's own events ask for."""
         self._transcripts.take(self.key, commit.fresh)
         for stream, recorded in commit.of_others(owner.stream).items():
@@ -234,12 +221,7 @@ class SessionActor(Handler):
         for item in commit.fresh:
             self._act(before, item)
 
-    def overtaken(
-        self,
-        owner: Owner[Session, SessionCommand],
-        told: Told[SessionCommand],
-        error: AppendConflict,
-    ) -> None:
+    def overtaken(self, owner: SessionOwner, told: Told[SessionCommand], error: AppendConflict) -> None:
         """Drop a step that somebody else took: whoever leads the flow reads its stream again."""
         if isinstance(told.command, RunReturned):
             raise error
@@ -260,7 +242,7 @@ class SessionActor(Handler):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
         return None
 
-    def gives_up(self, owner: Owner[Session, SessionCommand], command: SessionCommand, away_ms: int) -> bool:
+    def gives_up(self, owner: SessionOwner, command: SessionCommand, away_ms: int) -> bool:
         """Give an agent's answer up when the store is away too long; its attempt is interrupted as soon as it is back.
 
         Everything else waits for the store as long as it takes.
@@ -273,12 +255,7 @@ class SessionActor(Handler):
         owner.take_first(Wake())
         return True
 
-    def cannot_go_on(
-        self,
-        owner: Owner[Session, SessionCommand],
-        error: Exception,
-        told: Told[SessionCommand] | None,
-    ) -> None:
+    def cannot_go_on(self, owner: SessionOwner, error: Exception, told: Told[SessionCommand] | None) -> None:
         """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
 
         What doors have asked for ends with this actor, so they are told; a flow tells its step again when it hears of the restart.
@@ -288,12 +265,12 @@ class SessionActor(Handler):
             answer(command, refused)
         raise error
 
-    def at_rest(self, owner: Owner[Session, SessionCommand]) -> None:
+    def at_rest(self, owner: SessionOwner) -> None:
         """Start the next run, or else fall asleep after a while."""
         if owner.waits_for_store:
             return  # what is begun now would only be put off, too
         self._start_next()
-        if not owner.has_work and self._building is None and self.state.idle:
+        if not owner.has_work and not self._starter.is_reading and self.state.idle:
             self._rest()
 
     # --- deciding
@@ -387,53 +364,28 @@ class SessionActor(Handler):
             return
         if self.world.stopping:
             return  # it begins after the restart, as a first attempt
-        if self._building is not None or not self.world.agents.has(self.world.agent_of(self.key)):
+        if self._starter.is_reading or not self.world.agents.has(self.world.agent_of(self.key)):
             return  # parked until the agent is registered (KEY-9)
         run_id = self.state.queue[0].queued.run_id
-        if run_id in self._contexts:
+        if self._starter.context_of(run_id) is not None:
             self._owner.take(StartNext())
         else:
-            self._build(run_id)
-
-    def _build(self, run_id: str) -> None:
-        self._building = run_id
-        self._starter.build(run_id, self.state.interrupted + 1, self._owner.version)
+            self._starter.read(run_id, self.state.interrupted + 1, self._owner.version)
 
     def _start(self) -> Plan | Refused:
         head = next(iter(self.state.queue), None)
-        context = self._contexts.get(head.queued.run_id) if head is not None else None
+        context = self._starter.context_of(head.queued.run_id) if head is not None else None
         if context is None:
             return Plan()
         now = self.world.clock.now_ms()
         return self._of_the_run(rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
-
-    def _built(self, message: ContextBuilt) -> None:
-        if self._building == message.run_id:
-            if isinstance(message.context, StoreUnavailable):
-                logger.warning("%s: the context of %s can't be read, trying again", self.key, message.run_id)
-                self.world.timers.at(
-                    self.world.clock.now_ms() + STORE_RETRY_MS,
-                    ("context", self.key),
-                    lambda: self._tell_self(ContextDue(run_id=message.run_id)),
-                )
-                return
-            self._building = None
-            if isinstance(message.context, Exception):
-                raise message.context
-            self._contexts = {message.run_id: message.context}
-        self._owner.go_on()
-
-    def _context_due(self, message: ContextDue) -> None:
-        if self._building == message.run_id:
-            self._building = None
-            self._owner.go_on()
 
     # --- acting
 
     def _act(self, before: Session, recorded: Recorded) -> None:
         event = recorded.event
         if isinstance(event, RunStarted):
-            self._run(event)
+            self._starter.start(event, self.state.running)
         elif isinstance(event, RunCompleted | RunFailed | RunAborted):
             self._starter.unwatch(event.run_id)
             if isinstance(event, RunAborted):
@@ -446,14 +398,6 @@ class SessionActor(Handler):
             if spawn_id is not None:
                 stream = ids.spawn_stream(spawn_id)
                 self.world.tell_flow(stream, ChildGone(stream=stream))
-
-    def _run(self, started: RunStarted) -> None:
-        """Call the agent: its start is durable."""
-        running = self.state.running
-        context = self._contexts.pop(started.run_id, None)
-        if running is not None and context is not None:
-            self._starter.watch(running)
-            self._starter.call(running, context)
 
     def _watch_thread(self) -> None:
         """Have the thread that belongs to this session taken from it when it has had its time (SPAWN-12)."""

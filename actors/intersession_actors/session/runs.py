@@ -3,18 +3,22 @@
 Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
 from intersession_actors.agents import AgentResult, Turn
 from intersession_actors.prompt import RunContext
-from intersession_actors.session.commands import ContextBuilt, DeadlinePassed, RunReturned
+from intersession_actors.session.commands import ContextBuilt, ContextDue, DeadlinePassed, RunReturned
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.rules import is_task
 from intersession_actors.session.state import Running
-from intersession_actors.streams import Command, World
+from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
-from intersession_events.facts import RunQueued, Step
+from intersession_events.errors import StoreUnavailable
+from intersession_events.facts import RunQueued, RunStarted, Step
+
+logger = logging.getLogger(__name__)
 
 
 class TurnMaker(Protocol):
@@ -41,9 +45,22 @@ class RunStarter:
         self._make_turn = make_turn
         self._key = key
         self._tell_self = tell_self
+        self._reading: str | None = None
+        """The run whose context is being read."""
+        self._ready: dict[str, RunContext] = {}
 
-    def build(self, run_id: str, attempt: int, version: int) -> None:
+    @property
+    def is_reading(self) -> bool:
+        """Whether a context is being read."""
+        return self._reading is not None
+
+    def context_of(self, run_id: str) -> RunContext | None:
+        """Return the context that was read for a run, if there is one."""
+        return self._ready.get(run_id)
+
+    def read(self, run_id: str, attempt: int, version: int) -> None:
         """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""
+        self._reading = run_id
         tell = self._tell_self
         self._contexts.read(
             self._key,
@@ -52,7 +69,41 @@ class RunStarter:
             version=version,
         )
 
-    def call(self, running: Running, context: RunContext) -> None:
+    def built(self, message: ContextBuilt) -> None:
+        """Take a context that was read. One that the store could not give is read again after a while.
+
+        Raises:
+            Exception: whatever kept it from being read: the stream is damaged, or there was no memory.
+        """
+        if self._reading != message.run_id:
+            return
+        if isinstance(message.context, StoreUnavailable):
+            logger.warning("%s: the context of %s can't be read, trying again", self._key, message.run_id)
+            due = ContextDue(run_id=message.run_id)
+            self._world.timers.at(
+                self._world.clock.now_ms() + STORE_RETRY_MS,
+                ("context", self._key),
+                lambda: self._tell_self(due),
+            )
+            return
+        self._reading = None
+        if isinstance(message.context, Exception):
+            raise message.context
+        self._ready = {message.run_id: message.context}
+
+    def read_again(self, due: ContextDue) -> None:
+        """Forget that a context is being read, so that it is asked for again."""
+        if self._reading == due.run_id:
+            self._reading = None
+
+    def start(self, started: RunStarted, running: Running | None) -> None:
+        """Call the agent of a run, once its start is durable."""
+        context = self._ready.pop(started.run_id, None)
+        if running is not None and context is not None:
+            self.watch(running)
+            self._call(running, context)
+
+    def _call(self, running: Running, context: RunContext) -> None:
         """Call the agent: the start is durable. Its result comes back as `RunReturned`."""
         world, key = self._world, self._key
         queued, attempt = running.waiting.queued, running.attempt

@@ -66,6 +66,8 @@ from intersession_events.log import Recorded
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
 
+SpawnFlow = Flow[Spawn, SpawnCommand]
+
 
 class Spawner(ProcessManager[Spawn, SpawnCommand]):
     """One actor for all spawns."""
@@ -119,7 +121,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         elif isinstance(event, ChildArchived):
             self._remove_files(stream, state)
 
-    def decide(self, flow: Flow[Spawn, SpawnCommand], command: SpawnCommand) -> Plan | Refused | None:
+    def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Refused | None:
         """Decide the next step of a spawn."""
         match command:
             case OpenSpawn():
@@ -143,7 +145,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             case _:
                 assert_never(command)
 
-    def _open(self, flow: Flow[Spawn, SpawnCommand], command: OpenSpawn) -> Plan | Refused | None:
+    def _open(self, flow: SpawnFlow, command: OpenSpawn) -> Plan | Refused | None:
         if flow.state is not None:
             if flow.state.accepted.request_digest != command.accepted.request_digest:
                 return Refused(
@@ -165,7 +167,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         )
         return plan.sent_through(partial(start_step, command.accepted, None, causes))
 
-    def _start(self, flow: Flow[Spawn, SpawnCommand], command: Prepared) -> Plan | None:
+    def _start(self, flow: SpawnFlow, command: Prepared) -> Plan | None:
         state = flow.state
         if state is None:
             return None
@@ -222,17 +224,17 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             self._removing.add(stream)
             remove_files(self.world, state.accepted.spawn_id, files, self.tell_self)
 
-    def _removed(self, flow: Flow[Spawn, SpawnCommand], command: FilesRemoved) -> Plan | None:
+    def _removed(self, flow: SpawnFlow, command: FilesRemoved) -> Plan | None:
         self._removing.discard(flow.stream)
         events = () if flow.state is None else decide_removed(flow.state, command.error)
         return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
 
-    def _gone(self, flow: Flow[Spawn, SpawnCommand]) -> Plan | None:
+    def _gone(self, flow: SpawnFlow) -> Plan | None:
         """Note that somebody else archived the child (HIST-7)."""
         events = () if flow.state is None else decide_gone(flow.state)
         return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
 
-    def _resume(self, flow: Flow[Spawn, SpawnCommand], command: Resume) -> Plan | None:
+    def _resume(self, flow: SpawnFlow, command: Resume) -> Plan | None:
         state = flow.state
         if state is None:
             return None
@@ -245,7 +247,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         self._remove_files(flow.stream, state)
         return None
 
-    def _after(self, flow: Flow[Spawn, SpawnCommand], outcome: RunEnded | DeliveryEnded) -> Plan | None:
+    def _after(self, flow: SpawnFlow, outcome: RunEnded | DeliveryEnded) -> Plan | None:
         state = flow.state
         if state is None:
             return None
@@ -307,7 +309,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
 
-    def _archive(self, flow: Flow[Spawn, SpawnCommand]) -> Plan | None:
+    def _archive(self, flow: SpawnFlow) -> Plan | None:
         state, stream = flow.state, flow.stream
         if state is None or state.archive_at_ms is None:
             return None
