@@ -10,10 +10,8 @@ from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange import OpenExchange
 from intersession_actors.policy import (
     ChainSoFar,
-    Speaker,
     Verdict,
     check_chain,
-    judge_send,
 )
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
@@ -241,14 +239,11 @@ def _limited(
 def _policy(service: Service, target: Target) -> Verdict:
     """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
     row = target.row
-    verdict = judge_send(
-        service.config.session.send_policy,
-        Speaker(
-            key=target.key,
-            channel=(row.channel or row.last_channel) if row is not None else None,
-            chat_type=row.chat_type if row is not None else None,
-            override=row.send_policy if row is not None else None,
-        ),
+    verdict = service.world.judge_send(
+        key=str(target.key),
+        channel=(row.channel or row.last_channel) if row is not None else None,
+        chat_type=row.chat_type if row is not None else None,
+        override=row.send_policy if row is not None else None,
     )
     if not verdict.allowed:
         raise ToolRefused("policy_denied", f"sessionKey: send policy forbids it ({verdict.rule})")

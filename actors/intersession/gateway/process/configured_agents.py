@@ -123,5 +123,5 @@ def _options(provider: dict[str, Any]) -> dict[str, Any]:
     api_key = provider.get("apiKey")
     headers = provider.get("headers")
     return {"api_key": api_key if isinstance(api_key, str) and api_key else "none"} | (
-        {"client_options": {"default_headers": headers}} if isinstance(headers, dict) else {}
+        {"client_options": {"default_headers": headers}} if is_object(headers) else {}
     )
