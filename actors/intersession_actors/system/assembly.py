@@ -19,7 +19,7 @@ from intersession_actors.service import BlockingThreads, Reader, Receipts, Recip
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
-from intersession_actors.system.opened import open_chapter
+from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.turns import Turns
 from intersession_events.facts import ChatType, ExchangeAccepted, Route
@@ -114,7 +114,7 @@ class Assembly:
             },
             recover=partial(recover_flows, self.service),
         )
-        open_chapter(self.service, self._config())
+        record_opening(self.service, self._config())
         sweep_staged(self.service)
         recover(self.service)
         if self._mirror is not None:

@@ -1,4 +1,4 @@
-"""What the log says of itself: who took it when, and which configuration came into force. Stream `log`."""
+"""Records in stream `log` who opened the log when, and which configuration came into force. Used at each start."""
 
 from importlib.metadata import version
 
@@ -11,7 +11,7 @@ STREAM = "log"
 _PAGE = 50
 
 
-def open_chapter(service: Service, config: Config) -> None:
+def record_opening(service: Service, config: Config) -> None:
     """Record that this process is the writer now; and its configuration, unless it is the one that was in force.
 
     Raises:
