@@ -1,6 +1,7 @@
 """Stores whose commits fail as real ones do, named in the eventsourcing library's environment."""
 
 import sqlite3
+import threading
 
 from eventsourcing.sqlite import SQLiteConnection, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
@@ -23,9 +24,12 @@ class Fault:
         self.before: Exception | None = None
         self.after: Exception | None = None
         self.down: Exception | None = None
+        self.refused = threading.Event()
+        """Set when a commit met a store that is down."""
 
     def take(self, moment: str) -> None:
         if moment == "before" and self.down is not None:
+            self.refused.set()
             raise self.down
         error: Exception | None = getattr(self, moment)
         setattr(self, moment, None)

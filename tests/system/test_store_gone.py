@@ -82,8 +82,10 @@ def test_trouble_that_is_over_does_not_shorten_the_patience_with_the_next(
     log: SqliteLog, clock: ManualClock
 ) -> None:
     gate = Gate()
+    attempts: list[int] = []
 
     def agent(turn: Turn) -> str:
+        attempts.append(turn.attempt)
         gate.stop(turn)
         return "done"
 
@@ -100,6 +102,7 @@ def test_trouble_that_is_over_does_not_shorten_the_patience_with_the_next(
 
     assert refused["code"] == "unavailable"
     assert completed.reply == "done"
+    assert attempts == [1], "the first answer was kept"
     assert (answer["status"], answer["reply"]) == ("ok", "done")
 
 
@@ -109,7 +112,9 @@ def test_a_run_starts_however_long_the_store_was_away(log: SqliteLog, clock: Man
         said(system, "hi")
         wait_for(system, RunQueued)
         FAULT.down = disk_full()
+        FAULT.refused.clear()
         system.register_agent("main", lambda turn: f"heard {turn.message}")
+        assert FAULT.refused.wait(WAIT)
         for _ in range(5):
             pass_time(system, clock, 60_000)
         started = recorded(system, RunStarted)
