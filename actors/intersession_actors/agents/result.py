@@ -7,7 +7,7 @@ import msgspec
 from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.disclosure import redact_text
 from intersession_actors.host import Came, Outcome, Raised
-from intersession_events.facts import Fact, FailureCode, Message, Usage
+from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
 MOST_ERROR_CHARACTERS: Final = 2_000
@@ -68,6 +68,8 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     try:
         # A Reply checks nothing when it is made; the log must never see what it can't store.
         reply = msgspec.convert(msgspec.to_builtins(_sized(reply, most_bytes)), Reply, strict=True)
+        for message in reply.messages or ():
+            check_unknown(message)
     except _TooLarge as error:
         return Broke(code="reply_too_large", error=f"agent {turn.agent_id!r} {error}")
     except Exception as error:  # noqa: BLE001 - it holds what the host put into it

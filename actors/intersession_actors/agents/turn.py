@@ -198,7 +198,8 @@ class Reply(msgspec.Struct, frozen=True):
     """An agent's answer, for an agent that has more to say than its text.
 
     `messages` are what it adds to the transcript, where that is more than one message with the text; ids and times
-    may be left empty. `text` None is no answer.
+    may be left empty. They are recorded as its own output: a `provenance` given here is not used (PROV-2). `text` None
+    is no answer.
     """
 
     text: str | None = None

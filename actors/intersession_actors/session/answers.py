@@ -17,6 +17,7 @@ from intersession_events.facts import (
     Event,
     Message,
     MessageRecorded,
+    Provenance,
     RunAborted,
     RunCompleted,
     RunFailed,
@@ -39,7 +40,9 @@ def decide_returned(
             rules.decide_failure(state, run_id=run_id, attempt=attempt, code=result.code, error=result.error),
             (),
         )
-    reply, messages = reply_messages(result, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms)
+    reply, messages = reply_messages(
+        result, key=key, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms
+    )
     events = rules.decide_answer(
         state,
         run_id=run_id,
@@ -56,11 +59,12 @@ def decide_returned(
 
 
 def reply_messages(
-    answered: Answered, *, log_id: str, run_id: str, attempt: int, now_ms: int
+    answered: Answered, *, key: str, log_id: str, run_id: str, attempt: int, now_ms: int
 ) -> tuple[str | None, tuple[Message, ...]]:
     """Return the run's reply (None is no text) and the messages to record for it.
 
     The transcript keeps what the agent said, `NO_REPLY` and skip words included; the reply is what is visible of it.
+    Whatever role an agent gives its messages, they are its own output and no one else's (PROV-2).
     """
     messages = tuple(
         msgspec.structs.replace(
@@ -68,6 +72,7 @@ def reply_messages(
             id=message.id or ids.derive(log_id, "message", run_id, "out", attempt, number),
             timestamp=message.timestamp or now_ms,
             run_id=run_id,
+            provenance=_own_output(message, key),
             content=message.content
             if isinstance(message.content, str)
             else blocks_without_contents(message.content),
@@ -89,6 +94,16 @@ def reply_messages(
             ),
         )
     return visible_text(answered.text), messages
+
+
+def _own_output(message: Message, key: str) -> Provenance | None:
+    """Say where a message of an agent's answer is from: the agent can't, and a person it certainly is not from.
+
+    What it says as itself and what its tools gave need no word; in any other role it is fenced as what its own session wrote.
+    """
+    if message.role in {"assistant", "toolResult"}:
+        return None
+    return Provenance(kind="inter_session", source_session_key=key)
 
 
 def auto_reply(

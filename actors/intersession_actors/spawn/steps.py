@@ -155,7 +155,7 @@ def result_step(
         step="message",
         message_id=handed.message_id,
         system_context=result_context(child=accepted.child, requester=handed.requester),
-        timeout_ms=accepted.announce_timeout_ms,
+        timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
     provenance = Provenance(

@@ -3,14 +3,17 @@
 from typing import Any, Literal
 
 from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.service import CallingRun, Service, ask_session
+from intersession_actors.service import CallingRun, Service, ask_session, invalid
 from intersession_actors.session import RecordMessages
 from intersession_events import ids
-from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock
+from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown
 
 
 class RunRecorder:
-    """Records messages of one attempt of a run. Each is durable before the agent goes on."""
+    """Records messages of one attempt of a run. Each is durable before the agent goes on.
+
+    Each method raises `ToolRefused`: the attempt is over, or what it was given can't be recorded (`invalid_request`).
+    """
 
     def __init__(self, service: Service, key: str, run: CallingRun) -> None:
         self._service = service
@@ -58,5 +61,9 @@ class RunRecorder:
             run_id=run.run_id,
             **of_a_result,
         )
+        try:
+            check_unknown(message)
+        except ValueError as error:
+            raise invalid("blocks", f"{error}, leave it out") from None
         told = RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,))
         ask_session(self._service, self._key, told)

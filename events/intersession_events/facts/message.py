@@ -144,6 +144,26 @@ def raw_message(message: Message) -> dict[str, Any]:
     return raw
 
 
+def check_unknown(message: Message) -> None:
+    """Check what a message that is made here carries beside its known fields, and its blocks beside theirs.
+
+    An import keeps a known field there whose value no field can hold. Nobody else may: it would be read in the field's place.
+
+    Raises:
+        ValueError: it is no JSON object, or has a field that is known.
+    """
+    blocks = () if isinstance(message.content, str) else message.content
+    for part in (message, *blocks):
+        if isinstance(part, OtherBlock):
+            if not isinstance(msgspec.json.decode(part.json), dict):
+                raise ValueError("a block of an unknown kind is no JSON object")  # noqa: TRY004 - its text, not its type
+        elif part.extra is not None:
+            names = msgspec.json.decode(part.extra, type=dict[str, msgspec.Raw])
+            known = sorted(names.keys() & {*part.__struct_encode_fields__, "type"})
+            if known:
+                raise ValueError(f"extra: {known[0]!r} has a field of its own")
+
+
 def _json_or_text(source: str) -> Any:
     """Tool arguments are usually an object; a model may also have produced text that is no JSON at all."""
     try:

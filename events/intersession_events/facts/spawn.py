@@ -60,6 +60,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
     starts when those are there; `mount_path` is where it is told its files would be mounted. `chain` and `hops` are its run's.
+    `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result.
     """
 
     spawn_id: str
@@ -82,6 +83,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     cleanup: Literal["delete", "keep"] = "keep"
     run_timeout_ms: int = 0
     announce_timeout_ms: int = 60_000
+    result_timeout_ms: int = 600_000
     archive_after_ms: int = 0
     sandboxed: bool = False
     depth: int = 1

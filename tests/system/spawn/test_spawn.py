@@ -300,6 +300,22 @@ def test_without_a_route_the_result_is_a_message_to_the_requester_once(booth: Bo
     assert message["provenance"]["sourceSessionKey"] == answer["childSessionKey"]
 
 
+@pytest.mark.clause("SPAWN-9", "LOOP-7")
+@pytest.mark.parametrize(("configured", "limit_ms"), [({}, 600_000), ({"timeoutSeconds": 900}, 900_000)])
+def test_the_run_on_a_result_has_the_time_of_a_run_and_the_announce_that_of_a_turn(
+    booth: Booth, configured: dict[str, Any], limit_ms: int
+) -> None:
+    """Finding A10: the requester had the 60 seconds of a turn to work on the result."""
+    system = booth.start({"main": worker}, {}, {"agents": {"defaults": configured}})
+
+    handed = one(closed_spawn(system, spawn(system)["runId"]), ResultHanded)
+    system.gateway.call("agent.wait", {"runId": handed.run_id})
+
+    runs = recorded(system, RunQueued)
+    assert next(run for run in runs if run.run_id == handed.run_id).timeout_ms == limit_ms
+    assert next(run for run in runs if run.step == "announce").timeout_ms == 60_000
+
+
 @pytest.mark.clause("SPAWN-9")
 def test_a_spawn_of_the_operator_has_nobody_to_tell(booth: Booth) -> None:
     system = booth.start({"main": worker})
