@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from intersession import SessionSystem
+from intersession.gateway.admission import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.stdio import Wire, serve_stdio
 from support.doors.every import INITIALIZE
@@ -43,7 +44,7 @@ def system() -> Iterator[SessionSystem]:
 
 @pytest.fixture(scope="module")
 def gateway(system: SessionSystem) -> Iterator[LiveGateway]:
-    mount = mcp_mount(system)
+    mount = mcp_mount(system, Credentials(lambda: system.config.gateway.auth))
     assert mount is not None
     with LiveGateway(system, mounts={MCP_PATH: mount}) as live:
         yield live

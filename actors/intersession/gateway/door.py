@@ -60,6 +60,8 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
 class Door:
     """The gateway's shared state. `settings` gives the settings in force; the system's own if not given.
 
+    `credentials` are given where what is mounted looks up the same ones.
+
     Raises:
         ConfigError: nobody could come in, because no token is set.
     """
@@ -71,11 +73,12 @@ class Door:
         settings: Callable[[], Gateway] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         limits: Limits | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self.system = system
         self.limits = limits or Limits()
         self._settings = settings or (lambda: system.config.gateway)
-        self.credentials = Credentials(lambda: self.settings.auth)
+        self.credentials = credentials or Credentials(lambda: self.settings.auth)
         self.attempts = FailedAttempts(monotonic)
         self.refusals_told = FailedAttempts(monotonic)
         self.hub = Hub(system.log)
@@ -97,8 +100,8 @@ class Door:
         self.draining = True
         self.hub.wake()
 
-    def connection(self, address: str) -> Connection:
-        """Return the logic of a new connection."""
+    def connection(self, address: str, server: str | None) -> Connection:
+        """Return the logic of a new connection from an address, and to `server` if it is from this machine."""
         return Connection(
             nonce=secrets.token_urlsafe(24),
             address=address,
@@ -106,6 +109,7 @@ class Door:
             attempts=self.attempts,
             now_ms=self.system.service.clock.now_ms,
             parse_key=self.system.service.reader.parse,
+            server=server,
         )
 
     # --- methods

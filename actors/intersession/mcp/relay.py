@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, Self, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import httpx2
 from mcp import Client
@@ -35,40 +35,55 @@ logger = logging.getLogger(__name__)
 # A call that waits is kept open by the gateway with a sign of life each 15 seconds.
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=60.0)
 _LARGEST_EVENT: Final = 16 * 1024 * 1024
+_UNAUTHORISED: Final = 401
 _SILENT: Final = "the log's host does not answer, try again later"
 _THE_CALLERS: Final = frozenset({INVALID_PARAMS, INVALID_REQUEST})
 """What the gateway says of a request. Every other error is of the way there."""
 
 
-def relay_stdio(address: str, token: str, key: str, wire: Wire) -> None:
-    """Serve a session's tools, as the gateway at `address` has them, until the client closes its end. Blocks.
+class Way(Protocol):
+    """The way to the gateway of the log's host, which may be elsewhere after the host's restart."""
+
+    def address(self) -> str:
+        """Return where it is now, or raise `StoreUnavailable`. Blocks."""
+        ...
+
+    def ticket(self, address: str) -> str:
+        """Return a new bearer token for the gateway there, or raise `ToolRefused`. Blocks."""
+        ...
+
+
+def relay_stdio(way: Way, key: str, wire: Wire) -> None:
+    """Serve a session's tools, as the host's gateway has them, until the client closes its end. Blocks.
 
     Raises:
         ToolRefused: the gateway does not let this token be this session.
         StoreUnavailable: there is no MCP at that address, or not for this token.
     """
-    asyncio.run(_relay(address, token, key, wire))
+    asyncio.run(_relay(way, key, wire))
 
 
-async def _relay(address: str, token: str, key: str, wire: Wire) -> None:
-    async with Host(address, token, key) as host:
+async def _relay(way: Way, key: str, wire: Wire) -> None:
+    async with Host(way, key) as host:
         try:
             await host.ask(lambda client: client.list_tools())
         except Exception as error:
-            raise _said(error, address) from error
+            raise _said(error) from error
         await serve(relaying(host), wire)
 
 
 class Host:
     """The host of the log, as a session sees it through the host's gateway. An async context manager.
 
-    Every question is a connection of its own, as far as MCP goes: the SDK's client does not outlive one that fails.
+    Every question is a connection of its own, as far as MCP goes: the SDK's client does not outlive one that fails. And
+    each is put to where the gateway is then, which may be elsewhere after the host's restart.
     """
 
-    def __init__(self, address: str, token: str, key: str) -> None:
-        self._url = f"{address}/mcp"
-        headers = {"Authorization": f"Bearer {token}", SESSION_HEADER: key}
-        self._http = httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, trust_env=False)
+    def __init__(self, way: Way, key: str) -> None:
+        self._way = way
+        self._http = httpx2.AsyncClient(
+            headers={SESSION_HEADER: key}, auth=_Ticket(way), timeout=_TIMEOUT, trust_env=False
+        )
 
     async def __aenter__(self) -> Self:
         await self._http.__aenter__()
@@ -82,16 +97,44 @@ class Host:
 
         Raises:
             MCPError: the host says no.
+            StoreUnavailable: there is no host with a gateway.
             Exception: the host does not answer; whatever the SDK and its HTTP client then raise.
         """
+        address = await asyncio.to_thread(self._way.address)
         transport = streamable_http_client(
-            self._url, http_client=self._http, max_sse_event_size=_LARGEST_EVENT
+            f"{address}/mcp", http_client=self._http, max_sse_event_size=_LARGEST_EVENT
         )
         try:
             async with Client(transport, mode=LATEST_MODERN_VERSION) as client:
                 return await question(client)
         except ExceptionGroup as group:
             raise _first(group) from None
+
+
+class _Ticket(httpx2.Auth):
+    """Brings a ticket with each request. A gateway that has begun anew knows it no more, and is asked for another one."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._tickets: dict[str, str] = {}
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        address = f"http://{request.url.netloc.decode()}"
+        known = self._tickets.get(address)
+        if known is None:
+            known = await self._made(address)
+        request.headers["Authorization"] = f"Bearer {known}"
+        response = yield request
+        if response.status_code == _UNAUTHORISED:
+            request.headers["Authorization"] = f"Bearer {await self._made(address)}"
+            yield request
+
+    async def _made(self, address: str) -> str:
+        ticket = await asyncio.to_thread(self._way.ticket, address)
+        self._tickets = {address: ticket}
+        return ticket
 
 
 def relaying(host: Host) -> Server[Any]:
@@ -122,13 +165,15 @@ def _pass_on(error: Exception) -> None:
     logger.warning("the log's host does not answer: %s", error)
 
 
-def _said(problem: Exception, address: str) -> Exception:
+def _said(problem: Exception) -> Exception:
     match problem:
         case MCPError(error=ErrorData(data={"code": str() as code})) if code in REFUSAL_CODES:
             return ToolRefused(code, problem.message)
+        case StoreUnavailable():
+            return problem
         case _:
             return StoreUnavailable(
-                f"the log's host has a gateway at {address}, whose MCP can't be used with this token ({problem})"
+                f"the log's host has a gateway, whose MCP can't be used with this token ({problem})"
             )
 
 

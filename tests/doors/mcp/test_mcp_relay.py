@@ -7,18 +7,19 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from intersession import SessionSystem, echo
 from intersession.cli import main
-from intersession.gateway import app
 from intersession.gateway.admission import Credentials
+from intersession.gateway.http import asgi_application
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession.mcp.relay import Host, relaying
 from intersession_events.stores import SqliteLog
-from support.doors.gateway_live import GATEWAY, TOKEN, WRITER
+from support.doors.gateway_live import GATEWAY, TOKEN, WRITER, KnownWay
 from support.doors.mcp_clients import over_http, served
 from support.running import QUIET, SEES_ALL, merged
 
@@ -37,7 +38,8 @@ async def hosting(path: Path, *, port: int = 0) -> AsyncGenerator[str]:
             found = credentials.match(token.encode())
             return None if found is None else McpCaller(caller=found.caller, scopes=found.scopes)
 
-        gateway = app(system, mounts={"/mcp": mcp_app(system, check=check, allowed_hosts=None)})
+        mounts: dict[str, Any] = {"/mcp": mcp_app(system, check=check, allowed_hosts=None)}
+        gateway: Any = asgi_application(system, mounts=mounts, credentials=credentials)
         async with served(gateway, lifespan="off", port=port) as address:
             assert isinstance(system.log, SqliteLog)
             system.log.announce_gateway(address)
@@ -61,7 +63,7 @@ async def test_a_relayed_client_gets_the_answers_of_the_host(tmp_path: Path) -> 
     async with (
         hosting(tmp_path) as address,
         over_http(f"{address}/mcp", authorization=f"Bearer {TOKEN}", intersession_session=MAIN) as far,
-        Host(address, TOKEN, MAIN) as host,
+        Host(KnownWay(address), MAIN) as host,
         Client(relaying(host)) as client,
     ):
         direct, listed = await far.list_tools(), await client.list_tools()
@@ -80,7 +82,10 @@ async def test_a_host_that_has_gone_is_an_error_and_one_that_is_back_answers(tmp
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
-    async with Host(f"http://127.0.0.1:{port}", TOKEN, MAIN) as host, Client(relaying(host)) as client:
+    async with (
+        Host(KnownWay(f"http://127.0.0.1:{port}"), MAIN) as host,
+        Client(relaying(host)) as client,
+    ):
         gone = await client.call_tool("agents_list", {})
         with pytest.raises(MCPError, match="does not answer"):
             await client.list_tools()

@@ -18,6 +18,7 @@ import httpx
 import msgspec
 
 from intersession import As, SessionSystem
+from intersession.gateway.admission import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp.relay import relay_stdio
@@ -26,7 +27,7 @@ from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
 from intersession_actors.tools import TOOLS
 from intersession_events.stores import SqliteLog
 from support.doors.command_line import ran
-from support.doors.gateway_live import TOKEN, LiveGateway, WireClient
+from support.doors.gateway_live import LiveGateway, WireClient
 from support.running import WAIT
 
 Arguments = Mapping[str, Any]
@@ -474,9 +475,10 @@ def _doors(
         yield ToActor(system)
     if set(wanted) <= {"python", "coroutine", "pykka"}:
         return
-    mount = mcp_mount(system)
+    credentials = Credentials(lambda: system.config.gateway.auth)
+    mount = mcp_mount(system, credentials)
     assert mount is not None
-    live = stack.enter_context(LiveGateway(system, mounts={MCP_PATH: mount}))
+    live = stack.enter_context(LiveGateway(system, mounts={MCP_PATH: mount}, credentials=credentials))
     log = system.log
     assert isinstance(log, SqliteLog)
     log.announce_gateway(live.address)
@@ -490,7 +492,7 @@ def _doors(
         yield OverWebSocket(stack.enter_context(live.client()))
     for name, serve in (
         ("MCP over pipes", lambda key, wire: serve_stdio(system, key, wire)),
-        ("MCP passed on", lambda key, wire: relay_stdio(live.address, TOKEN, key, wire)),
+        ("MCP passed on", lambda key, wire: relay_stdio(live.way(), key, wire)),
     ):
         piped = McpOverPipes(name, serve)
         stack.callback(piped.close)

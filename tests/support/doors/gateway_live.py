@@ -7,17 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx
 from litestar.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
 from intersession import SessionSystem
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission import Credentials, Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http import asgi_application
 from intersession.gateway.process.server import Server, address_of, listen
+from intersession.gateway.protocol.client import GatewayClient
 from support.doors.prompt_server import PromptServer
 
 TOKEN = "the-operators-own-token"
@@ -59,9 +60,10 @@ class LiveGateway:
         *,
         limits: Limits | None = None,
         mounts: Mapping[str, ASGIApp] | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self._limits = limits or Limits()
-        self._app = asgi_application(system, limits=self._limits, mounts=mounts)
+        self._app = asgi_application(system, limits=self._limits, mounts=mounts, credentials=credentials)
         self._ready = threading.Event()
         self._stop: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
@@ -74,6 +76,10 @@ class LiveGateway:
     @property
     def port(self) -> int:
         return int(self.address.rpartition(":")[2])
+
+    def way(self) -> "KnownWay":
+        """Return the way here, as a relay takes it."""
+        return KnownWay(self.address)
 
     def http(self, token: str | None = TOKEN, **options: Any) -> httpx.Client:
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -129,6 +135,20 @@ class LiveGateway:
     def __exit__(self, *_: object) -> None:
         self._stop()
         self._thread.join(WAIT)
+
+
+class KnownWay(NamedTuple):
+    """The way to a gateway whose address needs no lock to be found."""
+
+    at: str
+    token: str = TOKEN
+
+    def address(self) -> str:
+        return self.at
+
+    def ticket(self, address: str) -> str:
+        with GatewayClient(address, self.token) as client:
+            return client.ticket
 
 
 class WireClient:

@@ -1,12 +1,11 @@
 """`intersession mcp`: a session's tools for an MCP client, over standard input and output."""
 
-import os
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import hosted
+from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token
 from intersession.cli.shell import (
     Agents,
     Answer,
@@ -19,16 +18,7 @@ from intersession_actors.host import imported
 from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.stores import holder_of
-
-TOKEN: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - where one is
-
-
-class _Elsewhere(NamedTuple):
-    """The gateway of the log's host."""
-
-    address: str
-    token: str
+from intersession_events.stores import gateway_of
 
 
 def mcp(
@@ -49,11 +39,11 @@ def mcp(
     stdio = imported("intersession.mcp.stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
     with stdio.claimed_wire() as wire:
         match _host(Common(store=store), agents, config):
-            case _Elsewhere(address, token):
+            case WayBeside() as way:
                 relay = imported(
                     "intersession.mcp.relay", what="intersession mcp", library="the MCP SDK", extra="mcp"
                 )
-                relay.relay_stdio(address, token, as_session, wire)
+                relay.relay_stdio(way, as_session, wire)
             case system:
                 with system:
                     reader = system.service.reader
@@ -64,22 +54,22 @@ def mcp(
     return Answer(None, lambda _: None)
 
 
-def _host(common: Common, agents: str | None, config: Path | None) -> SessionSystem | _Elsewhere:
+def _host(common: Common, agents: str | None, config: Path | None) -> SessionSystem | WayBeside:
     """Become the log's host, or say where its gateway is.
 
     Raises:
         StoreLocked: it has a host without a gateway.
-        StoreUnavailable: there is no token for its gateway.
+        StoreUnavailable: there is no token for its gateway, or its lock can't be trusted.
     """
     try:
         return hosted(common, agents=agents, config=config)
     except StoreLocked as locked:
-        holder = holder_of(locked.path)
-        if holder is None or holder.gateway is None:
+        address = gateway_of(locked.path)
+        if address is None:
             raise
-        token = os.environ.get(TOKEN) or load_config(config).config.gateway.auth.secret
+        token = known_token(load_config(config).config)
         if not token:
             raise StoreUnavailable(
-                f"{locked.path} has a host with a gateway at {holder.gateway}; put its token into {TOKEN}"
+                f"{locked.path} has a host with a gateway at {address}; put its token into {TOKEN_VARIABLE}"
             ) from locked
-        return _Elsewhere(holder.gateway, token)
+        return WayBeside(locked.path, token)

@@ -1,19 +1,22 @@
 """How a command gets at a log: it reads it, becomes its writer, or asks the gateway of the process that writes it."""
 
-from intersession.cli.host.beside import gateway_beside, import_beside
+from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_beside, import_beside, known_token
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
 from intersession.cli.host.reading import acting_as, reader_of, reading_log, store_path, store_url
 from intersession.cli.host.sending import Sending
 
 __all__ = [
+    "TOKEN_VARIABLE",
     "GatewayBeside",
     "HostedHere",
     "Sending",
+    "WayBeside",
     "acting_as",
     "gateway_beside",
     "hosted",
     "import_beside",
+    "known_token",
     "reader_of",
     "reading_log",
     "store_path",

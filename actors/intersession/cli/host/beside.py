@@ -4,18 +4,18 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from intersession.cli.host.reading import store_path, store_url
 from intersession.cli.shell import Reading
-from intersession_actors.config import load_config
+from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import imported
 from intersession_events.errors import ImportFailed, StoreUnavailable
 from intersession_events.log import Log
-from intersession_events.stores import holder_of
+from intersession_events.stores import gateway_of
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
@@ -24,28 +24,73 @@ TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of
 def gateway_beside(reading: Reading) -> Any | None:
     """Return a client of the gateway that the log's writer has; None if there is none, or it is gone.
 
+    Nothing is said to an address that only might be the writer's, and the token is proven, never sent.
+
     Raises:
-        ToolRefused: it refused the token, or none is known (`forbidden`).
+        ToolRefused: the gateway does not know the token, or none is given (`forbidden`).
+        StoreUnavailable: the writer's lock can't be trusted, or its gateway is not on the loopback.
         MissingExtra: the extra `gateway` is not installed.
     """
     config = load_config(reading.config).config
-    holder = holder_of(store_path(store_url(reading, config)))
-    if holder is None or holder.gateway is None:
+    address = gateway_of(store_path(store_url(reading, config)))
+    if address is None:
         return None
-    token = os.environ.get(TOKEN_VARIABLE) or config.gateway.auth.secret
-    client = imported(
+    hint = f"give its configuration with --config, or its token in ${TOKEN_VARIABLE}"
+    token = known_token(config)
+    if not token:
+        raise ToolRefused(
+            "forbidden", f"the log's writer has a gateway at {address}, whose token is not known; {hint}"
+        )
+    try:
+        return _client(address, token)
+    except ToolRefused as refused:
+        if refused.code == "unavailable":
+            return None  # it was killed: whoever takes the lock next writes its own address
+        raise ToolRefused("forbidden", f"{refused.error}; {hint}") from None
+
+
+class WayBeside(NamedTuple):
+    """The way to the gateway of the process that writes a log, and a token for it."""
+
+    log: str
+    token: str
+
+    def address(self) -> str:
+        """Return where the gateway is now.
+
+        Raises:
+            StoreUnavailable: it is gone, or its address can't be trusted.
+        """
+        address = gateway_of(self.log)
+        if address is None:
+            raise StoreUnavailable(f"{self.log} has no host with a gateway any more")
+        return address
+
+    def ticket(self, address: str) -> str:
+        """Return what stands for the token at an address, once both sides have proven that they know it.
+
+        Raises:
+            ToolRefused: the gateway is gone (`unavailable`), or does not know the token (`forbidden`).
+            MissingExtra: the extra `gateway` is not installed.
+        """
+        with _client(address, self.token) as client:
+            ticket: str = client.ticket
+            return ticket
+
+
+def known_token(config: Config) -> str | None:
+    """Return the token that a command has: the environment's, else the configuration's."""
+    return os.environ.get(TOKEN_VARIABLE) or config.gateway.auth.secret
+
+
+def _client(address: str, token: str) -> Any:
+    module = imported(
         "intersession.gateway.protocol.client",
         what="a command beside a gateway",
         library="websockets",
         extra="gateway",
     )
-    try:
-        return client.GatewayClient(holder.gateway, token or "")
-    except ToolRefused as refused:
-        if refused.code == "unavailable":
-            return None  # it was killed: whoever takes the lock next writes its own address
-        hint = f"give its configuration with --config, or its token in ${TOKEN_VARIABLE}"
-        raise ToolRefused("forbidden", f"{refused.error}; {hint}") from None
+    return module.GatewayClient(address, token)
 
 
 METHOD: Final = "import.openclaw"

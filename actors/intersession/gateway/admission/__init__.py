@@ -17,6 +17,7 @@ from intersession.gateway.admission.limits import (
     MOST_PINGS,
     Limits,
 )
+from intersession.gateway.admission.proof import Handshake, server_name, token_digest
 from intersession.gateway.admission.scopes import all_scopes, granted, needed_scope
 from intersession.gateway.admission.strangers import Strangers
 
@@ -29,6 +30,7 @@ __all__ = [
     "Credential",
     "Credentials",
     "FailedAttempts",
+    "Handshake",
     "Limits",
     "Strangers",
     "all_scopes",
@@ -39,4 +41,6 @@ __all__ = [
     "normalised",
     "origin_allowed",
     "printable",
+    "server_name",
+    "token_digest",
 ]

@@ -1,17 +1,22 @@
-"""Looks up whom a token stands for: the operator, by the shared secret, or a credential for some sessions only (VIS-6).
+"""Looks up whom a token, or the proof of one, stands for: the operator, or a credential for some sessions only (VIS-6).
 
 Only SHA-256 digests are compared, each with each, in constant time. A changed configuration counts from the next look on.
 """
 
-import hashlib
 import hmac
+from collections import OrderedDict
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
+from intersession.gateway.admission.proof import Handshake, token_digest
 from intersession.gateway.admission.scopes import EVERY_SCOPE
 from intersession_actors.config import GatewayAuth, OperatorScope
 from intersession_actors.service import OPERATOR, Caller
+
+MOST_TICKETS: Final = 1_000
+"""Tickets that count; the oldest is forgotten, and its owner proves itself again."""
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -32,6 +37,7 @@ class Credentials:
         self._auth = auth
         self._read: GatewayAuth | None = None
         self._known: tuple[Credential, ...] = ()
+        self._tickets: OrderedDict[bytes, Credential] = OrderedDict()
 
     @property
     def known(self) -> tuple[Credential, ...]:
@@ -42,13 +48,27 @@ class Credentials:
         return self._known
 
     def match(self, token: bytes) -> Credential | None:
-        """Return who has a token; nobody has an empty one."""
-        digest = hashlib.sha256(token).digest()
-        found: Credential | None = None
+        """Return who has a token, or a ticket; nobody has an empty one."""
+        digest = token_digest(token)
+        found = self._tickets.get(digest)
+        if found is not None and not self.count(found):
+            found = None
         for credential in self.known:
             if hmac.compare_digest(digest, credential.digest):
                 found = credential
         return found if token else None
+
+    def proven(self, handshake: Handshake, said: str) -> Credential | None:
+        """Return who has proven to know a token. From then on the handshake's ticket stands for them, too."""
+        found: Credential | None = None
+        for credential in self.known:
+            if handshake.proves(credential.digest, "client", said):
+                found = credential
+        if found is not None:
+            self._tickets[token_digest(handshake.proof(found.digest, "ticket").encode())] = found
+            if len(self._tickets) > MOST_TICKETS:
+                self._tickets.popitem(last=False)
+        return found
 
     def count(self, credential: Credential) -> bool:
         """Whether somebody who came in would still be let in with the same rights."""
@@ -58,12 +78,8 @@ class Credentials:
 def _credentials(auth: GatewayAuth) -> tuple[Credential, ...]:
     found: list[Credential] = []
     if auth.secret:
-        found.append(Credential(_digest(auth.secret), OPERATOR, EVERY_SCOPE))
+        found.append(Credential(token_digest(auth.secret.encode()), OPERATOR, EVERY_SCOPE))
     for each in auth.credentials:
         caller = Caller.by_credential(each.name, each.act_as)
-        found.append(Credential(_digest(each.token), caller, frozenset(each.scopes)))
+        found.append(Credential(token_digest(each.token.encode()), caller, frozenset(each.scopes)))
     return tuple(found)
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from litestar.types import ASGIApp
 
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission import Credentials, Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http.routes import routes
 from intersession.gateway.http.shield import Shield
@@ -18,11 +18,12 @@ def asgi_application(
     settings: Callable[[], Gateway] | None = None,
     mounts: Mapping[str, ASGIApp] | None = None,
     limits: Limits | None = None,
+    credentials: Credentials | None = None,
 ) -> Shield:
-    """Return the application of a system.
+    """Return the application of a system. What is mounted and looks up tokens shares its `credentials`.
 
     Raises:
         ConfigError: no token is set.
     """
-    door = Door(system, settings=settings, limits=limits)
+    door = Door(system, settings=settings, limits=limits, credentials=credentials)
     return Shield(door, routes(door), mounts or {})

@@ -14,7 +14,7 @@ import msgspec
 from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
-from intersession.gateway.admission import Strangers, is_this_machine, normalised, printable
+from intersession.gateway.admission import Strangers, is_this_machine, normalised, printable, server_name
 from intersession.gateway.door import Door
 from intersession.gateway.protocol import (
     RESTARTING,
@@ -49,7 +49,10 @@ class WebSocketShell:
         self._protocol: Any = extensions.get(EXTENSION)
         self._address = client[0] if client else None
         self._here = is_this_machine(self._address, scope["headers"])
-        self._connection = door.connection(normalised(self._address))
+        server = scope.get("server") if self._here else None
+        self._connection = door.connection(
+            normalised(self._address), server and server_name(server[0], server[1] or 0)
+        )
         self._buffer: deque[Send] = deque()
         self._buffered = 0
         self._position = 0

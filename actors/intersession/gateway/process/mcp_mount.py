@@ -17,12 +17,11 @@ def mcp_over_http() -> Any | None:
         return None
 
 
-def mcp_mount(system: SessionSystem) -> Any | None:
+def mcp_mount(system: SessionSystem, credentials: Credentials) -> Any | None:
     """Return the application to mount at `MCP_PATH`; None without the extra. It serves inside its `running()`."""
     mcp = mcp_over_http()
     if mcp is None:
         return None
-    credentials = Credentials(lambda: system.config.gateway.auth)
 
     async def check(token: str) -> Any:
         found = credentials.match(token.encode(errors="surrogatepass"))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import uvicorn
 from litestar.types import ASGIApp
 
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission import Credentials, Limits
 from intersession.gateway.http import asgi_application
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.process.uvicorn_protocols import ServerConfig
@@ -92,8 +92,11 @@ async def _run(
 ) -> None:
     settings = system.config.gateway
     mounted = contextlib.AsyncExitStack()
-    mcp = mcp_mount(system)
-    app = asgi_application(system, limits=limits, mounts={} if mcp is None else {MCP_PATH: mcp})
+    credentials = Credentials(lambda: system.config.gateway.auth)
+    mcp = mcp_mount(system, credentials)
+    app = asgi_application(
+        system, limits=limits, mounts={} if mcp is None else {MCP_PATH: mcp}, credentials=credentials
+    )
     listening = listen(host or settings.host, settings.port if port is None else port)
     server = Server(app, limits)
     stopping = asyncio.Event()

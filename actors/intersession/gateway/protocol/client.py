@@ -5,24 +5,28 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
+from intersession.gateway.admission import Handshake, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
+from intersession_events.machine import random_id
 from intersession_events.plain_json import is_object
 
 OPEN_S: Final = 10.0
 
 
 class GatewayClient:
-    """Calls methods of a running gateway. Use it as a context manager.
+    """Calls methods of a running gateway on this machine. Use it as a context manager.
 
-    `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`).
+    `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`). The token is never sent: each side
+    proves to the other that it knows it, before anything else is said. `ticket` is then good for its routes over HTTP.
 
     Raises:
-        ToolRefused: the gateway is not there (`unavailable`), or does not take the token (`forbidden`).
+        ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is none (`forbidden`).
     """
 
     def __init__(self, address: str, token: str) -> None:
@@ -35,17 +39,7 @@ class GatewayClient:
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
         try:
-            self._receive(timeout=OPEN_S)  # the challenge, which only devices answer
-            self.call(
-                "connect",
-                {
-                    "minProtocol": PROTOCOL,
-                    "maxProtocol": PROTOCOL,
-                    "client": {"id": "cli", "version": "1", "platform": "python", "mode": "cli"},
-                    "auth": {"token": token},
-                },
-                timeout=OPEN_S,
-            )
+            self.ticket = self._known_to_each_other(address, token_digest(token.encode()))
         except ToolRefused as refused:
             self.close()
             raise ToolRefused("forbidden", f"the gateway at {address} refused: {refused.error}") from None
@@ -107,6 +101,31 @@ class GatewayClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _known_to_each_other(self, address: str, digest: bytes) -> str:
+        """Prove to know the token, have the gateway prove it, and return the ticket that both make of it."""
+        challenge = self._receive(OPEN_S).get("payload")
+        nonce = challenge.get("nonce") if is_object(challenge) else None
+        parts = urlsplit(address)
+        server = server_name(parts.hostname or "", parts.port or 0)
+        if not isinstance(nonce, str) or server is None:
+            raise ToolRefused("forbidden", "there is no gateway of ours at this address")
+        handshake = Handshake(challenge=nonce, nonce=random_id(), server=server)
+        hello = self.call(
+            "connect",
+            {
+                "minProtocol": PROTOCOL,
+                "maxProtocol": PROTOCOL,
+                "client": {"id": "cli", "version": "1", "platform": "python", "mode": "cli"},
+                "auth": {"proof": handshake.proof(digest, "client"), "nonce": handshake.nonce},
+            },
+            timeout=OPEN_S,
+        )
+        auth = hello.get("auth")
+        said = auth.get("proof") if is_object(auth) else None
+        if not isinstance(said, str) or not handshake.proves(digest, "gateway", said):
+            raise ToolRefused("forbidden", "it did not prove that it knows the token")
+        return handshake.proof(digest, "ticket")
 
     def _send(self, frame: Mapping[str, Any]) -> None:
         try:

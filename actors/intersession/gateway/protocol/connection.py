@@ -16,6 +16,7 @@ from intersession.gateway.admission import (
     Credential,
     Credentials,
     FailedAttempts,
+    Handshake,
     granted,
     needed_scope,
 )
@@ -67,12 +68,14 @@ class ClientInfo(_Strict, frozen=True, kw_only=True):
 
 
 class ConnectAuth(_Strict, frozen=True, kw_only=True):
-    """What a client has to show. Only `token` or `password` count here."""
+    """What a client has to show. Only `token` or `password` count here, or from this machine `proof` with `nonce`."""
 
     token: str | None = None
     password: str | None = None
     device_token: str | None = None
     bootstrap_token: str | None = None
+    proof: str | None = None
+    nonce: str | None = None
 
 
 @ready
@@ -128,7 +131,11 @@ State = Literal["new", "welcoming", "open", "closed"]
 
 
 class Connection:
-    """A client's connection. `nonce` makes its challenge; `parse_key` reads canonical keys."""
+    """A client's connection. `nonce` makes its challenge; `parse_key` reads canonical keys.
+
+    `server` is the gateway's end of a connection from this machine (`server_name`), where a token can be proven instead of
+    sent; None for one from elsewhere.
+    """
 
     def __init__(
         self,
@@ -139,6 +146,7 @@ class Connection:
         attempts: FailedAttempts,
         now_ms: Callable[[], int],
         parse_key: Callable[[str], SessionKey],
+        server: str | None = None,
     ) -> None:
         self._nonce = nonce
         self._address = address
@@ -146,6 +154,8 @@ class Connection:
         self._attempts = attempts
         self._now_ms = now_ms
         self._parse_key = parse_key
+        self._server = server
+        self._handshake: Handshake | None = None
         self._seq = 0
         self._in_flight: set[str] = set()
         self._capabilities: frozenset[str] = frozenset()
@@ -191,10 +201,12 @@ class Connection:
         return self._close(TRY_AGAIN, "too many connections that have not said who they are")
 
     def welcomed(self, request_id: str, hello: Frame) -> list[Effect]:
-        """Let somebody in: `hello` is the payload of `hello-ok`."""
+        """Let somebody in: `hello` is the payload of `hello-ok`. Who has proven itself is shown that the gateway can, too."""
         if self.state != "welcoming":
             return []
         self.state = "open"
+        if self._handshake is not None and self.credential is not None:
+            hello = hello | {"auth": {"proof": self._handshake.proof(self.credential.digest, "gateway")}}
         return [Send(encoded(response(request_id, hello)))]
 
     def accepted(self, request_id: str, payload: Frame) -> list[Effect]:
@@ -275,7 +287,10 @@ class Connection:
 
     def _credential(self, request_id: str, auth: ConnectAuth | None) -> Credential | list[Effect]:
         given = (auth.token or auth.password) if auth is not None else None
-        if not given:
+        proof = auth.proof if auth is not None and not given else None
+        if proof and auth is not None and self._server is not None:
+            self._handshake = Handshake(challenge=self._nonce, nonce=auth.nonce or "", server=self._server)
+        if not given and self._handshake is None:
             details = {"code": "AUTH_TOKEN_MISSING", "authReason": "token_missing"}
             return self._turn_away(request_id, "unauthorized: gateway token missing", details=details)
         wait = self._attempts.wait_for(self._address)
@@ -283,7 +298,10 @@ class Connection:
             details = {"code": "AUTH_RATE_LIMITED", "authReason": "rate_limited"}
             message = "unauthorized: too many failed authentication attempts (retry later)"
             return self._turn_away(request_id, message, details=details, retry_after_ms=round(wait * 1000))
-        credential = self._credentials.match(given.encode(errors="surrogatepass"))
+        if self._handshake is not None:
+            credential = self._credentials.proven(self._handshake, proof or "")
+        else:
+            credential = self._credentials.match((given or "").encode(errors="surrogatepass"))
         if credential is None:
             self._attempts.failed(self._address)
             details = {"code": "AUTH_TOKEN_MISMATCH", "authReason": "token_mismatch"}

@@ -1,10 +1,13 @@
 """Locks a file beside the log, so that it has one writer; the file says who that is and where its gateway is."""
 
 import fcntl
+import ipaddress
 import os
+import stat
 import time
 import weakref
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -13,6 +16,8 @@ from intersession_events.facts import ready
 
 _TRIES: Final = 25
 _PAUSE_S: Final = 0.02
+_LONGEST: Final = 4096
+_SHOWN: Final = 128
 
 
 @ready
@@ -74,7 +79,7 @@ class WriterLock:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 holder = holder_of(database)
-                if holder is not None and _lives(holder.pid):
+                if holder is not None and _lives(holder.pid) and _is_written_under(file):
                     raise StoreLocked(database, f"pid {holder.pid}") from None
                 # The name in the file is of one who is gone: the next one has the lock and will write its own.
                 time.sleep(_PAUSE_S)
@@ -92,9 +97,82 @@ def holder_of(database: str) -> Holder | None:
     """Return the last process that wrote that it holds the lock, which may have ended since; None if there was none."""
     try:
         with open(lock_path(database), "rb") as file:  # noqa: PTH123 - paths are strings here, as SQLite has them
-            return msgspec.json.decode(file.read(), type=Holder)
-    except (OSError, ValueError, RecursionError):
+            return _read(file.read(_LONGEST))
+    except OSError:
         return None
+
+
+def gateway_of(database: str) -> str | None:
+    """Return where the gateway is of the process that writes a log now; None if nobody writes it, or has a gateway.
+
+    What the lock's file says counts only while the lock is held: after a `kill -9` the address may be anybody's.
+
+    Raises:
+        StoreUnavailable: somebody else than this user could have written what it says, or the address is not of this
+            machine's loopback.
+    """
+    path = lock_path(os.path.realpath(database))
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreUnavailable(f"{path} can't be opened: {error}") from error
+    try:
+        if not _is_written_under(file):
+            return None
+        about = os.fstat(file)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+            raise StoreUnavailable(
+                f"{path} belongs to user {about.st_uid}, so its gateway is not asked; run this as the user that writes the log"
+            )
+        if stat.S_IMODE(about.st_mode) & 0o077 or about.st_nlink != 1:
+            raise StoreUnavailable(
+                f"{path} is open to others ({stat.filemode(about.st_mode)}, {about.st_nlink} names), so its gateway is not "
+                "asked; stop the writer, remove the file and start the writer again"
+            )
+        holder = _read(os.pread(file, _LONGEST, 0))
+    finally:
+        os.close(file)
+    if holder is None or holder.gateway is None or not _lives(holder.pid):
+        return None
+    if not _is_loopback(holder.gateway):
+        raise StoreUnavailable(
+            f"{path} names a gateway at {holder.gateway[:_SHOWN]!r}, which is not this machine's loopback; "
+            "let the gateway listen there (gateway.bind), or ask it over the network with its token"
+        )
+    return holder.gateway
+
+
+def _is_written_under(file: int) -> bool:
+    """Whether a writer has the lock. Who only looks shares it for a moment, and a writer knows that from a lock."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+def _read(text: bytes) -> Holder | None:
+    try:
+        return msgspec.json.decode(text, type=Holder)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme == "http"
+            and parts.port is not None
+            and parts.netloc.rpartition(":")[0].strip("[]") == parts.hostname
+            and ipaddress.ip_address(parts.hostname or "").is_loopback
+            and not parts.path + parts.query + parts.fragment
+        )
+    except ValueError:
+        return False
 
 
 def _lives(pid: int) -> bool:
