@@ -23,7 +23,7 @@ from intersession.gateway.hub import Hub
 from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
 from intersession_actors.config import Gateway
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
-from intersession_actors.methods import NoParams
+from intersession_actors.methods import NoParams, unknown_method
 from intersession_actors.service import claimed_session, invalid, read_arguments
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools import TOOLS
@@ -37,6 +37,9 @@ logger = logging.getLogger("intersession.gateway")
 
 INVOKE: Final = "tools.invoke"
 """Our own method of the wire: a tool, as a session or as the operator."""
+
+OWN_METHODS: Final = ("connect", INVOKE, PRESENCE, CONFIG)
+"""Methods that only connections have, beside those of `system.gateway`."""
 
 EVENTS: Final = ("connect.challenge", "agent", "chat", "tick", "shutdown")
 NOT_OVER_HTTP: Final = frozenset({"sessions_send", "sessions_spawn"})
@@ -131,6 +134,8 @@ class Door:
             if method == CONFIG:
                 return configuration(credential.caller, self.system.config)
             return presence(own_version(), self.system.service.clock.now_ms())
+        if method not in self.system.gateway.methods:
+            raise unknown_method(method, (*OWN_METHODS, *self.system.gateway.methods))
         if method in ONLY_HERE and not here:
             raise ToolRefused(
                 "forbidden", f"{method} is for callers on the gateway's own machine, over its loopback"
@@ -189,7 +194,7 @@ class Door:
             "protocol": PROTOCOL,
             "server": {"version": own_version(), "connId": secrets.token_hex(16)},
             "features": {
-                "methods": ["connect", INVOKE, PRESENCE, CONFIG, *self.system.gateway.methods],
+                "methods": [*OWN_METHODS, *self.system.gateway.methods],
                 "events": list(EVENTS),
             },
             "snapshot": {

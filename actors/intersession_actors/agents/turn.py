@@ -98,7 +98,8 @@ class Turn:
     this session, `context` what the system tells the agent beside it (PROV-1, LOOP-3, ANN-1). `attempt` counts from
     1; from the second on, `partial` is what the interrupted attempt before had recorded. `deadline` is in
     milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
-    asks for (SPAWN-1, GATE-2), None leaves them to the agent.
+    asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
+    `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
     """
 
     agent_id: str
@@ -113,6 +114,7 @@ class Turn:
     deadline: int | None = None
     model: str | None = None
     thinking: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
     partial: Sequence[Message] = ()
     recorder: Recorder = field(default_factory=NoRecorder, repr=False)
     _call_numbers: "count[int]" = field(default_factory=lambda: count(1), repr=False, compare=False)

@@ -1,6 +1,6 @@
 """The gateway's methods: what a client of the network door, the command line or a host's own code can ask for."""
 
-from intersession_actors.methods.methods import METHODS, GatewayMethods
+from intersession_actors.methods.methods import METHODS, GatewayMethods, unknown_method
 from intersession_actors.methods.params import NoParams
 
-__all__ = ["METHODS", "GatewayMethods", "NoParams"]
+__all__ = ["METHODS", "GatewayMethods", "NoParams", "unknown_method"]

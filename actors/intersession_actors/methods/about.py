@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -30,6 +31,9 @@ from intersession_actors.service import (
 )
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Route
+
+_RECENT: Final = 10
+"""How many sessions `status` names."""
 
 
 class GatewayAbout:
@@ -126,7 +130,23 @@ class GatewayAbout:
     def status(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Say how the system is in full; who stands for some sessions only gets what `health` says."""
         answer = self.health(call, params)
-        return answer | self._describe() if call.caller.is_operator else answer
+        if not call.caller.is_operator:
+            return answer
+        answer["sessions"]["recent"] = self._recent()
+        return answer | self._describe()
+
+    def _recent(self) -> list[Result]:
+        """Return the sessions that were updated last, newest first, each with its age in ms."""
+        now = self._service.clock.now_ms()
+        return [
+            {
+                "key": place.key,
+                "agentId": place.agent_id,
+                "updatedAt": -place.falling,
+                "age": max(0, now + place.falling),
+            }
+            for place in islice(self._service.sessions.order().places(), _RECENT)
+        ]
 
     def send(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""

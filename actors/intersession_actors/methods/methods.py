@@ -1,6 +1,6 @@
 """The gateway's methods by name: the one surface of Python, WebSocket and command line (GATE)."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -74,6 +74,13 @@ METHODS: Final[Mapping[str, Registered]] = {
     "status": Registered("operator.read", lambda parts: parts.about.status),
 }
 """All methods of the gateway, by name."""
+
+
+def unknown_method(method: str, known: Iterable[str]) -> ToolRefused:
+    """Return the refusal of a method that there is not; the original's clients look for its first two words."""
+    return ToolRefused(
+        "invalid_request", f"unknown method: {method[:128]!r}, use one of {', '.join(sorted(known))}"
+    )
 
 
 class GatewayMethods:
@@ -162,9 +169,7 @@ class GatewayMethods:
     def _begin(self, method: str, params: Mapping[str, Any], caller: Caller) -> Result | Pending:
         found = self._methods.get(method)
         if found is None:
-            known = ", ".join(self._methods)
-            # The original's clients look for these two words.
-            raise ToolRefused("invalid_request", f"unknown method: {method[:128]!r}, use one of {known}")
+            raise unknown_method(method, self._methods)
         call = Call(caller, self._service.reader.requester(None))
         with self._receipt(method, params, call):
             return found(call, params)

@@ -169,6 +169,10 @@ class PatchParams(Params, frozen=True, kw_only=True):
     model: KeyText | None = None
     thinking_level: KeyText | None = None
     verbose_level: KeyText | None = None
+    reasoning_level: Literal["off", "on", "stream"] | None = None
+    elevated_level: Literal["off", "on", "ask", "full"] | None = None
+    response_usage: Literal["off", "on", "tokens", "full"] | None = None
+    group_activation: Literal["mention", "always"] | None = None
     display_name: KeyText | None = None
 
 

@@ -37,6 +37,12 @@ from intersession_projections.sessions import SessionRow
 MOST_PREVIEWS: Final = 64
 MOST_PREVIEWED: Final = 50
 _PREVIEW_CHARS: Final = 240
+_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "elevated_level": "kept and told to the agent; it grants nothing here",
+    "response_usage": "kept and told to the agent; nothing is added to its replies here",
+    "group_activation": "kept and told to the agent; here the host decides which messages of a group it hands over",
+}
+"""What callers are told of settings of the original that only an agent can make something of."""
 
 
 class GatewaySessions:
@@ -51,7 +57,7 @@ class GatewaySessions:
     def chat_history(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Return the last messages of a session, uncut (HIST-3)."""
         given = read_arguments(ChatHistoryParams, params)
-        found = self._targets.seen(call, given.session_key, "history")
+        found = self._targets.seen_or_main(call, given.session_key)
         row = found.row
         session_id = found.session_id or ""
         limit = min(given.limit or 200, 1000)
@@ -60,7 +66,7 @@ class GatewaySessions:
         )
         return {
             "sessionKey": str(found.key),
-            "sessionId": session_id,
+            "sessionId": found.session_id,
             "messages": list(page.messages),
             "thinkingLevel": row.thinking_level if row is not None else None,
             "verboseLevel": row.verbose_level if row is not None else None,
@@ -156,9 +162,9 @@ class GatewaySessions:
         found = self._service.sessions.by_session_id(row["sessionId"])
         if found is not None:
             row["key"] = found.key
-            full = self._service.sessions.get(found.key) if "spawnedBy" in row else None
+            full = self._service.sessions.get(found.key)
             if full is not None:
-                row["spawnedBy"] = full.spawned_by
+                row.update(_original_fields(full, lineage="spawnedBy" in row))
             call.saw(found.key)
 
     def preview(self, call: Call, params: Mapping[str, Any]) -> Result:
@@ -257,12 +263,15 @@ class GatewaySessions:
             if row is not None and row.model is not None
             else self._service.config.model_of(key.agent_id)
         )
+        notices = [
+            f"{_camel(name)}: {said}" for name, said in _WITHOUT_EFFECT.items() if values.get(_camel(name))
+        ]
         return {
             "ok": True,
             "key": str(key),
             "entry": _entry(row),
             "resolved": _model_parts(model),
-        }
+        } | ({"notices": notices} if notices else {})
 
     def reset(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Begin a new generation under the same key."""
@@ -315,6 +324,18 @@ class GatewaySessions:
         if any(row.key != key for row in self._service.sessions.by_label(label, agent_id)):
             raise invalid("label", f"another session of {agent_id!r} has it, use another one")
         return label
+
+
+def _original_fields(row: SessionRow, *, lineage: bool) -> Result:
+    """Return what the original's rows have and `sessions_list` has not, or says in another way."""
+    fields: Result = {
+        "reasoningLevel": row.reasoning_level,
+        "elevatedLevel": row.elevated_level,
+        "responseUsage": row.response_usage,
+        "groupActivation": row.group_activation,
+        "spawnedBy": row.spawned_by if lineage else None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _entry(row: SessionRow | None) -> Result | None:

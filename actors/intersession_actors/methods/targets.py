@@ -33,6 +33,25 @@ class Targets:
         call.saw(str(found.key))
         return found
 
+    def seen_or_main(self, call: Call, text: str) -> Resolved:
+        """Return a session whose history is asked for; a configured agent's main session may not be there yet.
+
+        A terminal reads the history first and speaks then, which is what opens the session.
+
+        Raises:
+            ToolRefused: as `seen`.
+        """
+        try:
+            return self.seen(call, text, "history")
+        except ToolRefused as refused:
+            if refused.code != "not_visible":
+                raise
+            key = self._key_of(call, text, "sessionKey")
+            if not key.is_main:
+                raise
+            call.check(key, text)
+            return Resolved(key=key, shown=str(key), row=None, session_id=None)
+
     def opened(
         self,
         call: Call,

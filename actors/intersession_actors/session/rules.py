@@ -40,7 +40,12 @@ from intersession_events.facts import (
     Usage,
 )
 
-SETTINGS: Final = frozenset({"sendPolicy", "label", "model", "thinkingLevel", "verboseLevel", "displayName"})
+SETTINGS_FOR_AGENTS: Final = frozenset(
+    {"verboseLevel", "reasoningLevel", "elevatedLevel", "responseUsage", "groupActivation"}
+)
+"""The settings of a session that its agent is told, beside the model and how much it should think."""
+
+SETTINGS: Final = SETTINGS_FOR_AGENTS | {"sendPolicy", "label", "model", "thinkingLevel", "displayName"}
 """What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
 
 
@@ -205,6 +210,7 @@ def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Even
             deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
             model=queued.model or state.settings.get("model"),
             thinking=queued.thinking or state.settings.get("thinkingLevel"),
+            settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
         )
     ]
 

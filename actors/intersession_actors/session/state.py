@@ -60,6 +60,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     model: str | None = None
     thinking: str | None = None
+    settings: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     last_tool_result: str | None = None
     said: str | None = None
     """The last text that the agent had put on record, for a run that does not come to its end (GATE-5)."""
@@ -206,6 +207,7 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
                 cause=recorded.id,
                 model=event.model,
                 thinking=event.thinking,
+                settings=event.settings,
                 last_tool_result=head.last_tool_result,
             )
             return replace(state, queue=tuple(rest), running=running)
@@ -223,10 +225,12 @@ def _imported(state: Session, event: SessionImported) -> Session:
     imported = {
         "sendPolicy": event.send_policy,
         "label": event.label,
-        "model": event.model,
+        # Not `event.model`: that is the model which ran last, and its provider is not even part of it.
+        "model": event.model_override,
         "thinkingLevel": event.thinking_level,
         "verboseLevel": event.verbose_level,
         "displayName": event.display_name,
+        **event.other_settings,
     }
     settings = dict(state.settings) | {name: value for name, value in imported.items() if value is not None}
     return msgspec.structs.replace(

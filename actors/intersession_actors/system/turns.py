@@ -51,6 +51,7 @@ class Turns:
             deadline=running.deadline_ms or None,
             model=running.model,
             thinking=running.thinking,
+            settings=running.settings,
             partial=context.partial,
             recorder=RunRecorder(service, key, calling),
         )

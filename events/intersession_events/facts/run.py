@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from intersession_events.facts.base import Fact
 from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
@@ -42,7 +44,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 class RunStarted(Fact, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
 
-    `model` and `thinking` are what the run or its session asks for; None is the agent's own.
+    `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
+    settings of the session that its agent is given, under their names in `sessions.patch`.
     """
 
     run_id: str
@@ -51,6 +54,7 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     deadline_ms: int = 0
     model: str | None = None
     thinking: str | None = None
+    settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 class RunInterrupted(Fact, frozen=True, kw_only=True):

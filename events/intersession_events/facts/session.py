@@ -98,7 +98,9 @@ class ThreadUnbound(Fact, frozen=True, kw_only=True):
 class SessionImported(Fact, frozen=True, kw_only=True):
     """What another system had written about this session, as the source text of a JSON object.
 
-    `fields` are those of its entry that have a meaning here; `entry` is the whole entry, verbatim.
+    `fields` are those of its entry that have a meaning here; `entry` is the whole entry, verbatim. `model` is the model
+    that ran last, for information; `model_override` (`provider/id`, or an id) is what somebody had chosen for the
+    session. `other_settings` have the names of `sessions.patch`.
     """
 
     session_id: str
@@ -120,6 +122,8 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     spawned_by: str | None = None
     system_sent: bool = False
     aborted_last_run: bool = False
+    model_override: str | None = None
+    other_settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 class MessageRecorded(Fact, frozen=True, kw_only=True):

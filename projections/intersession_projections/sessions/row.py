@@ -39,6 +39,10 @@ _SETTINGS = {
     "model": "model",
     "thinkingLevel": "thinking_level",
     "verboseLevel": "verbose_level",
+    "reasoningLevel": "reasoning_level",
+    "elevatedLevel": "elevated_level",
+    "responseUsage": "response_usage",
+    "groupActivation": "group_activation",
 }
 """Names of `sessions.patch` that the list shows, and the fields that hold them. Others pass by unseen."""
 
@@ -67,6 +71,10 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     total_tokens: int | None = None
     thinking_level: str | None = None
     verbose_level: str | None = None
+    reasoning_level: str | None = None
+    elevated_level: str | None = None
+    response_usage: str | None = None
+    group_activation: str | None = None
     system_sent: bool = False
     aborted_last_run: bool = False
     queued: int = 0
@@ -194,11 +202,14 @@ def _patched(row: SessionRow, event: SessionPatched) -> SessionRow:
 
 
 def _imported(row: SessionRow, event: SessionImported) -> SessionRow:
+    others = {_SETTINGS[name]: value for name, value in event.other_settings.items() if name in _SETTINGS}
     return msgspec.structs.replace(
         row,
+        **others,
         session_id=event.session_id,
         updated_at=max(row.updated_at, event.updated_at),
-        model=event.model or row.model,
+        model=event.model_override or event.model or row.model,
+        model_override=event.model_override or row.model_override,
         context_tokens=event.context_tokens,
         total_tokens=event.total_tokens,
         thinking_level=event.thinking_level or row.thinking_level,

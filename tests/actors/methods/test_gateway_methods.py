@@ -263,3 +263,41 @@ def test_a_bad_configuration_changes_nothing_and_shows(system: SessionSystem) ->
     assert system.config.tools.sessions.visibility == "self"
     assert system.status()["configError"] is None
     assert system.config.agent_ids == ("main", "ops")
+
+
+@pytest.mark.clause("GATE-1", "KEY-9")
+@pytest.mark.parametrize("name", ["main", "agent:ops:main"])
+def test_the_history_of_a_main_session_before_its_first_word_is_empty(
+    system: SessionSystem, name: str
+) -> None:
+    """What the original's terminal asks for first, on a fresh gateway and after `/agent ops` (finding E5)."""
+    before = system.gateway.call("chat.history", {"sessionKey": name})
+    listed = system.gateway.call("sessions.list")["count"]
+
+    assert before["messages"] == []
+    assert before["sessionId"] is None
+    assert listed == 0
+
+
+@pytest.mark.clause("GATE-1", "HIST-6")
+@pytest.mark.parametrize("name", ["agent:main:nobody", "agent:nobody:main", "nobody", "subagent:1"])
+def test_the_history_of_any_other_session_that_is_not_there_is_refused(
+    system: SessionSystem, name: str
+) -> None:
+    answer = system.gateway.call("chat.history", {"sessionKey": name})
+
+    assert answer["code"] in {"not_visible", "invalid_key"}
+    assert "messages" not in answer
+
+
+@pytest.mark.clause("GATE-1")
+def test_status_names_the_sessions_that_were_updated_last(system: SessionSystem) -> None:
+    """Finding E8: the count stood beside an empty list."""
+    ran(system, "one", "a", sessionKey=MAIN)
+    ran(system, "two", "b", sessionKey="agent:ops:main")
+
+    sessions = system.gateway.call("status")["sessions"]
+
+    assert sessions["count"] == 2
+    assert [each["key"] for each in sessions["recent"]] == ["agent:ops:main", MAIN]
+    assert all(each["age"] >= 0 and each["updatedAt"] > 0 for each in sessions["recent"])

@@ -1,11 +1,15 @@
 """The original's own client, from its package, against our gateway: what its users would type."""
 
+import fcntl
 import json
 import os
 import pty
 import signal
+import struct
 import subprocess
+import termios
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -282,34 +286,89 @@ def test_its_editor_bridge_holds_a_conversation(client: OpenClaw) -> None:
     assert OPS in [row["sessionId"] for row in listed["sessions"]]
 
 
+class Terminal:
+    """The client's `tui` in a terminal of its own: what is typed goes in, what it showed is kept."""
+
+    def __init__(self, client: OpenClaw, *words: str) -> None:
+        self.shown = ""
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
+        self._child = subprocess.Popen(
+            client.command("tui", *words),
+            env=client.environment(TERM="xterm"),
+            cwd=client.home,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self._limit = threading.Timer(90, os.killpg, (self._child.pid, signal.SIGKILL))
+        self._limit.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._limit.cancel()
+        os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait(WAIT)
+        os.close(self._ours)
+
+    def shows(self, text: str) -> None:
+        """Wait until it has shown a text since the last call; what it showed up to then is `shown`."""
+        self.shown = ""
+        try:
+            while text not in self.shown:
+                self.shown += os.read(self._ours, 65_536).decode(errors="replace")
+        except OSError as gone:  # its end of the terminal is closed
+            raise AssertionError(f"it ended before it showed {text!r}: {self.shown[-2000:]!r}") from gone
+
+    def types(self, text: str) -> None:
+        """Type a line, a key at a time: what comes at once is taken for something that was pasted.
+
+        The first Enter after a command may only take what the terminal proposes to complete it with.
+        """
+        for key in (*text, "\r", *(["\r"] if text.startswith("/") else [])):
+            os.write(self._ours, key.encode())
+            time.sleep(0.5 if key == "\r" else 0.05)
+
+
 @pytest.mark.clause("GATE-1")
 def test_its_terminal_client_shows_the_answer(client: OpenClaw) -> None:
     """`openclaw tui`: it hears of a run by its own name for it, and finds its session by the whole key."""
-    ours, theirs = pty.openpty()
-    words = ("tui", "--session", "agent:research:terminal", "--message", "from a terminal")
-    child = subprocess.Popen(
-        client.command(*words),
-        env=client.environment(TERM="xterm"),
-        cwd=client.home,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    limit = threading.Timer(90, os.killpg, (child.pid, signal.SIGKILL))
-    limit.start()
-    shown = ""
-    try:
-        while "model says: from a terminal" not in shown:
-            shown += os.read(ours, 65_536).decode(errors="replace")
-    except OSError as gone:  # its end of the terminal is closed
-        raise AssertionError(f"it ended before it showed the answer: {shown[-2000:]!r}") from gone
-    finally:
-        limit.cancel()
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait(WAIT)
-        os.close(ours)
+    words = ("--session", "agent:research:terminal", "--message", "from a terminal")
+    with Terminal(client, *words) as terminal:
+        terminal.shows("model says: from a terminal")
+
+
+@pytest.mark.clause("GATE-1", "GATE-2")
+def test_its_terminal_client_begins_on_a_fresh_gateway(tmp_path: Path, installed: Path) -> None:
+    """Findings E5 and E6: no session is there yet, `/agent` goes to another one, `/reasoning` sets a level."""
+    with scripted_endpoint() as endpoint:
+        config = config_for(tmp_path, endpoint)
+        served = Served("--store", tmp_path / "log.db", "--config", config)
+        fresh = OpenClaw(installed, tmp_path / "home", served.address, token_of(config))
+        try:
+            with Terminal(fresh) as terminal:
+                terminal.shows("connected")
+                began = terminal.shown
+                terminal.types("/agent ops")
+                terminal.shows("agent:ops:main")
+                began += terminal.shown
+                terminal.types("/reasoning on")
+                terminal.shows("reasoning set to on")
+                began += terminal.shown
+                terminal.types("hello ops")
+                terminal.shows("model says: hello ops")
+            [row] = fresh.payload("sessions.list")["sessions"]
+        finally:
+            served.signal()
+            served.end()
+
+    assert "history failed" not in began
+    assert "failed" not in began
+    assert (row["key"], row["reasoningLevel"]) == (OPS, "on")
 
 
 class Bridge:

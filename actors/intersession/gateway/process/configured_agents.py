@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple, cast
 from intersession_actors.agents import AgentFunction, Reply, Turn, openai_agent
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
+from intersession_actors.policy import find_model
 from intersession_events.plain_json import is_list, is_object
 
 SPEAKS: Final = frozenset({"openai-completions"})
@@ -38,7 +39,9 @@ class ConfiguredAgent:
             ConfigError: the model that is asked for can't be called.
             openai.OpenAIError: the endpoint did not answer, or refused.
         """
-        agent = self._with(turn.model or self._model, turn.thinking)
+        # A model that was chosen in another system may stand there without its provider (IMP-1).
+        chosen = None if turn.model is None else find_model(self._config, turn.model) or turn.model
+        agent = self._with(chosen or self._model, turn.thinking)
         return await cast("Callable[[Turn], Awaitable[Reply]]", agent)(turn)
 
     def _with(self, model: str, thinking: str | None) -> AgentFunction:
@@ -48,7 +51,14 @@ class ConfiguredAgent:
         if provider is None or problem is not None:
             path = f"models.providers.{provider_id}"
             raise ConfigError(
-                [problem or ConfigProblem(path, f"is not configured; model {model!r} needs it")]
+                [
+                    problem
+                    or ConfigProblem(
+                        path,
+                        f"is not configured; model {model!r} needs it. Configure it, or give the session another"
+                        " model (sessions.patch, null clears)",
+                    )
+                ]
             )
         effort = _EFFORT.get(thinking or "") if _reasons(provider, model_id) else None
         choice = (model, effort)

@@ -30,6 +30,7 @@ _CHATS: Final[dict[str, ChatType]] = {
     "channel": "channel",
 }
 _SEND_POLICIES: Final[dict[str, Literal["allow", "deny"]]] = {"allow": "allow", "deny": "deny"}
+_OTHER_SETTINGS: Final = ("reasoningLevel", "elevatedLevel", "responseUsage", "groupActivation")
 
 
 class Lineage(NamedTuple):
@@ -200,7 +201,18 @@ def _imported(generation: Generation, entry: Entry, updated: int) -> SessionImpo
         spawned_by=None,  # lineage is canonical in SessionOpened; the entry's own spelling is in `entry`
         system_sent=values.get("systemSent") is True,
         aborted_last_run=values.get("abortedLastRun") is True,
+        model_override=_model_override(entry),
+        other_settings={
+            name: text for name in _OTHER_SETTINGS if (text := a_text(values.get(name))) is not None
+        },
     )
+
+
+def _model_override(entry: Entry) -> str | None:
+    """Return the model that somebody chose for the session; `model` beside it only says what ran last."""
+    model = a_text(entry.values.get("modelOverride"))
+    provider = a_text(entry.values.get("providerOverride"))
+    return f"{provider}/{model}" if model is not None and provider is not None else model
 
 
 def route_of(entry: Entry) -> Route | None:
