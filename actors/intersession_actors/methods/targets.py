@@ -46,10 +46,9 @@ class Targets:
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-            key = self._key_of(call, text, "sessionKey")
-            if not key.is_main:
+            key = self._of_configured_agent(text)
+            if key is None or not key.is_main or not call.caller.reaches(key):
                 raise
-            call.check(key, text)
             return Resolved(key=key, shown=str(key), row=None, session_id=None)
 
     def opened(
@@ -115,19 +114,22 @@ class Targets:
             raise
 
     def _key_of(self, call: Call, text: str, field: str) -> SessionKey:
-        service = self._service
         try:
             return self._resolved(call, text, "send", field).key
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-            reference = service.config.refer(text)
-            if (
-                not isinstance(reference, KeyReference)
-                or reference.key.agent_id not in service.config.agent_ids
-            ):
+            key = self._of_configured_agent(text)
+            if key is None:
                 raise
+            return key
+
+    def _of_configured_agent(self, text: str) -> SessionKey | None:
+        config = self._service.config
+        reference = config.refer(text)
+        if isinstance(reference, KeyReference) and reference.key.agent_id in config.agent_ids:
             return reference.key
+        return None
 
     def _check_agent(self, agent_id: str) -> None:
         known = self._service.config.agent_ids
