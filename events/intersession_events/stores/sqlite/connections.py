@@ -1,14 +1,16 @@
 """The library's SQLite connections, with the settings that durability needs, checked on each of them."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, cast
 from urllib.parse import quote
 
-from eventsourcing.persistence import InterfaceError, OperationalError
+from eventsourcing.persistence import InterfaceError, OperationalError, PersistenceError
 from eventsourcing.sqlite import (
     SQLiteConnection,
     SQLiteConnectionPool,
@@ -19,6 +21,8 @@ from eventsourcing.sqlite import (
 )
 from eventsourcing.utils import Environment, EnvType
 
+from intersession_events.errors import StoreUnavailable
+
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
 CACHE_KIB: Final = 16_384
@@ -28,9 +32,59 @@ CHECKPOINT_PAGES: Final = 4_000
 MEMORY: Final = ":memory:"
 
 
-def database_uri(path: str, *, mode: Literal["rwc", "ro"]) -> str:
+def database_uri(path: str, *, mode: Literal["rwc", "ro", "ro&immutable=1"]) -> str:
     """Return the URI by which SQLite opens a path; `:memory:` is itself."""
     return path if path == MEMORY else f"file:{quote(path)}?mode={mode}"
+
+
+def connect_to_read(path: str) -> sqlite3.Connection:
+    """Open a connection for reading, its settings pinned as those of every other.
+
+    Readers of a write-ahead log share memory in a file beside it. Where none can be made (on media that can't be
+    written, in somebody else's directory) a log at rest is read as the immutable file that it is.
+
+    Raises:
+        StoreUnavailable: there is a write-ahead log that can't be read here.
+        sqlite3.Error: SQLite can't open it; no SQLite file, for example.
+    """
+    at_rest = is_at_rest(path)
+    connection = sqlite3.connect(
+        database_uri(path, mode="ro&immutable=1" if at_rest else "ro"),
+        uri=True,
+        check_same_thread=False,
+        isolation_level=None,
+    )
+    try:
+        pin(connection, journal=None)
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # now it opens the files
+    except sqlite3.OperationalError as error:
+        connection.close()
+        left = _write_ahead_log(path)
+        if left and error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            raise StoreUnavailable(
+                f"{path}-wal holds {left} bytes that were never folded into {path}, and here they can't be read: SQLite "
+                f"refused ({error}). Copy both files to a directory that can be written, and read the log there"
+            ) from error
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def is_at_rest(path: str) -> bool:
+    """Return whether a log can be read as an immutable file, and only so: nothing waits beside it, nothing can be made there."""
+    return _write_ahead_log(path) == 0 and not os.access(
+        Path(path).parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+    )
+
+
+def _write_ahead_log(path: str) -> int:
+    """Return the size of the write-ahead log in bytes; 0 if there is none."""
+    try:
+        return Path(f"{path}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | None) -> None:
@@ -168,6 +222,14 @@ class LogDatastore(SQLiteDatastore):
             if self._only is not None and not self.pool.closed:
                 self.pool.put_connection(self._only)
             self.pool.close()
+
+    def fold(self) -> None:
+        """Fold the write-ahead log back into the file that was opened, wherever that is now, and empty it.
+
+        SQLite leaves it as it is when the file was moved. Beside another file it would be taken for that one's.
+        """
+        with suppress(PersistenceError, sqlite3.Error), self.get_connection(commit=True) as connection:
+            cast("PinnedConnection", connection).raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def only_connection(self) -> Generator[sqlite3.Connection]:

@@ -14,12 +14,12 @@ _PRIMARY: Final = 0xFF  # the low byte of an extended result code
 
 
 def log_error(error: BaseException) -> LogError:
-    """Return the typed error for whatever the store raised; a typed one comes back as it is.
+    """Return a typed error for whatever the store raised, one for each caller that is told.
 
     The library wraps what SQLite raised, so the cause is looked for first.
     """
     if isinstance(error, LogError):
-        return error
+        return _another(error)
     found = sqlite_error(error)
     if found is None:
         return StoreUnavailable(f"the store failed: {type(error).__name__}: {error}")
@@ -30,6 +30,14 @@ def log_error(error: BaseException) -> LogError:
             return CorruptEvent(f"a page of the file is damaged: {found}")
         case _:
             return StoreUnavailable(f"the store refused: {name(found)}: {found}")
+
+
+def _another(error: LogError) -> LogError:
+    """Return an error like this one. Raised by several callers, one object would gather all their tracebacks."""
+    copy = type(error).__new__(type(error), *error.args)
+    copy.__dict__.update(error.__dict__)
+    copy.__cause__ = error.__cause__
+    return copy
 
 
 @contextmanager

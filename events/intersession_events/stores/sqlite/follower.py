@@ -36,14 +36,16 @@ class Follower:
             self._thread.join()
 
     def _run(self) -> None:
-        seen: int | None = None
+        seen: tuple[int, int] | None = None
         try:
-            with typed(), self._readers.connection() as connection:
-                while not self._stopping.wait(POLL_S):
+            while not self._stopping.wait(POLL_S):
+                # Borrowed each time: that is when it is looked whether the file is still the same, and a log that was at
+                # rest may have got a writer. Versions of two connections can't be compared.
+                with typed(), self._readers.connection() as connection:
                     version: int = connection.execute("PRAGMA data_version").fetchone()[0]
-                    if version != seen:
-                        seen = version
-                        self._catch_up()
+                if (id(connection), version) != seen:
+                    seen = (id(connection), version)
+                    self._catch_up()
         except LogError:
             _LOGGER.exception("following the log has ended")
 

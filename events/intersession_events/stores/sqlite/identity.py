@@ -1,7 +1,9 @@
 """What makes an SQLite file a log: its id, format and epoch, and a mark that a dump of the file does not carry."""
 
 import sqlite3
+import stat
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +12,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
-from intersession_events.stores.sqlite.connections import database_uri
+from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 
 FORMAT: Final = 1
@@ -18,8 +20,6 @@ FORMAT: Final = 1
 
 APPLICATION_ID: Final = 0x49534C47
 """`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
-
-_MAGIC: Final = b"SQLite format 3\0"
 
 TABLES: Final = """
 CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL,
@@ -63,29 +63,24 @@ def inspect(path: str) -> Identity | None:
         NotALog: it is something else, or a copy that lost its identity.
         StoreUnavailable: it can't be read.
     """
+    # Only SQLite opens the file: closing a descriptor of our own would drop the locks it holds on a log that is open.
     try:
-        with Path(path).open("rb") as file:
-            magic = file.read(len(_MAGIC))
+        found = Path(path).stat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be read: {error}") from error
-    if not magic:
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnavailable(f"{path} is no file, so there is no log in it")
+    if not found.st_size:
         return None
-    if magic != _MAGIC:
-        raise NotALog(f"{path} is no SQLite file, so it is no log; nothing was written to it")
     try:
-        connection = sqlite3.connect(database_uri(path, mode="ro"), uri=True, isolation_level=None)
-    except sqlite3.Error as error:
+        with closing(connect_to_read(path)) as connection:
+            return _read(connection, path)
+    except sqlite3.OperationalError as error:
         raise log_error(error) from error
-    try:
-        return _read(connection, path)
     except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise log_error(error) from error
         raise NotALog(f"{path} is damaged or no SQLite file: {error}; nothing was written to it") from error
-    finally:
-        connection.close()
 
 
 def create(cursor: SQLiteCursor, *, log_id: str, now_ms: int, events_table: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from intersession_events.log import (
     Unavailable,
 )
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.stores.file import check_one_name
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.appends import tell
 from intersession_events.stores.sqlite.connections import MEMORY
@@ -86,7 +87,9 @@ class SqliteLog:
         )
         self._log_id, self._epoch = opened.log_id, opened.epoch
         self._readers: Readers = (
-            MemoryReaders(opened.datastore.only_connection) if self.path == MEMORY else FileReaders(self.path)
+            MemoryReaders(opened.datastore.only_connection)
+            if self.path == MEMORY
+            else FileReaders(self.path, alone=False)
         )
         self._events = EventReader(self._readers, self._log_id)
         self._frontier = Frontier(opened.head)
@@ -293,11 +296,12 @@ class SqliteLog:
         self.close()
 
     def _open_reader(self, inline: Sequence[InlineView]) -> None:
+        check_one_name(self.path)
         known = identity.inspect(self.path)
         if known is None:
             raise NoSuchStore(self.path, "there is no log to be read")
         self._log_id, self._epoch = known.log_id, 0
-        self._readers = FileReaders(self.path)
+        self._readers = FileReaders(self.path, alone=True)
         self._events = EventReader(self._readers, self._log_id)
         self._frontier = Frontier(0)
         try:

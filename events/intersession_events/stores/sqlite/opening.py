@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 from eventsourcing.sqlite import SQLiteFactory
 from eventsourcing.utils import Environment, get_topic
 
+from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import MEMORY, LogDatastore, LogFactory, database_uri
 from intersession_events.stores.sqlite.failures import typed
@@ -23,11 +24,18 @@ class Opened(NamedTuple):
     recorder: GroupCommitRecorder
     datastore: LogDatastore
     lock: WriterLock | None
+    held: HeldFile | None
 
     def close(self) -> None:
-        """Finish what waits to be written, and give up the lock last."""
+        """Finish what waits to be written, and give up the locks last."""
         self.recorder.close()
+        presence = self.recorder.presence
+        if self.held is not None and presence is not None and not presence.is_whole():
+            self.datastore.fold()
+            self.held.keep_names()
         self.datastore.close()
+        if self.held is not None:
+            self.held.release()
         if self.lock is not None:
             self.lock.release()
 
@@ -35,7 +43,7 @@ class Opened(NamedTuple):
 def open_for_writing(
     path: str, *, clock: Callable[[], int], new_log_id: Callable[[], str], environment: Mapping[str, str]
 ) -> Opened:
-    """Take the lock, make or check the log, and begin a new epoch.
+    """Take the locks, make or check the log, and begin a new epoch.
 
     Raises:
         StoreLocked: another process is the writer.
@@ -45,12 +53,14 @@ def open_for_writing(
     """
     memory = path == MEMORY
     if not memory:
+        check_one_name(path)
         _known(path)  # what is no log does not even get a lock beside it
     lock = None if memory else WriterLock(path)
+    held: HeldFile | None = None
     try:
+        # SQLite gives its other files the mode of this one.
+        held = None if memory else HeldFile(path)
         known = None if memory else _known(path)
-        if known is None and not memory:
-            _make_private(path)
         datastore, recorder = _library(path, environment)
         try:
             with typed(), datastore.transaction(commit=True) as cursor:
@@ -62,16 +72,20 @@ def open_for_writing(
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
+            if not memory:
+                recorder.presence = Presence(path, f"{path}-wal", f"{path}-shm")
         except BaseException:
             datastore.close()
             raise
         if lock is not None:
             lock.tell(Holder(pid=os.getpid(), epoch=epoch))
     except BaseException:
+        if held is not None:
+            held.release()
         if lock is not None:
             lock.release()
         raise
-    return Opened(log_id, epoch, head, recorder, datastore, lock)
+    return Opened(log_id, epoch, head, recorder, datastore, lock, held)
 
 
 def _known(path: str) -> identity.Identity | None:
@@ -79,12 +93,6 @@ def _known(path: str) -> identity.Identity | None:
     if found is not None:
         found.check_writable(path)
     return found
-
-
-def _make_private(path: str) -> None:
-    # Only the owner reads what agents say to each other. SQLite gives its other files the mode of this one.
-    with typed():
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _library(path: str, environment: Mapping[str, str]) -> tuple[LogDatastore, GroupCommitRecorder]:

@@ -4,10 +4,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.sqlite.connections import database_uri, pin
+from intersession_events.stores.file import FileUse, Presence, inode_of
+from intersession_events.stores.sqlite.connections import connect_to_read, is_at_rest
 
 
 class Readers(Protocol):
@@ -23,38 +25,95 @@ class Readers(Protocol):
 
 
 class FileReaders:
-    """Read-only connections to a file: as many as threads read at the same time."""
+    """Read-only connections to a file: as many as threads read at the same time.
 
-    def __init__(self, path: str) -> None:
-        self._uri = database_uri(path, mode="ro")
-        self._free: list[sqlite3.Connection] = []
+    With `alone`, for a log that is open for reading only, each loan looks whether the file is still there; else its
+    writer does.
+    """
+
+    def __init__(self, path: str, *, alone: bool) -> None:
+        """Begin to use a file.
+
+        Raises:
+            StoreUnavailable: there is no such file.
+        """
+        self._path = path
+        self._presence = Presence(path)
+        self._alone = alone
+        self._use = FileUse(inode_of(path))
+        self._free: list[_Reader] = []
+        self._lent = 0
         self._lock = threading.Lock()
         self._closed = False
 
     @contextmanager
     def connection(self) -> Generator[sqlite3.Connection]:
-        """Lend a connection for a block."""
+        """Lend a connection for a block.
+
+        Raises:
+            StoreUnavailable: the log is closed, or its file is not the one that was opened.
+        """
+        if self._alone:
+            self._presence.check()
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("the log is closed")
-            connection = self._free.pop() if self._free else None
-        if connection is None:
-            connection = connect(self._uri)
+            reader = self._free.pop() if self._free else None
+            self._lent += 1
         try:
-            yield connection
+            if reader is not None and reader.is_outdated(self._path):
+                reader.connection.close()
+                reader = None
+            if reader is None:
+                reader = self._connect()
+            yield reader.connection
         finally:
             with self._lock:
-                if self._closed:
-                    connection.close()
-                else:
-                    self._free.append(connection)
+                self._lent -= 1
+                if reader is not None:
+                    self._free.append(reader)
+                self._let_go()
 
     def close(self) -> None:
         """Close all, at once or when they come back."""
         with self._lock:
             self._closed = True
+            self._let_go()
+
+    def _connect(self) -> "_Reader":
+        resting = _resting(self._path)
+        connection = connect_to_read(self._path)
+        try:
+            self._presence.check()
+        except StoreUnavailable:
+            connection.close()  # it is one to another file
+            raise
+        return _Reader(connection, resting)
+
+    def _let_go(self) -> None:
+        if self._closed:
             while self._free:
-                self._free.pop().close()
+                self._free.pop().connection.close()
+            if not self._lent:
+                self._use.end()
+
+
+class _Reader(NamedTuple):
+    """A connection, and how the file was if it is read as immutable: a writer may come after all."""
+
+    connection: sqlite3.Connection
+    resting: tuple[int, int] | None
+
+    def is_outdated(self, path: str) -> bool:
+        return self.resting is not None and self.resting != _resting(path)
+
+
+def _resting(path: str) -> tuple[int, int] | None:
+    """Return when a log at rest was written last, and its size; None for one that is not at rest."""
+    if not is_at_rest(path):
+        return None
+    found = Path(path).stat()
+    return found.st_mtime_ns, found.st_size
 
 
 class MemoryReaders:
@@ -80,17 +139,6 @@ class MemoryReaders:
     def close(self) -> None:
         """Refuse further reading."""
         self._closed = True
-
-
-def connect(uri: str) -> sqlite3.Connection:
-    """Open a connection for reading, its settings pinned as those of every other."""
-    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-    try:
-        pin(connection, journal=None)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def rows(readers: Readers, statement: str, parameters: Any = ()) -> list[Any]:

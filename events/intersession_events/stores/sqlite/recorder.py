@@ -10,6 +10,7 @@ from typing import Protocol
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.stores.file import Presence
 from intersession_events.stores.sqlite.failures import attempt, is_input_output, is_of_the_store
 from intersession_events.stores.sqlite.group_commit import GroupCommit, Work
 
@@ -47,7 +48,10 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
         self.commits = GroupCommit(self._commit)
         self.observer: BatchObserver
         """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
-        self._broken: StoreUnavailable | None = None
+        self.presence: Presence | None = None
+        """The files that must still be there when a commit is acknowledged; None for a log in memory."""
+        self._broken: Exception | None = None
+        """Why nothing may be written any more, until the log is opened again."""
 
     def construct_create_table_statements(self) -> list[str]:
         """Return the table: positions that are never given twice, in a column of the name the library reads."""
@@ -68,8 +72,7 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
             StoreBusy: too many wait already.
             StoreUnavailable: the store is closed, or its device failed and it must be opened again.
         """
-        if self._broken is not None:
-            raise self._broken
+        self._check_whole()
         self.commits.submit(work, patient=patient)
 
     def insert(self, cursor: SQLiteCursor, rows: Sequence[tuple[str, int, str, bytes]]) -> list[int]:
@@ -84,19 +87,25 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
         """Finish what waits, and take nothing more."""
         self.commits.close()
 
+    def _check_whole(self) -> None:
+        if self._broken is not None:
+            # A new error for each: one object would gather a traceback with every raise.
+            raise StoreUnavailable(f"{self._broken}; open the log again to write") from self._broken
+
     def _commit(self, batch: Sequence[Work]) -> None:
         failed: dict[Work, Exception] = {}
         try:
+            self._check_whole()  # what waited when it broke must not be written either
             try:
                 self._transact(batch, failed, isolated=batch[0].alone)
             except _OneFailed:
                 self.observer.undone()
                 self._transact(batch, failed, isolated=True)
+            self._check_present()
         except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must hear of it
             self.observer.undone()
-            if is_input_output(error):
-                self._broken = StoreUnavailable(f"the device failed ({error}); open the log again to write")
-                self._broken.__cause__ = error
+            if self._broken is None and is_input_output(error):
+                self._broken = _without_frames(StoreUnavailable(f"the device failed ({error})"), error)
             self._read_back(batch, failed, error)
         written = [work for work in batch if work not in failed]
         if written:
@@ -105,6 +114,15 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
             work.done(failed.get(work))
         if written:
             self.observer.acknowledged(written)
+
+    def _check_present(self) -> None:
+        """Make sure, after a commit, that it went into the files which the next start will find."""
+        if self.presence is not None:
+            try:
+                self.presence.check()
+            except StoreUnavailable as gone:
+                self._broken = _without_frames(gone, gone.__cause__)
+                raise
 
     def _transact(self, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool) -> None:
         with self.datastore.transaction(commit=True) as cursor:
@@ -136,6 +154,12 @@ class GroupCommitRecorder(SQLiteApplicationRecorder):
                     unreadable.__context__ = error
             if not stored:
                 failed[work] = error
+
+
+def _without_frames(error: Exception, cause: BaseException | None) -> Exception:
+    """Return an error to be kept: frames would keep what they had at hand."""
+    error.__cause__ = None if cause is None else cause.with_traceback(None)
+    return error.with_traceback(None)
 
 
 class _OneFailed(Exception):

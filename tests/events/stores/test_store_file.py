@@ -1,0 +1,420 @@
+"""What a log says when its file has a second name, is moved, deleted or replaced, or lies where nothing can be written."""
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from intersession_events.errors import StoreLocked, StoreUnavailable
+from intersession_events.log import Outcome, Unavailable
+from intersession_events.stores import SqliteLog
+from intersession_events.stores.file import check_one_name
+from support.faulty_store import FAULT, FAULTY, sync_failed
+from support.log_drafts import anywhere, said, to
+
+UNSHARE = shutil.which("unshare") or "unshare"
+A, B, C = (said(name) for name in "abc")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([to("s", 0, A)])
+    return tmp_path / "log.db"
+
+
+def copied(source: Path, target: Path) -> Path:
+    with closing(sqlite3.connect(source)) as reading, closing(sqlite3.connect(target)) as writing:
+        reading.backup(writing)
+    return target
+
+
+# One name
+
+
+@pytest.mark.clause("D11")
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("name", ["log.db", "other.db"])
+def test_a_file_with_a_hard_link_is_refused_by_either_name(path: Path, name: str, read_only: bool) -> None:
+    """B1: what was acknowledged under one name was lost under the other."""
+    os.link(path, path.with_name("other.db"))
+    before = sorted(path.parent.iterdir())
+
+    with pytest.raises(StoreUnavailable, match="keep one name, or copy"):
+        SqliteLog(path.with_name(name), read_only=read_only)
+
+    assert sorted(path.parent.iterdir()) == before
+    path.with_name("other.db").unlink()
+    with SqliteLog(path) as log:
+        assert log.head() == 1
+
+
+@pytest.mark.clause("D11")
+def test_a_symbolic_link_is_another_way_to_the_one_name(path: Path) -> None:
+    link = path.parent / "elsewhere" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(Path("..") / "log.db")
+
+    with SqliteLog(link) as log:
+        log.append_now([to("s", 1, B)])
+        with pytest.raises(StoreLocked):
+            SqliteLog(path)
+        with SqliteLog(path, read_only=True) as reader:
+            assert [event.id for event in reader.all()] == ["id-a", "id-b"]
+    assert list(link.parent.iterdir()) == [link]
+
+
+OPENING = """
+import sys
+from intersession_events.errors import StoreUnavailable
+from intersession_events.stores import SqliteLog
+for read_only in (False, True):
+    try:
+        SqliteLog(sys.argv[1], read_only=read_only)
+    except StoreUnavailable as error:
+        print(error)
+"""
+
+
+@pytest.mark.clause("D11")
+def test_a_file_that_is_mounted_by_itself_is_refused(path: Path) -> None:
+    """B1: 200 of 200 acknowledged events were lost with the container that held the write-ahead log."""
+    mounted = path.parent / "in a container" / "log.db"
+    mounted.parent.mkdir()
+    mounted.touch()
+    script = 'mount --bind "$1" "$2" && exec "$3" -c "$4" "$2"'
+    arguments = [path, mounted, sys.executable, OPENING]
+    done = subprocess.run(
+        [UNSHARE, "-rm", "/bin/sh", "-c", script, "sh", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr}")
+
+    refusals = done.stdout.splitlines()
+    assert len(refusals) == 2  # to write, and to read
+    assert all(
+        f"{mounted} is mounted by itself" in each and "mount the directory" in each for each in refusals
+    )
+    assert list(mounted.parent.iterdir()) == [mounted]
+
+
+@pytest.mark.clause("D11")
+@pytest.mark.parametrize("name", ["log.db", "a b.db", "tab\tbed.db", "back\\slash.db", "ä\n.db"])
+def test_the_list_of_mounts_is_read_as_the_kernel_writes_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.touch()
+    escaped = os.fsencode(path)
+    for byte in b"\\ \t\n":
+        escaped = escaped.replace(bytes([byte]), b"\\%03o" % byte)
+    mounts = tmp_path / "mountinfo"
+    mounts.write_bytes(
+        b"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n31 22 8:1 /x %b rw,relatime - ext4 a rw\n" % escaped
+    )
+
+    with pytest.raises(StoreUnavailable, match="mounted by itself"):
+        check_one_name(str(path), mounts=mounts)
+    check_one_name(str(tmp_path / "other.db"), mounts=mounts)
+    check_one_name(str(path), mounts=tmp_path / "no list of mounts")
+
+
+# One writer, whatever happens to the names
+
+
+@pytest.mark.clause("D8")
+def test_a_log_that_was_moved_while_open_gets_no_second_writer(path: Path) -> None:
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        path.rename(path.with_name("moved.db"))
+
+        other = subprocess.run(
+            [sys.executable, "-c", OPENING, path.with_name("moved.db")],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "moved.db has a writer already (by another name" in other.stdout
+
+    with SqliteLog(path.with_name("moved.db")) as moved:
+        assert [event.id for event in moved.all()] == ["id-a", "id-b"]
+
+
+@pytest.mark.clause("D8")
+def test_a_log_whose_lock_was_deleted_gets_no_second_writer(path: Path) -> None:
+    with SqliteLog(path) as log:
+        path.with_name("log.db.lock").unlink()
+
+        with pytest.raises(StoreLocked):
+            SqliteLog(path)
+        assert log.append_now([to("s", 1, B)]).position == 2
+
+    with SqliteLog(path) as log:
+        assert log.epoch == 3
+
+
+@pytest.mark.clause("D12")
+def test_no_opening_and_closing_here_lets_others_take_the_write_ahead_log_away(path: Path) -> None:
+    """B2's kind: a process that closes any descriptor of a file drops all its locks on it, SQLite's too."""
+    others = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM log_topics'); c.close()"
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        with SqliteLog(path, read_only=True) as reader:
+            assert reader.head() == 2
+        with pytest.raises(StoreLocked):
+            SqliteLog(path)
+        before = path.with_name("log.db-wal").stat().st_ino
+
+        subprocess.run([sys.executable, "-c", others, path], check=True)
+
+        assert path.with_name("log.db-wal").stat().st_ino == before
+        assert log.append_now([to("s", 2, C)]).position == 3
+    with SqliteLog(path, read_only=True) as reader:
+        assert reader.head() == 3
+
+
+def test_opening_and_closing_leaves_no_descriptor_behind(path: Path) -> None:
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    with SqliteLog(path, read_only=True):
+        before = descriptors()
+        for _ in range(5):
+            with SqliteLog(path) as log:
+                log.head()
+    assert descriptors() < before + 5
+
+
+# The same file
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+def moved_away(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def replaced(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+@pytest.mark.clause("D12")
+@pytest.mark.parametrize("what", [deleted, moved_away, replaced])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_nothing_is_acknowledged_into_files_that_are_not_there_any_more(
+    path: Path, suffix: str, what: Callable[[Path], None]
+) -> None:
+    """B2: a deleted or replaced file went on being acknowledged into."""
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        what(path.with_name(path.name + suffix))
+
+        errors: list[StoreUnavailable] = []
+        for attempt in (
+            lambda: log.append_now([to("s", 2, C)]),
+            lambda: log.append_now([to("s", 2, C)]),
+            lambda: log.transact(lambda sql: sql.execute("CREATE TABLE t (a)")),
+        ):
+            with pytest.raises(StoreUnavailable, match=f"log.db{suffix} is ") as refused:
+                attempt()
+            errors.append(refused.value)
+
+        assert len(set(map(id, errors))) == 3
+        assert "open the log again to write" in str(errors[-1])
+
+
+@pytest.mark.clause("D12")
+def test_what_waited_when_the_file_went_is_not_acknowledged_either(path: Path) -> None:
+    told: list[Outcome] = []
+    with SqliteLog(path, threads=False) as log:
+        log.append([anywhere("s", B)], told.append)
+        log.transact(lambda sql: sql.execute("CREATE TABLE t (a)"))
+        log.append([anywhere("s", said("last"))], told.append)
+        path.unlink()
+        log.append([anywhere("s", C)], told.append)
+        while log.step():
+            pass
+
+    assert [type(outcome) for outcome in told[1:]] == [Unavailable, Unavailable]
+
+
+@pytest.mark.clause("D12")
+def test_a_log_that_took_the_place_of_another_keeps_its_write_ahead_log(path: Path) -> None:
+    """B2's kind: SQLite deletes the write-ahead log by its name when it closes, whosever it is by then."""
+    other = copied(path, path.with_name("other.db"))
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        other.replace(path)
+        path.with_name("log.db-wal").unlink()
+        path.with_name("log.db-wal").write_bytes(b"the other's")
+
+    assert path.with_name("log.db-wal").read_bytes() == b"the other's"
+
+
+@pytest.mark.clause("D12")
+def test_a_log_that_took_the_place_of_another_gets_nothing_of_its_write_ahead_log(path: Path) -> None:
+    other = copied(path, path.with_name("other.db"))
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        other.replace(path)
+
+    with SqliteLog(path) as log:
+        assert [event.id for event in log.all()] == ["id-a"]
+
+
+@pytest.mark.clause("D12")
+def test_readers_do_not_mix_a_log_with_the_one_that_took_its_place(path: Path) -> None:
+    other = copied(path, path.with_name("other.db"))
+    with SqliteLog(path) as log, SqliteLog(path, read_only=True) as reader:
+        assert reader.head() == 1
+        log.append_now([to("s", 1, B)])
+        other.replace(path)
+
+        with pytest.raises(StoreUnavailable, match="another file"):
+            reader.head()
+
+
+@pytest.mark.clause("D4")
+def test_each_refusal_after_a_failure_of_the_device_is_an_error_of_its_own(tmp_path: Path) -> None:
+    """B11: one object was raised for ever, and its traceback grew with each raise."""
+    with SqliteLog(tmp_path / "log.db", environment=FAULTY) as log:
+        FAULT.before = sync_failed()
+        with pytest.raises(StoreUnavailable):
+            log.append_now([to("s", 0, A)])
+
+        def refusal() -> tuple[BaseException, int, int]:
+            with pytest.raises(StoreUnavailable, match="the device failed") as refused:
+                log.append_now([to("s", 0, A)])
+            return refused.value, len(str(refused.value)), depth(refused.value)
+
+        first, *size = refusal()
+        again = [refusal() for _ in range(5)]
+
+    assert len({id(first), *(id(error) for error, *_ in again)}) == 6
+    assert all(sizes == size for _, *sizes in again)
+    causes = [error.__cause__ for error in (first, *(error for error, *_ in again))]
+    assert all(cause is not None and "disk I/O error" in str(cause) for cause in causes)
+
+
+def depth(error: BaseException) -> int:
+    """Count the frames and causes that an error holds."""
+    frames, below = 0, error.__traceback__
+    while below is not None:
+        frames, below = frames + 1, below.tb_next
+    return frames + (depth(error.__cause__) if error.__cause__ is not None else 0)
+
+
+def test_callers_of_one_commit_that_failed_get_errors_of_their_own(tmp_path: Path) -> None:
+    told: list[Outcome] = []
+    with SqliteLog(tmp_path / "log.db", threads=False) as log:
+        with closing(sqlite3.connect(tmp_path / "log.db")) as elsewhere, elsewhere:
+            elsewhere.execute("UPDATE log_identity SET epoch=epoch+1")
+        for name in "abc":
+            log.append([anywhere("s", said(name))], told.append)
+        log.step()
+
+    errors = [outcome.error for outcome in told if isinstance(outcome, Unavailable)]
+    assert [type(error).__name__ for error in errors] == ["WriterSuperseded"] * 3
+    assert len({id(error) for error in errors}) == 3
+
+
+# Where nothing can be written
+
+
+SEALED = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" -c "$3" "$1/$4"'
+
+READING = """
+import sys
+from intersession_events.errors import LogError
+from intersession_events.stores import SqliteLog
+try:
+    with SqliteLog(sys.argv[1], read_only=True) as log:
+        print([event.id for event in log.all()], log.query("SELECT COUNT(*) FROM log_topics"))
+except LogError as error:
+    print(error)
+"""
+
+
+def read_on_media_that_can_not_be_written(folder: Path, name: str) -> str:
+    done = subprocess.run(
+        [UNSHARE, "-rm", "/bin/sh", "-c", SEALED, "sh", str(folder), sys.executable, READING, name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr}")
+    return done.stdout
+
+
+@pytest.mark.clause("D13")
+def test_a_log_on_media_that_can_not_be_written_is_read(path: Path) -> None:
+    """B9: it could not be opened at all."""
+    assert read_on_media_that_can_not_be_written(path.parent, path.name) == "['id-a'] [(1,)]\n"
+
+
+@pytest.mark.clause("D13")
+def test_a_log_on_such_media_says_when_its_last_events_lie_beside_it(path: Path) -> None:
+    media = path.parent / "media"
+    media.mkdir()
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        for suffix in ("", "-wal"):
+            shutil.copy(path.with_name(path.name + suffix), media)
+
+    told = read_on_media_that_can_not_be_written(media, path.name)
+
+    assert "-wal holds" in told
+    assert "Copy both files" in told
+
+
+FOLLOWING = """
+import sys
+from intersession_events.stores import SqliteLog
+with SqliteLog(sys.argv[1], read_only=True) as log:
+    for _ in sys.stdin:
+        print(log.head(), flush=True)
+"""
+
+
+@pytest.mark.clause("D13")
+def test_a_log_at_rest_is_read_anew_once_it_has_a_writer_elsewhere(path: Path) -> None:
+    with subprocess.Popen(
+        [UNSHARE, "-rm", "/bin/sh", "-c", SEALED, "sh", path.parent, sys.executable, FOLLOWING, path.name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+
+        def head() -> str:
+            print(file=reader.stdin, flush=True)
+            return reader.stdout.readline() if reader.stdout else ""
+
+        if (first := head()) == "":
+            pytest.skip("nothing can be mounted here")
+        assert first == "1\n"
+        with SqliteLog(path) as log:
+            log.append_now([to("s", 1, B)])
+            assert head() == "2\n"
+            log.append_now([to("s", 2, C)])
+            assert head() == "3\n"
+        assert head() == "3\n"
+        reader.stdin.close()
+
+
+def test_only_the_owner_may_read_a_log_that_is_made(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db"):
+        assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()} == {0o600}
