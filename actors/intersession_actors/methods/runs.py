@@ -35,7 +35,7 @@ from intersession_actors.service import (
 )
 from intersession_actors.session import Abort, Enqueue, message_for
 from intersession_events import ids
-from intersession_events.facts import Provenance, Route, RunQueued, SessionPatched
+from intersession_events.facts import Provenance, Route, RunAborted, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import RunOutcome
 
@@ -134,12 +134,14 @@ class GatewayRuns:
     def chat_abort(self, call: Call, params: Mapping[str, Any]) -> Result:
         """Stop a run, or all of a session (GATE-5)."""
         given = read_arguments(ChatAbortParams, params)
-        target = self._targets.seen(call, given.session_key, "status")
-        runs = [run for run in self._service.runs.open_runs() if run.session_key == str(target.key)]
-        if given.run_id is not None:
-            wanted = self._targets.run(call, given.run_id).run_id
-            runs = [run for run in runs if run.run_id == wanted]
-        stopped = [run.run_id for run in runs if self._runs.abort(run.run_id, by=call.caller.name)]
+        key, by = str(self._targets.seen(call, given.session_key, "status").key), call.caller.name
+        if given.run_id is None:
+            # One decision: what waits must not begin because what ran was stopped.
+            ended = ask_session(self._service, key, Abort(run_id=None, by=by)).recorded
+            stopped = [item.event.run_id for item in ended if isinstance(item.event, RunAborted)]
+        else:
+            run = self._targets.run(call, given.run_id)
+            stopped = [run.run_id] if run.session_key == key and self._runs.abort(run.run_id, by=by) else []
         return {"ok": True, "aborted": bool(stopped), "runIds": stopped}
 
     def _check_same(self, key: SessionKey, session_id: str) -> None:
@@ -167,11 +169,9 @@ class GatewayRuns:
         service, key = self._service, str(order.key)
         run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
         digest = digest_of([key, order.text])
-        known = service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
-        if known is not None and (known.digest != digest or known.run_id != run_id):
-            raise key_conflict("message")
+        known = self._known(call, order, run_id, digest)
         if known is not None:
-            return run_id, service.runs.get(run_id)
+            return run_id, known
         queued = RunQueued(
             run_id=run_id,
             session_id="",
@@ -187,9 +187,7 @@ class GatewayRuns:
             thinking=order.thinking,
         )
         message = message_for(queued, order.text, _OPERATOR_SAID, service.clock.now_ms())
-        if order.busy == "interrupt" and service.sessions.get(key) is not None:
-            ask_session(service, key, Abort(run_id=None, by=call.caller.name))
-        ask_session(
+        accepted = ask_session(
             service,
             key,
             Enqueue(
@@ -201,10 +199,28 @@ class GatewayRuns:
                 else SessionPatched(values={"label": order.label}, by=call.caller.name),
                 check_policy=True,
                 at_most=1 if order.busy == "reject" else service.config.runs.inbox_max,
+                interrupts=call.caller.name if order.busy == "interrupt" else None,
                 correlation=run_id,
             ),
         )
-        return run_id, None
+        if accepted.recorded:
+            return run_id, None
+        return run_id, self._known(
+            call, order, run_id, digest
+        )  # the same key raced with itself, and was second
+
+    def _known(self, call: Call, order: Order, run_id: str, digest: str) -> RunOutcome | None:
+        """Return the run that the caller's key stands for, as far as it got; None where it was not used yet (SEND-11).
+
+        Raises:
+            ToolRefused: the key was used for another message, session or method (`idempotency_conflict`).
+        """
+        known = self._service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
+        if known is None:
+            return None
+        if known.digest != digest or known.run_id != run_id:
+            raise key_conflict("message")
+        return self._service.runs.get(run_id)
 
 
 def _check_text(text: str, attachments: tuple[Any, ...]) -> None:

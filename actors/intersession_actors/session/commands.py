@@ -26,7 +26,8 @@ class Enqueue(Step, frozen=True, kw_only=True):
     `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
     `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
     `queue` None records the message only (INB-2). `bound` is a thread that the session is bound to as it opens; `only_bound`
-    refuses the message unless the session is bound to this thread (SPAWN-12).
+    refuses the message unless the session is bound to this thread (SPAWN-12). `interrupts` is who stops the run under way
+    for the sake of this one: in the same append, so that a message that is refused or known already stops nothing (GATE-4).
     """
 
     message: Message
@@ -40,6 +41,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
     carried: tuple[StreamAppend, ...] = ()
     check_policy: bool = False
     at_most: int | None = None
+    interrupts: str | None = None
     causation: str | None = None
     correlation: str | None = None
 
@@ -66,7 +68,7 @@ class AddMessage(Asked, frozen=True, kw_only=True):
 
 
 class Abort(Asked, frozen=True, kw_only=True):
-    """Stop a run, queued or running. `run_id` None stops whatever runs."""
+    """Stop a run, queued or running. `run_id` None stops all of the session: what runs, and what waits (GATE-5)."""
 
     run_id: str | None
     by: str

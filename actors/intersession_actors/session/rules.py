@@ -64,11 +64,13 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
         session_id = command.opening.session_id
     if command.session_id is not None and command.session_id != session_id:
         return Refused(code="not_visible", error="sessionKey: the session was replaced meanwhile, list again")
-    waiting = len(state.queue) + (state.running is not None)
+    stopped = _stop_running(state, command.interrupts) if command.interrupts is not None else []
+    waiting = len(state.queue) + (state.running is not None) - len(stopped)
     if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
         return Refused(code="busy", error=f"sessionKey: {waiting} runs are waiting already, try again later")
     if command.route is not None and _route_differs(state, command.route):
         events.append(command.route)
+    events += stopped
     events.append(MessageRecorded(session_id=session_id, message=command.message))
     if command.patch is not None:
         events.append(command.patch)
@@ -178,23 +180,20 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
     return events
 
 
-def decide_abort(state: Session, command: Abort) -> list[Event]:
-    """Return the abort of the run under way, or of one in the queue; nothing if there is no such run."""
+def decide_abort(state: Session, command: Abort) -> list[RunAborted]:
+    """Return the abort of one run, under way or in the queue, or of all of them; nothing if there is no such run."""
+    aborted = _stop_running(state, command.by)
+    aborted += [RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by) for waiting in state.queue]
+    return [event for event in aborted if command.run_id in {None, event.run_id}]
+
+
+def _stop_running(state: Session, by: str) -> list[RunAborted]:
+    """Return the abort of the run under way, if one is."""
     running = state.running
-    if running is not None and command.run_id in {None, running.waiting.queued.run_id}:
-        return [
-            RunAborted(
-                run_id=running.waiting.queued.run_id,
-                attempt=running.attempt,
-                by=command.by,
-                partial=running.said,
-            )
-        ]
-    return [
-        RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by)
-        for waiting in state.queue
-        if waiting.queued.run_id == command.run_id
-    ]
+    if running is None:
+        return []
+    run_id = running.waiting.queued.run_id
+    return [RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
 
 
 def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Event]:

@@ -1,6 +1,8 @@
 """The gateway's methods from Python: parameters and results of the original where no clause differs (GATE)."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.service import Caller
+from intersession_events.facts import RunStarted
 from support.running import SEES_ALL, Gate, merged
 
 MAIN = "agent:main:main"
@@ -112,6 +115,82 @@ def test_a_queue_that_is_not_wanted_is_refused(system: SessionSystem, gate: Gate
 
     assert refused["code"] == "busy"
     assert again["status"] == "accepted"
+
+
+@pytest.mark.clause("GATE-4")
+def test_a_message_that_is_refused_or_known_interrupts_nothing(system: SessionSystem, gate: Gate) -> None:
+    """Finding A8: the run under way was stopped before the new message was judged."""
+    call = {"message": "stop", "idempotencyKey": "a", "sessionKey": MAIN, "busy": "interrupt"}
+    run_id = system.gateway.call("agent", call)["runId"]
+    gate.reached()
+
+    again = system.gateway.call("agent", call)
+    system.gateway.call("sessions.patch", {"key": MAIN, "sendPolicy": "deny"})
+    denied = system.gateway.call("agent", call | {"idempotencyKey": "b"})
+    changed = system.gateway.call("agent", call | {"message": "other"})
+    gate.open()
+
+    assert again["runId"] == run_id
+    assert (denied["code"], changed["code"]) == ("policy_denied", "idempotency_conflict")
+    assert system.gateway.call("agent.wait", {"runId": run_id})["status"] == "ok"
+
+
+@pytest.mark.clause("GATE-4", "O4")
+def test_messages_that_interrupt_each_other_are_never_stopped_by_their_own_second_telling(
+    system: SessionSystem,
+) -> None:
+    """Finding A8: 9 of 60 were stopped by their own duplicate, which was told at the same time."""
+    told = threading.Barrier(2)
+
+    def tell(number: int) -> str:
+        told.wait(10)
+        call = {"message": "hi", "idempotencyKey": f"k{number}", "sessionKey": MAIN, "busy": "interrupt"}
+        return str(system.gateway.call("agent", call)["runId"])
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(20):
+            first, second = pool.map(tell, [number, number])
+            assert first == second
+            assert system.gateway.call("agent.wait", {"runId": first})["status"] == "ok"
+
+    assert [item for item in system.log.all() if item.topic.startswith("run_aborted")] == []
+
+
+@pytest.mark.clause("GATE-4", "SEND-11")
+def test_one_key_told_twice_at_once_with_two_messages_is_a_conflict(system: SessionSystem) -> None:
+    told = threading.Barrier(2)
+
+    def tell(message: str) -> dict[str, Any]:
+        told.wait(10)
+        return system.gateway.call("agent", {"message": message, "idempotencyKey": "k", "sessionKey": MAIN})
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(tell, ["stop one", "stop two"]))
+
+    assert sorted(answer.get("code", "accepted") for answer in answers) == [
+        "accepted",
+        "idempotency_conflict",
+    ]
+
+
+@pytest.mark.clause("GATE-5")
+def test_an_abort_of_a_session_starts_nothing_that_waited(system: SessionSystem, gate: Gate) -> None:
+    """Finding A9: its queued runs began, one after the other."""
+    runs = [
+        system.gateway.call("agent", {"message": text, "idempotencyKey": text, "sessionKey": MAIN})["runId"]
+        for text in ("stop", "second", "third")
+    ]
+    gate.reached()
+
+    stopped = system.gateway.call("chat.abort", {"sessionKey": MAIN})
+    after = ran(system, "after", "after", sessionKey=MAIN)
+
+    assert stopped == {"ok": True, "aborted": True, "runIds": runs}
+    assert {system.gateway.call("agent.wait", {"runId": run})["status"] for run in runs} == {"aborted"}
+    assert after["status"] == "ok"
+    started = [item.event.run_id for item in system.log.all() if isinstance(item.event, RunStarted)]
+    assert started == [runs[0], after["runId"]]
+    assert system.gateway.call("chat.abort", {"sessionKey": MAIN})["aborted"] is False
 
 
 @pytest.mark.clause("GATE-5")

@@ -317,8 +317,37 @@ def test_a_run_is_aborted_while_it_waits_and_while_it_runs() -> None:
 
     assert decide_abort(state, Abort(run_id="r1", by="me")) == [RunAborted(run_id="r1", attempt=1, by="me")]
     assert decide_abort(state, Abort(run_id="r2", by="me")) == [RunAborted(run_id="r2", attempt=0, by="me")]
-    assert decide_abort(state, Abort(run_id=None, by="me")) == [RunAborted(run_id="r1", attempt=1, by="me")]
     assert decide_abort(state, Abort(run_id="r9", by="me")) == []
+
+
+@pytest.mark.clause("GATE-5")
+def test_an_abort_of_a_session_ends_what_runs_and_what_waits_in_one_decision() -> None:
+    """Finding A9."""
+    state = state_after(OPENED, queued("r1"), queued("r2"), started("r1"), queued("r3"))
+
+    aborted = decide_abort(state, Abort(run_id=None, by="me"))
+
+    assert aborted == [
+        RunAborted(run_id="r1", attempt=1, by="me"),
+        RunAborted(run_id="r2", attempt=0, by="me"),
+        RunAborted(run_id="r3", attempt=0, by="me"),
+    ]
+    assert start(state_after(OPENED, queued("r1"), queued("r2"), started("r1"), queued("r3"), *aborted)) == []
+
+
+@pytest.mark.clause("GATE-4")
+def test_a_message_that_interrupts_stops_the_run_only_if_it_is_accepted() -> None:
+    """Finding A8."""
+    state = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
+
+    accepted = decide_enqueue(state, enqueue("r3", interrupts="me", at_most=2))
+    refused = decide_enqueue(state, enqueue("r3", interrupts="me", at_most=1))
+
+    assert not isinstance(accepted, Refused)
+    assert [type(event) for event in accepted] == [RunAborted, MessageRecorded, RunQueued]
+    assert accepted[0] == RunAborted(run_id="r1", attempt=1, by="me")
+    assert isinstance(refused, Refused)
+    assert refused.code == "busy"
 
 
 @pytest.mark.clause("GATE-5")
