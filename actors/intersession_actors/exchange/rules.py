@@ -141,6 +141,8 @@ def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[
         usage=outcome.usage,
     )
     after = evolve(state, replied)
+    if outcome.gone:
+        return [replied, *_end_loop(after, now, _gone(accepted, state.turn), note=outcome.error)]
     if outcome.status == "timeout":
         return [replied, *_end_loop(after, now, "turn_timeout", note=outcome.error)]
     if outcome.status == "aborted":
@@ -215,11 +217,7 @@ def _end_loop(
     run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "announce")
     refusal = now.refused.get(run_id)
     if refusal is not None:
-        return [
-            ended,
-            AnnounceDecided(why="run_failed"),
-            ExchangeClosed(reason="announce_failed", note=refusal.error),
-        ]
+        return [ended, *_no_announce(gone=refusal.code == "not_visible", note=refusal.error)]
     return [
         ended,
         AnnounceRequested(
@@ -230,20 +228,32 @@ def _end_loop(
     ]
 
 
+def _no_announce(*, gone: bool, note: str | None, outcome: RunEnded | None = None) -> list[ExchangeEvent]:
+    """Return the end of an exchange whose target could not be asked, or failed to say, what to announce."""
+    decided = AnnounceDecided(
+        why="run_failed",
+        run_id=outcome.run_id if outcome is not None else None,
+        usage=outcome.usage if outcome is not None else None,
+    )
+    return [decided, ExchangeClosed(reason="target_gone" if gone else "announce_failed", note=note)]
+
+
 def _why_refused(accepted: ExchangeAccepted, turn: int, refusal: StepRefused) -> LoopEnd:
     if refusal.code == "policy_denied":
         return "policy_denied"
     if refusal.code != "not_visible":
         return "turn_failed"
+    return _gone(accepted, turn)
+
+
+def _gone(accepted: ExchangeAccepted, turn: int) -> Literal["requester_gone", "target_gone"]:
+    """Say which of the two is gone: the one whose turn it was to be."""
     return "requester_gone" if speaker_of(accepted, turn) == accepted.requester else "target_gone"
 
 
 def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
     if outcome.status != "ok":
-        return [
-            AnnounceDecided(why="run_failed", run_id=outcome.run_id, usage=outcome.usage),
-            ExchangeClosed(reason="announce_failed", note=outcome.error),
-        ]
+        return _no_announce(gone=outcome.gone, note=outcome.error, outcome=outcome)
     text = visible_text(outcome.text)
     if text is None or is_announce_skip(text):
         why: Literal["no_text", "announce_skip"] = "no_text" if text is None else "announce_skip"

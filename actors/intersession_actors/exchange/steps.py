@@ -55,7 +55,7 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         message=message,
         queue=queued,
         opening=command.opening,
-        session_id=accepted.target_session_id,
+        session_id=queued.session_id,
         flow=ids.exchange_stream(accepted.exchange_id),
         carried=appends,
         check_policy=True,
@@ -70,9 +70,11 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
     accepted = state.accepted
     speaks_for_target = turn.speaker == accepted.target
     other = accepted.requester if speaks_for_target else accepted.target
+    # A requester that had no session when it sent has none that a turn could go to.
+    generation = accepted.target_session_id if speaks_for_target else accepted.requester_session_id or ""
     queued = RunQueued(
         run_id=turn.run_id,
-        session_id="",
+        session_id=generation,
         step="reply",
         message_id=turn.message_id,
         system_context=turn_context(
@@ -97,6 +99,7 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
     return turn.speaker, Enqueue(
         message=message,
         queue=queued,
+        session_id=queued.session_id,
         flow=ids.exchange_stream(accepted.exchange_id),
         carried=appends,
         check_policy=True,
@@ -112,7 +115,7 @@ def announce_step(
     accepted = state.accepted
     queued = RunQueued(
         run_id=asked.run_id,
-        session_id="",
+        session_id=accepted.target_session_id,
         step="announce",
         message_id=asked.message_id,
         system_context=announce_context(
@@ -138,6 +141,7 @@ def announce_step(
     return accepted.target, Enqueue(
         message=message,
         queue=queued,
+        session_id=queued.session_id,
         flow=ids.exchange_stream(accepted.exchange_id),
         carried=appends,
         causation=_step_of(appends),

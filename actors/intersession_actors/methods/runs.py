@@ -167,6 +167,7 @@ class GatewayRuns:
     def _queue(self, call: Call, order: Order) -> tuple[str, RunOutcome | None]:
         """Return the run's id, and how far it got where the same call was made before."""
         service, key = self._service, str(order.key)
+        row = service.sessions.get(key)
         run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
         digest = digest_of([key, order.text])
         known = self._known(call, order, run_id, digest)
@@ -194,6 +195,7 @@ class GatewayRuns:
                 message=message,
                 queue=queued,
                 opening=self._targets.opening(order.key),
+                session_id=None if row is None or row.archived is not None else row.session_id,
                 patch=None
                 if order.label is None
                 else SessionPatched(values={"label": order.label}, by=call.caller.name),

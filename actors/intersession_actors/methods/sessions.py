@@ -88,7 +88,11 @@ class GatewaySessions:
             model="gateway-injected",
             provenance=Provenance(kind="internal_system", source_channel="operator"),
         )
-        ask_session(service, str(found.key), AddMessage(message=message, check_policy=True))
+        ask_session(
+            service,
+            str(found.key),
+            AddMessage(message=message, session_id=found.session_id, check_policy=True),
+        )
         return {"ok": True, "messageId": message.id}
 
     # --- the list
@@ -278,7 +282,11 @@ class GatewaySessions:
         given = read_arguments(ResetParams, params)
         found = self._targets.seen(call, given.key, "status", field="key")
         session_id = self._service.new_id()
-        ask_session(self._service, str(found.key), Reset(session_id=session_id, reason=given.reason))
+        ask_session(
+            self._service,
+            str(found.key),
+            Reset(session_id=session_id, previous=found.session_id, reason=given.reason),
+        )
         row = self._service.sessions.get(str(found.key))
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
 
@@ -292,8 +300,8 @@ class GatewaySessions:
             if refused.code != "not_visible":
                 raise
             return {"ok": True, "key": given.key, "deleted": False, "archived": []}
-        ask_session(self._service, str(found.key), Archive(reason="deleted"))
         session_id = found.session_id
+        ask_session(self._service, str(found.key), Archive(reason="deleted", session_id=session_id))
         return {
             "ok": True,
             "key": str(found.key),

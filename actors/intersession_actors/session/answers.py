@@ -194,7 +194,18 @@ def ended_word(
         started_ms=started_ms,
         ended_ms=recorded.time,
         cause=recorded.id,
+        gone=_is_gone(event),
     )
+
+
+def _is_gone(event: RunCompleted | RunFailed | RunAborted) -> bool:
+    match event:
+        case RunCompleted():
+            return False
+        case RunFailed():
+            return event.code == "target_gone"
+        case RunAborted():
+            return event.gone
 
 
 def status_of(event: RunCompleted | RunFailed | RunAborted) -> RunStatus:

@@ -84,19 +84,22 @@ class Patch(Asked, frozen=True, kw_only=True):
 
 
 class Reset(Asked, frozen=True, kw_only=True):
-    """Begin a new generation under the same key."""
+    """Begin a new generation under the same key, after `previous` where that was authorised (HIST-6)."""
 
     session_id: str
+    previous: str | None = None
     reason: str = "reset"
 
 
 class Archive(Step, frozen=True, kw_only=True):
     """Take the session out of the list; `carried` are the appends of the flow that asked for it.
 
-    With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it.
+    With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it. `session_id`,
+    where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6).
     """
 
     reason: ArchiveReason
+    session_id: str | None = None
     only_idle: bool = False
     carried: tuple[StreamAppend, ...] = ()
 

@@ -62,8 +62,8 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
         if command.bound is not None:
             events.append(command.bound)
         session_id = command.opening.session_id
-    if command.session_id is not None and command.session_id != session_id:
-        return Refused(code="not_visible", error="sessionKey: the session was replaced meanwhile, list again")
+    if command.session_id not in {None, session_id}:
+        return _replaced("sessionKey")
     stopped = _stop_running(state, command.interrupts) if command.interrupts is not None else []
     waiting = len(state.queue) + (state.running is not None) - len(stopped)
     if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
@@ -77,6 +77,11 @@ def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
     if command.queue is not None:
         events.append(msgspec.structs.replace(command.queue, session_id=session_id))
     return events
+
+
+def _replaced(field: str) -> Refused:
+    """Return the refusal of what was authorised for another generation than the one there is now (HIST-6)."""
+    return Refused(code="not_visible", error=f"{field}: the session was replaced meanwhile, list again")
 
 
 def _is_bound(state: Session, route: Route, now_ms: int) -> bool:
@@ -113,8 +118,8 @@ def decide_add(state: Session, command: AddMessage) -> list[Event] | Refused:
     """Return the record of a message that no run answers."""
     if not state.exists:
         return Refused(code="not_visible", error="sessionKey: the session is gone")
-    if command.session_id is not None and command.session_id != state.session_id:
-        return Refused(code="not_visible", error="sessionKey: the session was replaced meanwhile, list again")
+    if command.session_id not in {None, state.session_id}:
+        return _replaced("sessionKey")
     return [MessageRecorded(session_id=state.session_id, message=command.message)]
 
 
@@ -141,6 +146,8 @@ def decide_reset(state: Session, command: Reset) -> list[Event] | Refused:
     """Return the beginning of a new generation; a run under way keeps it from happening."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
+    if command.previous not in {None, state.session_id}:
+        return _replaced("key")
     if not state.idle:
         return Refused(code="busy", error="key: a run is under way, abort it or wait for it")
     return [
@@ -154,6 +161,8 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
     """Return the archiving; what is archived already stays as it is."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
+    if command.session_id not in {None, state.session_id}:
+        return _replaced("key")
     if command.only_idle and not state.idle:
         return Refused(code="busy", error="key: the session has work to do, wait for it")
     events: list[Event] = [
@@ -165,15 +174,7 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
         )
         for waiting in state.queue
     ]
-    if state.running is not None:
-        events.append(
-            RunAborted(
-                run_id=state.running.waiting.queued.run_id,
-                attempt=state.running.attempt,
-                by="archive",
-                partial=state.running.said,
-            )
-        )
+    events += [msgspec.structs.replace(aborted, gone=True) for aborted in _stop_running(state, "archive")]
     if state.bound is not None:
         events.append(ThreadUnbound(route=state.bound.route, reason="archived"))
     events.append(SessionArchived(session_id=state.session_id, reason=command.reason))

@@ -329,7 +329,13 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         return plan.sent_through(
             lambda appends: (
                 archived.child,
-                Archive(reason=archived.reason, flow=stream, carried=appends, only_idle=True),
+                Archive(
+                    reason=archived.reason,
+                    session_id=state.accepted.child_session_id,
+                    flow=stream,
+                    carried=appends,
+                    only_idle=True,
+                ),
             ),
         )
 

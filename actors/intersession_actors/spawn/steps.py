@@ -123,7 +123,7 @@ def announce_step(
     accepted = state.accepted
     queued = RunQueued(
         run_id=asked.run_id,
-        session_id="",
+        session_id=accepted.child_session_id,
         step="announce",
         message_id=asked.message_id,
         system_context=spawn_announce_context(
@@ -151,7 +151,8 @@ def result_step(
     accepted = state.accepted
     queued = RunQueued(
         run_id=handed.run_id,
-        session_id="",
+        # A requester that had no session when it spawned has none that a result could go to.
+        session_id=accepted.requester_session_id or "",
         step="message",
         message_id=handed.message_id,
         system_context=result_context(child=accepted.child, requester=handed.requester),
@@ -171,6 +172,7 @@ def _step(
     return Enqueue(
         message=message,
         queue=queued,
+        session_id=queued.session_id,
         flow=ids.spawn_stream(accepted.spawn_id),
         carried=appends,
         causation=causes.cause,

@@ -96,7 +96,7 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
 class RunEnded(FlowCommand, frozen=True, kw_only=True):
     """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it.
 
-    `thread` is the one that the session is bound to.
+    `thread` is the one that the session is bound to. `gone`: the session was archived, and the run ended with it.
     """
 
     run_id: str
@@ -110,6 +110,7 @@ class RunEnded(FlowCommand, frozen=True, kw_only=True):
     ended_ms: int | None = None
     cause: str | None = None
     thread: Route | None = None
+    gone: bool = False
 
     @property
     def awaited(self) -> str:

@@ -39,6 +39,7 @@ CloseReason = Literal[
     "announce_failed",
     "announce_denied",
     "delivery_unknown",
+    "target_gone",
     "aborted",
     "inferred",
 ]

@@ -86,12 +86,13 @@ class RunFailed(Fact, frozen=True, kw_only=True):
 
 
 class RunAborted(Fact, frozen=True, kw_only=True):
-    """Somebody stopped the run (GATE-5)."""
+    """Somebody stopped the run (GATE-5). `gone`: by archiving its session."""
 
     run_id: str
     attempt: int
     by: str
     partial: str | None = None
+    gone: bool = False
 
 
 class LateReplyDropped(Fact, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "announce_denied": "the send policy forbade the announce",
     "delivery_unknown": "it is not known whether the announce was delivered",
     "aborted": "aborted",
+    "target_gone": "the asked session is gone",
     "handed_over": "the result was handed to the asking session",
     "requester_gone": "the asking session is gone",
     "not_started": "the sub-agent could not be given what it needs",

@@ -22,6 +22,7 @@ from intersession_events.facts import (
     LoopEnded,
     PrimaryEnded,
     Route,
+    RunStatus,
     TurnReplied,
     TurnRequested,
     Usage,
@@ -266,6 +267,7 @@ def closes() -> dict[CloseReason, tuple[Exchange, RunEnded | DeliveryEnded, Circ
         "announce_failed": (announcing, ended(ANNOUNCE_RUN, status="timeout", error="timeout"), facts()),
         "announce_denied": (delivering, delivered("denied"), facts()),
         "delivery_unknown": (delivering, delivered("unknown"), facts()),
+        "target_gone": (announcing, ended(ANNOUNCE_RUN, status="aborted", gone=True), facts()),
         "aborted": (state_after(accepted()), ended("r0", status="aborted"), facts()),
     }
 
@@ -329,8 +331,23 @@ def test_a_target_that_is_gone_is_not_asked_to_announce() -> None:
 
     assert events[-2:] == [
         AnnounceDecided(why="run_failed"),
-        ExchangeClosed(reason="announce_failed", note="the session is gone"),
+        ExchangeClosed(reason="target_gone", note="the session is gone"),
     ]
+
+
+@pytest.mark.clause("HIST-6", "LOOP-2")
+@pytest.mark.parametrize(("turn", "reason"), [(1, "requester_gone"), (2, "target_gone")])
+@pytest.mark.parametrize("status", ["aborted", "error"])
+def test_who_is_deleted_in_its_turn_is_gone(turn: int, reason: LoopEnd, status: RunStatus) -> None:
+    """Finding A6: it read as aborted, or as a turn that failed."""
+    speaker = speaker_of(accepted(), turn)
+    asked = TurnRequested(turn=turn, speaker=speaker, run_id=turn_run(turn), message_id="m2")
+
+    events = decide(
+        state_after(accepted(), PRIMARY, asked), ended(turn_run(turn), status=status, gone=True), facts()
+    )
+
+    assert loop_end(events).reason == reason
 
 
 @pytest.mark.parametrize(

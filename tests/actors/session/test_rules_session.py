@@ -435,10 +435,27 @@ def test_archiving_ends_what_runs_and_what_waits() -> None:
     assert [type(event) for event in events] == [RunFailed, RunAborted, SessionArchived]
     assert isinstance(events[0], RunFailed)
     assert (events[0].run_id, events[0].code) == ("r2", "target_gone")
+    assert isinstance(events[1], RunAborted)
+    assert events[1].gone
     after = state_after(OPENED, queued("r1"), queued("r2"), started("r1"), *events)
     assert after.idle
     assert not after.exists
     assert isinstance(decide_archive(after, Archive(reason="deleted")), Refused)
+
+
+@pytest.mark.clause("HIST-6")
+def test_what_was_authorised_for_another_generation_is_refused() -> None:
+    """Finding A6: what is done is bound to the session id that was authorised."""
+    state = state_after(OPENED, SessionReset(session_id="s2", previous_session_id="s1"))
+
+    decided = [
+        decide_enqueue(state, enqueue("r1", session_id="s1")),
+        decide_archive(state, Archive(reason="deleted", session_id="s1")),
+        decide_reset(state, Reset(session_id="s3", previous="s1")),
+        decide_add(state, AddMessage(message=message("r1"), session_id="s1")),
+    ]
+
+    assert [each.code for each in decided if isinstance(each, Refused)] == ["not_visible"] * 4
 
 
 @pytest.mark.clause("SPAWN-11")
