@@ -16,6 +16,7 @@ from intersession_actors.methods.params import (
     NoParams,
     SendParams,
 )
+from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import model_names
 from intersession_actors.service import (
@@ -42,6 +43,7 @@ class GatewayAbout:
     def __init__(self, service: Service, targets: Targets, describe: Callable[[], Result]) -> None:
         self._service = service
         self._targets = targets
+        self._routes = Routes(service)
         self._describe = describe
 
     def agents_list(self, call: Call, params: Mapping[str, Any]) -> Result:
@@ -155,6 +157,12 @@ class GatewayAbout:
         if not given.message.strip():
             raise invalid("message", "blank, write what should be sent")
         key = self._targets.opened(call, given.session_key)
+        route = self._routes.named(
+            call,
+            key,
+            Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),
+            field="to",
+        )
         run_id = run_id_of(service, call, method="send", idempotency_key=given.idempotency_key)
         row = service.sessions.get(str(key))
         verdict = service.world.judge_send(
@@ -168,7 +176,7 @@ class GatewayAbout:
         append = delivery_of(
             service,
             key=key,
-            route=Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),
+            route=route,
             text=given.message,
             run_id=run_id,
             purpose="send",

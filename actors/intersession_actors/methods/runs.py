@@ -14,6 +14,7 @@ from intersession_actors.methods.params import (
     ChatSendParams,
     WaitParams,
 )
+from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
 from intersession_actors.service import (
@@ -66,6 +67,7 @@ class GatewayRuns:
     def __init__(self, service: Service, targets: Targets, runs: RunDoor) -> None:
         self._service = service
         self._targets = targets
+        self._routes = Routes(service)
         self._runs = runs
 
     def agent(self, call: Call, params: Mapping[str, Any]) -> Result:
@@ -82,7 +84,7 @@ class GatewayRuns:
             text=given.message,
             idempotency_key=given.idempotency_key,
             busy=given.busy,
-            route=self._route(given, key) if given.deliver else None,
+            route=self._route(call, given, key) if given.deliver else None,
             timeout_ms=None if given.timeout is None else given.timeout * 1000,
             thinking=_thinking(given.thinking),
             system_context=given.extra_system_prompt or "",
@@ -150,13 +152,14 @@ class GatewayRuns:
         if row is None or row.session_id != session_id:
             raise invalid("sessionId", "it is not the session that sessionKey names, give one of the two")
 
-    def _route(self, given: AgentParams, key: SessionKey) -> Route | None:
+    def _route(self, call: Call, given: AgentParams, key: SessionKey) -> Route | None:
         channel, to = given.reply_channel or given.channel, given.reply_to or given.to
         if (channel is None) != (to is None):
             raise invalid("channel" if channel is None else "to", "give channel and to together")
         if channel is not None and to is not None:
             account = given.reply_account_id or given.account_id
-            return Route(channel=channel, to=to, account=account, thread=given.thread_id)
+            named = Route(channel=channel, to=to, account=account, thread=given.thread_id)
+            return self._routes.named(call, key, named, field="to" if given.reply_to is None else "replyTo")
         route = route_of(self._service.sessions.get(str(key)), key)
         if route is None and not given.best_effort_deliver:
             raise invalid(

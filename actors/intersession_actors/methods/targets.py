@@ -1,7 +1,7 @@
 """Finds the session or the run that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import Operation
+from intersession_actors.policy import Operation, not_visible
 from intersession_actors.service import (
     Call,
     Resolved,
@@ -61,7 +61,8 @@ class Targets:
     ) -> SessionKey:
         """Return the session that is meant; one of a configured agent that is not there yet can be opened (KEY-9).
 
-        Without a text it is the agent's main session, without an agent the default agent's.
+        Without a text it is the agent's main session, without an agent the default agent's. Who stands for some sessions
+        opens none of a chat: its key says where its words go, and only what comes from there shows that it is meant.
 
         Raises:
             ToolRefused: as `seen`; or the agent is not configured, or is another one than the key's.
@@ -75,6 +76,11 @@ class Targets:
             return key
         key = self._key_of(call, text, field)
         call.check(key, text)
+        if not call.caller.is_operator and key.chat_type is not None:
+            row = service.sessions.get(str(key))
+            if row is None or row.archived is not None:
+                call.was_denied(text, "not_visible")
+                raise ToolRefused("not_visible", not_visible(text))
         if agent_id is not None and agent_id != key.agent_id and service.config.session.scope != "global":
             raise ToolRefused(
                 "invalid_request",
