@@ -17,6 +17,7 @@ from intersession.gateway.admission import (
     FailedAttempts,
     Limits,
     all_scopes,
+    client_address,
     needed_scope,
 )
 from intersession.gateway.hub import Hub
@@ -97,6 +98,13 @@ class Door:
     def settings(self) -> Gateway:
         """The settings in force."""
         return self._settings()
+
+    def client_of(self, scope: Any) -> str:
+        """Return the address that limits count for a request or connection of ASGI."""
+        client = scope.get("client")
+        return client_address(
+            client[0] if client else None, scope["headers"], trusted=self.settings.trusted_proxies
+        )
 
     def drain(self) -> None:
         """Refuse new work from now on, and end what only listens."""

@@ -210,7 +210,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
         "agents.list[].tools": _TOOLS,
         "gateway": """
             allowRealIpFallback channelHealthCheckMinutes channelMaxRestartsPerHour channelStaleEventThresholdMinutes
-            http mode nodes push reload remote tailscale tls trustedProxies webchat
+            http mode nodes push reload remote tailscale tls webchat
         """,
         "gateway.auth": "allowTailscale rateLimit trustedProxy",
         "gateway.controlUi": """

@@ -1,5 +1,6 @@
 """Checks the values of a configuration that have to fit each other."""
 
+import ipaddress
 import re
 from typing import Final
 
@@ -85,9 +86,15 @@ def _check_rules(rules: ToolRules | ToolSettings | AgentTools, path: str, findin
 
 
 def check_gateway(gateway: Gateway, findings: Findings) -> None:
-    """Refuse `custom` without an address, and credentials that share a name or a token."""
+    """Refuse `custom` without an address, proxies that are no addresses, credentials that share a name or a token."""
     if gateway.bind == "custom" and gateway.custom_bind_host is None:
         findings.refuse("gateway.customBindHost", 'is missing for gateway.bind "custom"; give an address')
+    for index, proxy in enumerate(gateway.trusted_proxies):
+        try:
+            ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            what = f"{proxy!r} is no address; give one, or a network such as 10.0.0.0/8"
+            findings.refuse(f"gateway.trustedProxies[{index}]", what)
     names: set[str] = set()
     tokens = {gateway.auth.token, gateway.auth.password} - {None}
     for index, credential in enumerate(gateway.auth.credentials):

@@ -60,6 +60,7 @@ class Gateway(Settings, frozen=True, kw_only=True):
     bind: Literal["auto", "loopback", "lan", "custom"] = "loopback"
     custom_bind_host: Text | None = None
     allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     auth: GatewayAuth = GatewayAuth()
     control_ui: ControlUi = ControlUi()
     tools: GatewayTools = GatewayTools()

@@ -109,7 +109,7 @@ def test_a_limited_credential_sends_to_the_routes_of_its_sessions(
 
 
 @pytest.mark.clause("VIS-6")
-def test_the_operator_sends_anywhere(system: SessionSystem, channel: MemoryChannel) -> None:
+def test_the_operator_sends_anywhere(system: SessionSystem) -> None:
     call = {"message": "hi", "idempotencyKey": "k", "channel": "signal", "to": "+9"}
 
     for caller in (Caller(), Caller.by_credential("all", ("*",))):

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Credentials, FailedAttempts, Limits, normalised
+from intersession.gateway.admission import Credentials, FailedAttempts, Limits, client_address, normalised
 from intersession.gateway.admission.attempts import MOST_ADDRESSES
 from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
 from intersession_actors.config import GatewayAuth
@@ -401,7 +401,34 @@ def test_addresses_that_are_one_have_one_bucket() -> None:
 
 
 @pytest.mark.clause("X10")
-def test_a_hundred_thousand_wrong_tokens_are_ten_looks_a_minute() -> None:
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.0.0.1", [b"192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", [b"192.0.2.9, 192.0.2.1 ,10.0.0.2"], "192.0.2.1"),
+        ("10.0.0.1", [b"192.0.2.9", b"192.0.2.1", b"10.0.0.2"], "192.0.2.1"),
+        ("10.0.0.1", [b"192.0.2.1:4711"], "192.0.2.1"),
+        ("10.0.0.1", [b"[2001:db8::7]:4711"], "2001:db8::/64"),
+        ("::ffff:10.0.0.1", [b"192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", [b"10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", [b"192.0.2.9, nonsense, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", [b""], "10.0.0.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("192.0.2.5", [b"192.0.2.1"], "192.0.2.5"),
+        (None, [b"192.0.2.1"], "unknown"),
+    ],
+)
+def test_a_client_is_whom_the_trusted_proxies_name(
+    peer: str | None, forwarded: list[bytes], client: str
+) -> None:
+    headers = [(b"X-Forwarded-For", value) for value in forwarded]
+
+    assert client_address(peer, headers, trusted=("10.0.0.0/8",)) == client
+    assert client_address(peer, headers, trusted=()) == normalised(peer)
+
+
+@pytest.mark.clause("X10")
+def test_a_hundred_thousand_wrong_tokens_are_ten_failures_a_minute() -> None:
     clock = ManualClock()
     attempts = FailedAttempts(clock.monotonic)
     looked = 0

@@ -303,10 +303,48 @@ def test_an_address_has_ten_wrong_tokens_a_minute(tmp_path: Path) -> None:
     ):
         answers = [live.invoke("agents_list", token="wrong") for _ in range(12)]
         right = live.invoke("agents_list")
+        again = live.invoke("agents_list", token="wrong")
 
     assert [answer.status_code for answer in answers] == [401] * 10 + [429] * 2
-    assert right.status_code == 429
-    assert 0 < int(right.headers["retry-after"]) <= 61
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 61
+    assert (right.status_code, again.status_code) == (200, 429)  # C4
+
+
+@pytest.mark.clause("X10")
+def test_a_trusted_proxys_clients_have_ten_wrong_tokens_each(tmp_path: Path) -> None:
+    config = merged(GATEWAY, {"gateway": {"trustedProxies": ["127.0.0.0/8", "10.0.0.1"]}})
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=config) as system,
+        LiveGateway(system) as live,
+        live.http("wrong") as http,
+    ):
+
+        def through(proxy: str) -> int:
+            return http.get("/events", headers={"x-forwarded-for": proxy}).status_code
+
+        one = [through("192.0.2.1") for _ in range(11)]
+        made_up = [through(f"198.51.100.{number}, 192.0.2.1, 10.0.0.1") for number in range(2)]
+        other = through("192.0.2.2")
+        itself = http.get("/events").status_code
+
+    assert one == [401] * 10 + [429]
+    assert made_up == [429] * 2
+    assert (other, itself) == (401, 401)  # C4
+
+
+@pytest.mark.clause("X10")
+def test_what_somebody_says_who_is_no_trusted_proxy_changes_nothing(tmp_path: Path) -> None:
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=GATEWAY) as system,
+        LiveGateway(system) as live,
+        live.http("wrong") as http,
+    ):
+        answers = [
+            http.get("/events", headers={"x-forwarded-for": f"192.0.2.{number}"}).status_code
+            for number in range(11)
+        ]
+
+    assert answers == [401] * 10 + [429]
 
 
 @pytest.mark.clause("X5", "X10")

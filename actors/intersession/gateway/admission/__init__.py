@@ -1,6 +1,7 @@
 """Who is let in: addresses, credentials, scopes, and the limits of strangers."""
 
 from intersession.gateway.admission.addresses import (
+    client_address,
     host_allowed,
     is_this_machine,
     normalised,
@@ -34,6 +35,7 @@ __all__ = [
     "Limits",
     "Strangers",
     "all_scopes",
+    "client_address",
     "granted",
     "host_allowed",
     "is_this_machine",

@@ -1,12 +1,14 @@
 """Judges where a request comes from and what it was sent to, for HTTP and WebSocket: addresses, `Host` and `Origin`."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _OF_A_PROXY: Final = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-real-ip"})
+_UNKNOWN: Final = "unknown"
 _PRINTABLE: Final = 256
 _IPV6_NETWORK: Final = 64
 
@@ -16,12 +18,60 @@ def normalised(address: str | None) -> str:
     try:
         found = ipaddress.ip_address((address or "").partition("%")[0])
     except ValueError:
-        return "unknown"
+        return _UNKNOWN
     if isinstance(found, ipaddress.IPv6Address):
         if found.ipv4_mapped is not None:
             return str(found.ipv4_mapped)
         return str(ipaddress.ip_network((found, _IPV6_NETWORK), strict=False))
     return str(found)
+
+
+def client_address(
+    peer: str | None, headers: Sequence[tuple[bytes, bytes]], *, trusted: tuple[str, ...]
+) -> str:
+    """Return whom the limits count for a request: the peer, or whom a trusted proxy names as its client.
+
+    Of what several proxies have added, the last address counts that is none of `trusted`: those before it are what a
+    client may have made up. `trusted` are addresses and networks (`gateway.trustedProxies`).
+    """
+    if not _is_among(peer, trusted):
+        return normalised(peer)
+    farthest = peer
+    for named in _forwarded(headers):
+        if normalised(named) == _UNKNOWN:
+            break
+        farthest = named
+        if not _is_among(named, trusted):
+            break
+    return normalised(farthest)
+
+
+def _forwarded(headers: Sequence[tuple[bytes, bytes]]) -> Iterator[str]:
+    """Yield whom proxies name, the nearest first, without ports."""
+    chain = [value for name, value in headers if name.lower() == b"x-forwarded-for"]
+    chain = chain or [value for name, value in headers if name.lower() == b"x-real-ip"]
+    for entry in reversed(b",".join(chain).decode("latin-1").split(",")):
+        text = entry.strip()
+        if text.startswith("["):
+            yield text[1:].partition("]")[0]
+        else:
+            yield text.partition(":")[0] if text.count(":") == 1 else text
+
+
+def _is_among(address: str | None, networks: tuple[str, ...]) -> bool:
+    if not networks:
+        return False
+    try:
+        found = ipaddress.ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return any((mapped or found) in network for network in _networks(networks))
+
+
+@lru_cache(maxsize=8)
+def _networks(texts: tuple[str, ...]) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
 
 
 def is_this_machine(address: str | None, headers: Sequence[tuple[bytes, bytes]]) -> bool:

@@ -12,7 +12,6 @@ from intersession.gateway.admission import (
     Credential,
     Strangers,
     host_allowed,
-    normalised,
     origin_allowed,
     printable,
 )
@@ -124,14 +123,13 @@ class Shield:
         token = given[0][len(_BEARER) :].strip()
         if not token:
             return missing
-        client = scope.get("client")
-        address = normalised(client[0] if client else None)
-        wait = self._door.attempts.wait_for(address)
-        if wait > 0:
-            message = "Too many failed authentication attempts. Please try again later."
-            return Refusal(429, "rate_limited", message, (("retry-after", str(int(wait) + 1)),))
         credential = self._door.credentials.match(token)
         if credential is None:
+            address = self._door.client_of(scope)
+            wait = self._door.attempts.wait_for(address)
+            if wait > 0:
+                message = "Too many failed authentication attempts. Please try again later."
+                return Refusal(429, "rate_limited", message, (("retry-after", str(int(wait) + 1)),))
             self._door.attempts.failed(address)
             agent = printable(headers.one("user-agent") or "")
             logger.warning("refused a request from %s: wrong token (%s)", address, agent)

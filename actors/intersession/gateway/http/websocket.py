@@ -14,7 +14,7 @@ import msgspec
 from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
-from intersession.gateway.admission import Strangers, is_this_machine, normalised, printable, server_name
+from intersession.gateway.admission import Strangers, is_this_machine, printable, server_name
 from intersession.gateway.door import Door
 from intersession.gateway.protocol import (
     RESTARTING,
@@ -47,12 +47,10 @@ class WebSocketShell:
         self._send = send
         extensions: dict[str, Any] = scope.get("extensions") or {}
         self._protocol: Any = extensions.get(EXTENSION)
-        self._address = client[0] if client else None
-        self._here = is_this_machine(self._address, scope["headers"])
+        self._here = is_this_machine(client[0] if client else None, scope["headers"])
         server = scope.get("server") if self._here else None
-        self._connection = door.connection(
-            normalised(self._address), server and server_name(server[0], server[1] or 0)
-        )
+        self._client = door.client_of(scope)
+        self._connection = door.connection(self._client, server and server_name(server[0], server[1] or 0))
         self._buffer: deque[Send] = deque()
         self._buffered = 0
         self._position = 0
@@ -87,7 +85,7 @@ class WebSocketShell:
 
     def _tell_of(self, refusal: str) -> None:
         """Log why nobody was let in; a flood from one address fills no log."""
-        told, address = self._door.refusals_told, normalised(self._address)
+        told, address = self._door.refusals_told, self._client
         if told.wait_for(address) == 0:
             told.failed(address)
             logger.warning("refused a connection from %s: %s", address, printable(refusal))
@@ -184,7 +182,7 @@ class WebSocketShell:
         reason = f"slow consumer: resume after position {self._position}"
         self._closing, self._given_up = Close(TRY_AGAIN, reason), True
         self._buffer.clear()
-        logger.warning("a connection from %s does not read; closed", self._address)
+        logger.warning("a connection from %s does not read; closed", self._client)
         if self._protocol is not None:
             self._protocol.close_at_once(TRY_AGAIN, reason)
 

@@ -293,16 +293,18 @@ class Connection:
         if not given and self._handshake is None:
             details = {"code": "AUTH_TOKEN_MISSING", "authReason": "token_missing"}
             return self._turn_away(request_id, "unauthorized: gateway token missing", details=details)
-        wait = self._attempts.wait_for(self._address)
-        if wait > 0:
-            details = {"code": "AUTH_RATE_LIMITED", "authReason": "rate_limited"}
-            message = "unauthorized: too many failed authentication attempts (retry later)"
-            return self._turn_away(request_id, message, details=details, retry_after_ms=round(wait * 1000))
         if self._handshake is not None:
             credential = self._credentials.proven(self._handshake, proof or "")
         else:
             credential = self._credentials.match((given or "").encode(errors="surrogatepass"))
         if credential is None:
+            wait = self._attempts.wait_for(self._address)
+            if wait > 0:
+                details = {"code": "AUTH_RATE_LIMITED", "authReason": "rate_limited"}
+                message = "unauthorized: too many failed authentication attempts (retry later)"
+                return self._turn_away(
+                    request_id, message, details=details, retry_after_ms=round(wait * 1000)
+                )
             self._attempts.failed(self._address)
             details = {"code": "AUTH_TOKEN_MISMATCH", "authReason": "token_mismatch"}
             return self._turn_away(request_id, "unauthorized: gateway token mismatch", details=details)
