@@ -14,6 +14,7 @@ from intersession_actors.channels import (
 )
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
+from intersession_actors.failures import Failure
 from intersession_actors.host import MissingExtra
 from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
 from intersession_actors.system import As, Inbound, SessionSystem
@@ -53,6 +54,7 @@ __all__ = [
     "CorruptEvent",
     "DeliveryInDoubt",
     "DeliveryRefused",
+    "Failure",
     "ForgedTopic",
     "ForkedStoreError",
     "HandlerFailed",

@@ -26,7 +26,7 @@ _KNOWN_FILES: Final = 1_000
 _COALESCE_S: Final = 0.1
 _STATE: Final = ".mirror.json"
 _TAIL_BYTES: Final = 1 << 20
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.transcripts")
 
 
 @ready

@@ -27,7 +27,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller, claimed_session
 from intersession_actors.system import SessionSystem
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.mcp")
 
 SESSION_HEADER: Final = "Intersession-Session"
 """The request header that says which session the client is: a key in any form, or a session id."""

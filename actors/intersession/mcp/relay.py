@@ -30,7 +30,7 @@ from intersession_events.errors import StoreUnavailable
 
 A = TypeVar("A")
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.mcp")
 
 # A call that waits is kept open by the gateway with a sign of life each 15 seconds.
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=60.0)

@@ -25,7 +25,7 @@ from mcp_types import (
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.tools import TOOLS, Tools, schemas
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.mcp")
 
 MOST_BYTES: Final = 8 * 1024 * 1024
 """The largest message that is read: a spawn with all the attachments it may have by default, in base64."""

@@ -2,7 +2,7 @@
 
 from intersession_actors.agents.agents import Agent, echo, openai_agent, scripted
 from intersession_actors.agents.executor import AgentExecutor, Answered, Broke, OnResult
-from intersession_actors.agents.result import AgentResult, described
+from intersession_actors.agents.result import AgentResult
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
 from intersession_actors.agents.turn import AgentFunction, Dialect, Reply, Turn
 
@@ -18,7 +18,6 @@ __all__ = [
     "OnResult",
     "Reply",
     "Turn",
-    "described",
     "echo",
     "is_agent",
     "openai_agent",

@@ -13,7 +13,7 @@ from intersession_actors.host import Call, Outcome, Outside
 
 __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.runs")
 
 OnResult = Callable[[AgentResult], None]
 

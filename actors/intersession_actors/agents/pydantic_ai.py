@@ -33,8 +33,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from intersession_actors.agents.result import described
 from intersession_actors.agents.turn import Reply, ToolBox, Turn
+from intersession_actors.failures import described
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
 
 

@@ -5,14 +5,11 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.agents.turn import Reply, Turn
-from intersession_actors.disclosure import redact_text
+from intersession_actors.failures import described, traced
 from intersession_actors.host import Came, Outcome, Raised
 from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
-MOST_ERROR_CHARACTERS: Final = 2_000
-_MOST_READ: Final = 10 * MOST_ERROR_CHARACTERS
-"""So much of an error is looked through for secrets before it is cut, lest a half of one is left."""
 
 
 class Answered(Fact, frozen=True, kw_only=True):
@@ -26,10 +23,11 @@ class Answered(Fact, frozen=True, kw_only=True):
 
 
 class Broke(Fact, frozen=True, kw_only=True):
-    """The agent did not answer, or nothing that is an answer; `error` is for people."""
+    """The agent did not answer, or nothing that is an answer; `error` is for people, `traceback` for the operator."""
 
     code: FailureCode
     error: str
+    traceback: str | None = None
 
 
 AgentResult = Answered | Broke
@@ -39,7 +37,7 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
     """Turn an outcome into a result. Total: whatever came, this returns."""
     match outcome:
         case Raised(error):
-            return Broke(code="backend", error=described(error))
+            return Broke(code="backend", error=described(error), traceback=traced(error))
         case Came(None):
             return Answered(text=None)
         case Came(str() as text):
@@ -48,18 +46,6 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
             return _checked(reply, turn, most_bytes)
         case Came(value):
             return _bad(turn, f"returned {type(value).__name__}; an agent returns str, None or Reply")
-
-
-def described(error: BaseException) -> str:
-    """Return an exception as one short text without secrets: it is told to who asked. Its own `__str__` may raise."""
-    try:
-        text = str(error)
-    except BaseException:  # noqa: BLE001 - a host's exception class may do anything
-        text = "(its text can't be shown)"
-    text = text.encode(errors="backslashreplace").decode()
-    text, _ = redact_text(text[:_MOST_READ])
-    shown = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return shown if len(shown) <= MOST_ERROR_CHARACTERS else f"{shown[:MOST_ERROR_CHARACTERS]}…"
 
 
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:

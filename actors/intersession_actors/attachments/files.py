@@ -23,7 +23,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import Attachments
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.flows")
 
 STAGING: Final = ".staging"
 DIRECTORY_MODE: Final = 0o700

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from intersession_actors.agents import described
 from intersession_actors.channels.channels import (
     AnyChannel,
     Channel,
@@ -20,11 +19,12 @@ from intersession_actors.channels.channels import (
     ThreadWanted,
     as_channel,
 )
+from intersession_actors.failures import described, traced
 from intersession_actors.host import Call, Came, HostActor, Outcome, Outside, Raised, asking, is_host_actor
 from intersession_actors.runtime import Clock
 from intersession_events.facts import Fact
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.deliveries")
 
 CUT: Final = "…"
 MOST_RECEIPT_BYTES: Final = 1 << 16
@@ -44,12 +44,14 @@ class Delivered(Fact, frozen=True, kw_only=True):
 class NotDelivered(Fact, frozen=True, kw_only=True):
     """The channel did not take it. `retry`: it may be tried again under the same key.
 
-    `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again.
+    `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again. `traceback` is there
+    where the channel raised something else than its own words for that.
     """
 
     error: str
     retry: bool
     in_doubt: bool = False
+    traceback: str | None = None
 
 
 DeliveryResult = Delivered | NotDelivered
@@ -271,7 +273,7 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
         case DeliveryInDoubt():
             return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
         case _:
-            return NotDelivered(error=described(error), retry=True)
+            return NotDelivered(error=described(error), retry=True, traceback=traced(error))
 
 
 def _receipt(value: Any) -> str | None:

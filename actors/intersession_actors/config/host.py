@@ -88,7 +88,10 @@ class Models(Settings, frozen=True, kw_only=True):
 
 
 class Runs(Settings, frozen=True, kw_only=True):
-    """How agents are run and how much may wait for them."""
+    """How agents are run and how much may wait for them.
+
+    `failure_text` is what a person is told where their message finds no answer; a blank one tells nothing.
+    """
 
     retry_interrupted: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
     pool_size: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
@@ -97,6 +100,9 @@ class Runs(Settings, frozen=True, kw_only=True):
     idle_seconds: Seconds = 60
     store_retry_max_seconds: Seconds = 60
     shutdown_grace_seconds: Seconds = 10
+    failure_text: Annotated[str, msgspec.Meta(max_length=4_000)] = (
+        "Something went wrong here and there is no answer to your message. Please try again later."
+    )
 
 
 class Transcripts(Settings, frozen=True, kw_only=True):

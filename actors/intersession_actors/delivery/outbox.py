@@ -8,9 +8,10 @@ from intersession_actors.channels import Delivered, NotDelivered, Outbound
 from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import DeliveryCommand, DeliveryReturned, RetryDue, SendChecked
 from intersession_actors.delivery.rules import Delivery
+from intersession_actors.failures import FailureKind
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
-from intersession_actors.streams import Flow, Plan, ProcessManager, Refused, Resume, foreign
+from intersession_actors.streams import Flow, Plan, ProcessManager, Refused, Resume, World, foreign
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.facts import (
@@ -34,6 +35,11 @@ DeliveryFlow = Flow[Delivery, DeliveryCommand]
 
 class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     """One actor for all deliveries."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._told_parked: set[str] = set()
+        """Deliveries whose missing channel was told of."""
 
     def takes(self, message: Any) -> TypeGuard[DeliveryCommand]:
         """Whether this is a command to a delivery. One begins in the append of the step that decided it, by no command."""
@@ -62,6 +68,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         match command:
             case SendChecked():
                 if command.verdict.allowed and not self.world.channels.has(state.decided.route.channel):
+                    self._parked(stream, state)
                     return []  # parked until somebody delivers for the channel here, as a run without its agent is
                 return rules.decide_checked(state, command.verdict)
             case DeliveryReturned():
@@ -88,6 +95,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                     retry=failed.retry,
                     in_doubt=failed.in_doubt,
                     now_ms=self.world.clock.now_ms(),
+                    traceback=failed.traceback,
                 )
 
     def unstorable(self, command: DeliveryCommand, error: NotStorable) -> DeliveryCommand | Refused | None:
@@ -118,6 +126,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         event = recorded.event
         if not isinstance(event, DeliveryEvent):
             return
+        self._report(stream, state, event)
         match event:
             case DeliveryDecided():
                 crash_point("A3")
@@ -130,6 +139,52 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
                 crash_point("A7")
                 self._tell_owner(state, recorded.id)
+
+    def _report(self, stream: str, state: Delivery, event: DeliveryEvent) -> None:
+        """Tell the operator what has gone wrong with a delivery."""
+        match event:
+            case DeliveryFailed():
+                kind: FailureKind = "delivery_failed" if event.retry_at_ms is None else "delivery_retry"
+                self._tell(kind, stream, state, event.error, event)
+            case DeliveryUnknown():
+                self._tell("delivery_unknown", stream, state, "the channel may have shown the text")
+            case DeliveryDenied():
+                self._tell("delivery_denied", stream, state, event.rule)
+            case DeliveryDecided() | DeliveryStarted() | DeliveryDone():
+                pass
+        if state.phase == "final":
+            self._told_parked.discard(stream)
+
+    def _parked(self, stream: str, state: Delivery) -> None:
+        if stream not in self._told_parked:
+            self._told_parked.add(stream)
+            self._tell(
+                "delivery_parked",
+                stream,
+                state,
+                "give it in channels=, by register_channel, or as channels.<name>.deliver",
+            )
+
+    def _tell(
+        self,
+        kind: FailureKind,
+        stream: str,
+        state: Delivery,
+        error: str,
+        failed: DeliveryFailed | None = None,
+    ) -> None:
+        decided = state.decided
+        self.world.reports.tell(
+            kind,
+            session_key=decided.session_key,
+            run_id=decided.run_id,
+            stream=stream,
+            channel=decided.route.channel,
+            attempt=state.attempt or None,
+            error=error,
+            retry_at_ms=failed.retry_at_ms if failed is not None else None,
+            traceback=failed.traceback if failed is not None else None,
+        )
 
     def _check(self, stream: str, state: Delivery) -> None:
         """Ask the session whether its words may go out now (ANN-4).

@@ -82,7 +82,14 @@ def decide_done(
 
 
 def decide_not_done(
-    state: Delivery, attempt: int, *, error: str, retry: bool, now_ms: int, in_doubt: bool = False
+    state: Delivery,
+    attempt: int,
+    *,
+    error: str,
+    retry: bool,
+    now_ms: int,
+    in_doubt: bool = False,
+    traceback: str | None = None,
 ) -> list[DeliveryEvent]:
     """Return what a failed attempt leads to: another one later, the end, or doubt.
 
@@ -99,6 +106,7 @@ def decide_not_done(
             attempt=attempt,
             error=error,
             retry_at_ms=now_ms + FIRST_RETRY_MS * RETRY_FACTOR ** (attempt - 1) if again else None,
+            traceback=traceback,
         )
     ]
 

@@ -18,7 +18,7 @@ from intersession_actors.host.loop import OwnLoop
 from intersession_actors.host.threads import Job, Workers
 from intersession_actors.runtime import ReplyFuture
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.host")
 
 
 class Came(NamedTuple):

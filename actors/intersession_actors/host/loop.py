@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.host")
 
 
 class OwnLoop:

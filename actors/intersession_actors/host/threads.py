@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.host")
 
 _here = threading.local()
 

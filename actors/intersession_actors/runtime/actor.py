@@ -18,7 +18,7 @@ from intersession_actors.runtime.inbox import Inbox, Mail, refuse
 from intersession_actors.runtime.reply import ReplyFuture, handled_here, handling
 from intersession_events.errors import IntersessionError
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.actors")
 
 
 class HandlerFailed(IntersessionError):

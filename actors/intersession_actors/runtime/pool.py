@@ -12,7 +12,7 @@ from intersession_actors.runtime.inbox import Inbox
 from intersession_actors.runtime.reply import ReplyFuture, handled_here
 from intersession_actors.runtime.runtime import ActorsOfARuntime
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.actors")
 
 MESSAGES_PER_TURN = 32
 """How many messages an actor handles before the next one gets its turn."""

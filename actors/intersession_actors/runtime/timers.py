@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from intersession_actors.runtime.clock import Clock
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.actors")
 
 Key = tuple[str, ...]
 Fire = Callable[[], None]

@@ -17,7 +17,7 @@ from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.store")
 
 
 class Receipts:

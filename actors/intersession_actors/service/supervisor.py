@@ -4,7 +4,6 @@ Sessions asleep cost nothing: an address exists while the actor does. An actor t
 times in five seconds; then its session is `degraded`: reading goes on, what is told to it is refused and says so.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import pykka
 
 from intersession_actors.errors import RefusalCode
+from intersession_actors.failures import Reports
 from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
 from intersession_actors.streams import (
     Asked,
@@ -25,8 +25,6 @@ from intersession_actors.streams import (
     answer,
 )
 
-logger = logging.getLogger(__name__)
-
 
 class Recipe(NamedTuple):
     """How an actor is made, each time anew: of which class, from which parts."""
@@ -38,8 +36,11 @@ class Recipe(NamedTuple):
 class Supervisor:
     """Keeps the addresses of all actors. Its methods may be called from any thread."""
 
-    def __init__(self, runtime: Runtime, *, now_ms: Callable[[], int], inbox_limit: int = 1_000) -> None:
+    def __init__(
+        self, runtime: Runtime, *, reports: Reports, now_ms: Callable[[], int], inbox_limit: int = 1_000
+    ) -> None:
         self._runtime = runtime
+        self._reports = reports
         self._now_ms = now_ms
         self._inbox_limit = inbox_limit
         self._lock = threading.Lock()
@@ -195,7 +196,6 @@ class Supervisor:
 
     def _failed(self, name: str, failure: Failure) -> None:
         """Start an actor again from the log, or give it up."""
-        logger.error("%s failed: %r", name, failure.error, exc_info=failure.error)
         now = self._now_ms()
         with self._lock:
             given_up = self._failures.setdefault(name, Failures()).too_many(now)
@@ -204,6 +204,9 @@ class Supervisor:
             if self._sessions.get(name) is failure.ref:
                 del self._sessions[name]
             is_manager = name in self._managers
+        self._reports.tell(
+            "actor_given_up" if given_up else "actor_restarted", actor=name, error=failure.error
+        )
         message = failure.message
         if isinstance(message, Command):
             # A flow is told again below (`SessionRestarted`): the step may be in the log, or can be taken yet.

@@ -16,7 +16,7 @@ from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Handler
 from intersession_actors.session import rules
-from intersession_actors.session.answers import decide_returned, ended_of
+from intersession_actors.session.answers import decide_returned, ended_of, failure_notice
 from intersession_actors.session.commands import (
     Abort,
     AddMessage,
@@ -57,15 +57,25 @@ from intersession_actors.streams import (
     Told,
     World,
     answer,
+    handle_timed,
 )
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
-from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunStarted, SessionArchived
+from intersession_events.facts import (
+    Event,
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunStarted,
+    SessionArchived,
+)
 from intersession_events.log import Recorded, StreamAppend
 
 SessionOwner = Owner[Session, SessionCommand]
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.actors")
 
 
 class SessionActor(Handler):
@@ -81,6 +91,7 @@ class SessionActor(Handler):
         )
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
+        self._told_parked: str | None = None
         self._asleep_after = -1
         self._starter = RunStarter(world, contexts, make_turn, key, self._tell_self)
 
@@ -98,6 +109,9 @@ class SessionActor(Handler):
 
     def on_receive(self, message: Any) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
+        handle_timed(self.world, self.key, self._handle, message)
+
+    def _handle(self, message: Any) -> None:
         match message:
             case StreamLoaded():
                 self._owner.loaded(message.recorded)
@@ -172,7 +186,8 @@ class SessionActor(Handler):
                     command.answer(self._policy(command.channel))
                 return None
             case Wake():
-                return self._of_the_run(self._made_good())
+                events = self._made_good()
+                return self._of_the_run(events, self._notice(events))
             case StartNext():
                 return self._start()
             case ReadAgain():
@@ -250,7 +265,13 @@ class SessionActor(Handler):
         limit = self.world.store_retry_ms
         if not isinstance(command, RunReturned) or not limit or away_ms <= limit:
             return False
-        logger.error("%s: the store was unavailable for %d s, giving the answer up", self.key, limit // 1000)
+        self.world.reports.tell(
+            "answer_lost",
+            session_key=self.key,
+            run_id=command.run_id,
+            attempt=command.attempt,
+            error=f"the store was not available for {limit // 1000} s",
+        )
         self._leave_behind()
         owner.take_first(Wake())
         return True
@@ -314,15 +335,14 @@ class SessionActor(Handler):
         crash_point("P7")
         running = self.state.running
         self.world.agents.cancel(command.run_id)
-        return self._of_the_run(
-            rules.decide_failure(
-                self.state,
-                run_id=command.run_id,
-                attempt=command.attempt,
-                code="timeout",
-                error=rules.timed_out(running.waiting.queued) if running is not None else "timeout",
-            )
+        events = rules.decide_failure(
+            self.state,
+            run_id=command.run_id,
+            attempt=command.attempt,
+            code="timeout",
+            error=rules.timed_out(running.waiting.queued) if running is not None else "timeout",
         )
+        return self._of_the_run(events, self._notice(events))
 
     def _returned(self, command: RunReturned) -> Plan | Refused:
         self._starter.unwatch(command.run_id)
@@ -336,7 +356,19 @@ class SessionActor(Handler):
             log_id=self.world.log.log_id,
             now_ms=self.world.clock.now_ms(),
         )
-        return self._of_the_run(events, carried)
+        return self._of_the_run(events, carried or self._notice(events))
+
+    def _notice(self, events: Sequence[Event]) -> tuple[StreamAppend, ...]:
+        """Return what the person is told whose message found no answer."""
+        world = self.world
+        return failure_notice(
+            self.state,
+            events,
+            key=self.key,
+            text=world.failure_text(),
+            log_id=world.log.log_id,
+            now_ms=world.clock.now_ms(),
+        )
 
     # --- an attempt that nobody works on
 
@@ -364,13 +396,27 @@ class SessionActor(Handler):
             return
         if self.world.stopping:
             return  # it begins after the restart, as a first attempt
-        if self._starter.is_reading or not self.world.agents.has(self.world.agent_of(self.key)):
-            return  # parked until the agent is registered (KEY-9)
         run_id = self.state.queue[0].queued.run_id
+        if not self.world.agents.has(self.world.agent_of(self.key)):
+            self._parked(run_id)
+            return  # parked until the agent is registered (KEY-9)
+        if self._starter.is_reading:
+            return
         if self._starter.context_of(run_id) is not None:
             self._owner.take(StartNext())
         else:
             self._starter.read(run_id, self.state.interrupted + 1, self._owner.version)
+
+    def _parked(self, run_id: str) -> None:
+        if self._told_parked != run_id:
+            self._told_parked = run_id
+            agent = self.world.agent_of(self.key)
+            self.world.reports.tell(
+                "run_parked",
+                session_key=self.key,
+                run_id=run_id,
+                error=f"agent {agent!r}: register it, or start the process that has it",
+            )
 
     def _start(self) -> Plan | Refused:
         head = next(iter(self.state.queue), None)
@@ -384,6 +430,7 @@ class SessionActor(Handler):
 
     def _act(self, before: Session, recorded: Recorded) -> None:
         event = recorded.event
+        self._report(event)
         if isinstance(event, RunStarted):
             self._starter.start(event, self.state.running)
         elif isinstance(event, RunCompleted | RunFailed | RunAborted):
@@ -398,6 +445,30 @@ class SessionActor(Handler):
             if spawn_id is not None:
                 stream = ids.spawn_stream(spawn_id)
                 self.world.tell_flow(stream, ChildGone(stream=stream))
+
+    def _report(self, event: Event) -> None:
+        """Tell the operator what a durable event says has gone wrong."""
+        reports = self.world.reports
+        match event:
+            case RunFailed():
+                reports.tell(
+                    "run_failed",
+                    session_key=self.key,
+                    run_id=event.run_id,
+                    attempt=event.attempt,
+                    code=event.code,
+                    error=event.error,
+                    traceback=event.traceback,
+                )
+            case RunInterrupted() | LateReplyDropped():
+                reports.tell(
+                    "run_interrupted" if isinstance(event, RunInterrupted) else "late_reply",
+                    session_key=self.key,
+                    run_id=event.run_id,
+                    attempt=event.attempt,
+                )
+            case _:
+                pass
 
     def _watch_thread(self) -> None:
         """Have the thread that belongs to this session taken from it when it has had its time (SPAWN-12)."""

@@ -36,10 +36,14 @@ def decide_returned(
     """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
     run_id, attempt, result = returned.run_id, returned.attempt, returned.result
     if isinstance(result, Broke):
-        return (
-            rules.decide_failure(state, run_id=run_id, attempt=attempt, code=result.code, error=result.error),
-            (),
-        )
+        return rules.decide_failure(
+            state,
+            run_id=run_id,
+            attempt=attempt,
+            code=result.code,
+            error=result.error,
+            traceback=result.traceback,
+        ), ()
     reply, messages = reply_messages(
         result, key=key, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms
     )
@@ -121,6 +125,37 @@ def auto_reply(
         text=reply,
         key=delivery_id,
         purpose="auto_reply",
+        run_id=queued.run_id,
+    )
+    return (
+        into_outbox(
+            log_id, decided, time=now_ms, causation=running.cause, correlation=running.waiting.correlation
+        ),
+    )
+
+
+def failure_notice(
+    state: Session, events: Sequence[Event], *, key: str, text: str, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    """Return the delivery that tells a person that no answer comes, where `events` end the run on their message (INB-2).
+
+    The flows of agents hear of a failed run themselves, so their runs have none.
+    """
+    running = state.running
+    failed = any(isinstance(event, RunFailed) for event in events)
+    if running is None or not failed or not text.strip():
+        return ()
+    queued = running.waiting.queued
+    if queued.route is None or queued.step != "message" or queued.exchange_id or queued.spawn_id:
+        return ()
+    delivery_id = ids.derive(log_id, "delivery", queued.run_id, "failure_notice")
+    decided = DeliveryDecided(
+        delivery_id=delivery_id,
+        session_key=key,
+        route=queued.route,
+        text=text,
+        key=delivery_id,
+        purpose="failure_notice",
         run_id=queued.run_id,
     )
     return (

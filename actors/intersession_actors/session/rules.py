@@ -282,7 +282,13 @@ def decide_answer(
 
 
 def decide_failure(
-    state: Session, *, run_id: str, attempt: int, code: FailureCode, error: str
+    state: Session,
+    *,
+    run_id: str,
+    attempt: int,
+    code: FailureCode,
+    error: str,
+    traceback: str | None = None,
 ) -> list[Event]:
     """Return the end of a run that broke; nothing if the attempt is over already."""
     if not is_current(state, run_id, attempt):
@@ -290,4 +296,8 @@ def decide_failure(
     partial = state.running.said if state.running is not None else None
     # The code is the first word of what people and agents read (docs/errors.md).
     words = error if error.startswith(f"{code}:") else f"{code}: {error}"
-    return [RunFailed(run_id=run_id, attempt=attempt, code=code, error=words, partial=partial)]
+    return [
+        RunFailed(
+            run_id=run_id, attempt=attempt, code=code, error=words, partial=partial, traceback=traceback
+        )
+    ]

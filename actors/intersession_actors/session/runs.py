@@ -3,7 +3,6 @@
 Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
 """
 
-import logging
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,8 +16,6 @@ from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import RunQueued, RunStarted, Step
-
-logger = logging.getLogger(__name__)
 
 
 class TurnMaker(Protocol):
@@ -78,7 +75,7 @@ class RunStarter:
         if self._reading != message.run_id:
             return
         if isinstance(message.context, StoreUnavailable):
-            logger.warning("%s: the context of %s can't be read, trying again", self._key, message.run_id)
+            self._world.reports.store_away(message.context, session_key=self._key, run_id=message.run_id)
             due = ContextDue(run_id=message.run_id)
             self._world.timers.at(
                 self._world.clock.now_ms() + STORE_RETRY_MS,

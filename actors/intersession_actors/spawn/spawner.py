@@ -51,6 +51,7 @@ from intersession_events.errors import NotStorable
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    AttachmentRemovalFailed,
     AttachmentsReady,
     ChildArchived,
     DeliveryDecided,
@@ -120,6 +121,8 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             self._remove_files(stream, state)
         elif isinstance(event, ChildArchived):
             self._remove_files(stream, state)
+        elif isinstance(event, AttachmentRemovalFailed):
+            self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
 
     def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Refused | None:
         """Decide the next step of a spawn."""

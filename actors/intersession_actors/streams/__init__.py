@@ -24,6 +24,7 @@ from intersession_actors.streams.outcomes import Accepted, Answer, Refused
 from intersession_actors.streams.owner import STORE_RETRY_MS, Commit, Owner, Told, answer
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.process_manager import Flow, ProcessManager, foreign
+from intersession_actors.streams.slow import handle_timed
 from intersession_actors.streams.world import World
 
 __all__ = [
@@ -58,5 +59,6 @@ __all__ = [
     "answer",
     "append_of",
     "foreign",
+    "handle_timed",
     "into_outbox",
 ]

@@ -10,7 +10,6 @@ Two things can go wrong, and each has one policy, for sessions and flows alike:
 - *It can't be recorded.* `Work.unstorable` says what takes the place of a command with a text or a number that no store takes.
 """
 
-import logging
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
@@ -26,7 +25,6 @@ from intersession_events.log import Committed, Conflict, Recorded, StreamAppend,
 
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
-logger = logging.getLogger(__name__)
 
 STORE_RETRY_MS: Final = 500
 """How long to wait before the store is asked again for what it could not do."""
@@ -205,7 +203,7 @@ class Owner(Generic[S, C]):
             self.go_on()
 
     def _cannot_read(self, error: StoreUnavailable) -> None:
-        logger.warning("%s can't be read, trying again: %s", self.stream, error)
+        self._world.reports.store_away(error, stream=self.stream)
         refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
         kept: deque[Told[C]] = deque()
         for told in self._waiting:
@@ -267,6 +265,7 @@ class Owner(Generic[S, C]):
         told = self._under_way
         match message.outcome:
             case Committed(recorded=recorded, again=again):
+                self._world.reports.store_back()
                 if again and self.version == 0 and self.state is self._empty:
                     self.reload()  # begun in a life before ours: the log has the whole story
                     return
@@ -334,8 +333,7 @@ class Owner(Generic[S, C]):
 
     def store_away(self, told: Told[C], error: Exception) -> None:
         """Refuse who waits for an answer; ask the store again for everything else."""
-        if told.away_since is None:
-            logger.warning("%s: the store is unavailable: %s", self.stream, error)
+        self._world.reports.store_away(error, stream=self.stream)
         if _is_waited_for(told.command):
             refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
             self._work.refused(self, told.command, refused)

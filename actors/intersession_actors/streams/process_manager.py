@@ -32,13 +32,14 @@ from intersession_actors.streams.failures import Failures
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.owner import Commit, Owner, Told, answer
 from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.slow import handle_timed
 from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, CorruptEvent, LogError, NotStorable
 from intersession_events.log import Recorded, StreamAppend
 
 S = TypeVar("S")
 C = TypeVar("C", bound=FlowCommand | BeginsFlow)
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.flows")
 
 
 class Flow(Owner[S, C]):
@@ -103,6 +104,9 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def on_receive(self, message: Any) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
+        handle_timed(self.world, type(self).__name__.lower(), self._handle, message)
+
+    def _handle(self, message: Any) -> None:
         match message:
             case StreamLoaded() | Appended() | StepTaken() | StepRefused() if (
                 message.stream in self._set_aside
@@ -206,12 +210,12 @@ class ProcessManager(Handler, Generic[S, C]):
     def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
         """Try a flow again that failed, from what the log has; set it aside when that does not help."""
         stream = owner.stream
-        logger.error("%s failed: %r", stream, error, exc_info=error)
         failures = self._failures.setdefault(stream, Failures())
         damaged = isinstance(error, LogError) and not isinstance(error, AppendConflict)
         if damaged or failures.too_many(self.world.clock.now_ms()):
             self._put_aside(owner, error, told)
             return
+        self.world.reports.tell("flow_restarted", stream=stream, error=error)
         if told is not None:
             owner.take_first(told.command)
             owner.load()
@@ -229,7 +233,7 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def _put_aside(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
         reason = f"{type(error).__name__}: {error}"
-        logger.error("%s is set aside until the next start: %s", owner.stream, reason)
+        self.world.reports.tell("flow_set_aside", stream=owner.stream, error=error)
         self._flows.pop(owner.stream, None)
         self._failures.pop(owner.stream, None)
         self._set_aside[owner.stream] = reason

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from intersession_actors.agents import OnResult, Turn
 from intersession_actors.channels import DeliveryResult, NotDelivered, Outbound, ThreadOpened, ThreadWanted
 from intersession_actors.config import SendAction
+from intersession_actors.failures import Reports
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock
 from intersession_actors.streams.commands import Command
@@ -101,7 +102,8 @@ class World:
 
     `tell_session` and `tell_flow` reach other actors: a session by its key, the process manager of a stream by the stream's
     prefix. `set_aside` is told of a flow that can't go on, and why; `resume_flow` has a flow resumed as after a restart. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
-    outside of any actor and hands on what came of it. `announce_route` is where an exchange's announce goes, `transcript_path` where the
+    outside of any actor and hands on what came of it. `reports` tells the operator what goes wrong, `failure_text` is what a person is
+    told whose message found no answer. `announce_route` is where an exchange's announce goes, `transcript_path` where the
     transcript of a session id is mirrored, if it is (LIST-5).
     """
 
@@ -111,6 +113,7 @@ class World:
         log: Log,
         clock: Clock,
         timers: Timers,
+        reports: Reports,
         agents: Agents,
         channels: Channels,
         judge_send: SendJudge,
@@ -123,6 +126,7 @@ class World:
         on_disk: OnDisk,
         announce_route: Callable[[ExchangeAccepted], Route | None],
         transcript_path: Callable[[str], str | None],
+        failure_text: Callable[[], str],
         retry_interrupted: int,
         idle_ms: int,
         store_retry_ms: int,
@@ -130,6 +134,7 @@ class World:
         self.log = log
         self.clock = clock
         self.timers = timers
+        self.reports = reports
         self.agents = agents
         self.channels = channels
         self.judge_send = judge_send
@@ -142,6 +147,7 @@ class World:
         self.on_disk = on_disk
         self.announce_route = announce_route
         self.transcript_path = transcript_path
+        self.failure_text = failure_text
         self.retry_interrupted = retry_interrupted
         self.idle_ms = idle_ms
         self.store_retry_ms = store_retry_ms

@@ -13,6 +13,7 @@ from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import Config, SendAction
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
+from intersession_actors.failures import OnFailure, Reports, described
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.service import BlockingThreads, Reader, Receipts, Recipe, Service, Supervisor
@@ -29,9 +30,10 @@ from intersession_projections.flows import DeliverySummary
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 
 T = TypeVar("T")
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.actors")
 BLOCKING_THREADS = 16
 DISK_THREADS = 2
+LEAST_FOR_REPORTS_S = 1.0
 
 
 class Assembly:
@@ -47,9 +49,11 @@ class Assembly:
         clock: Clock,
         new_id: Callable[[], str],
         runtime: Runtime | None,
+        on_failure: OnFailure | None,
     ) -> None:
         self._config = config
         self._clock = clock
+        self.reports = Reports(clock=clock, on_failure=on_failure)
         runs = config().runs
         self.executor = AgentExecutor(
             pool_size=runs.pool_size,
@@ -65,7 +69,7 @@ class Assembly:
         self.threads = BlockingThreads(BLOCKING_THREADS, thread_name_prefix="blocking")
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
         self.supervisor = Supervisor(
-            runtime or PooledRuntime(), now_ms=clock.now_ms, inbox_limit=runs.inbox_max
+            runtime or PooledRuntime(), reports=self.reports, now_ms=clock.now_ms, inbox_limit=runs.inbox_max
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
@@ -75,6 +79,7 @@ class Assembly:
             log=log,
             clock=clock,
             timers=self.timers,
+            reports=self.reports,
             agents=self.executor,
             channels=self.caller,
             judge_send=self._judge_send,
@@ -87,6 +92,7 @@ class Assembly:
             on_disk=self._on_disk,
             announce_route=self._announce_route,
             transcript_path=reader.transcript_path,
+            failure_text=lambda: config().runs.failure_text,
             retry_interrupted=runs.retry_interrupted,
             idle_ms=round(runs.idle_seconds * 1000),
             store_retry_ms=round(runs.store_retry_max_seconds * 1000),
@@ -135,6 +141,7 @@ class Assembly:
         if self._mirror is not None:
             self._mirror.stop()
         self.threads.shutdown(wait=False)
+        self.reports.stop(max(until - self._clock.monotonic(), LEAST_FOR_REPORTS_S))
 
     def use_this_loop(self) -> None:
         """Run async agents and channels on the loop of the calling coroutine.
@@ -145,6 +152,7 @@ class Assembly:
         loop = asyncio.get_running_loop()
         self.executor.use_loop(loop)
         self.caller.use_loop(loop)
+        self.reports.use_loop(loop)
 
     # --- what actors are handed
 
@@ -170,7 +178,10 @@ class Assembly:
 
     def _resume_flow(self, stream: str) -> None:
         """Have one flow carried on as after a restart; the views are read outside of any actor."""
-        self._on_disk(partial(recover_flow, self.service, stream), _log_failure)
+        self._on_disk(
+            partial(recover_flow, self.service, stream),
+            partial(_resumed, self.supervisor.set_aside, self.reports, stream),
+        )
 
     def _on_disk(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
         """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
@@ -214,6 +225,10 @@ def _is_on_its_way(service: Service, stream: str) -> bool:
     )
 
 
-def _log_failure(failed: Exception | None) -> None:
+def _resumed(
+    set_aside: Callable[[str, str], None], reports: Reports, stream: str, failed: Exception | None
+) -> None:
+    """Have a flow that could not be resumed shown as set aside: nothing else goes on with it until the next start."""
     if failed is not None:
-        logger.error("a flow could not be resumed: %r", failed, exc_info=failed)
+        reports.tell("flow_set_aside", stream=stream, error=failed)
+        set_aside(stream, described(failed))

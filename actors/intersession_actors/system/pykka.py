@@ -20,7 +20,7 @@ from intersession_actors.system.pykka_actor import SystemActor
 from intersession_actors.tools import TOOLS, Tools
 from intersession_events.errors import InvalidKey
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.actors")
 
 STOP_S: Final = 5.0
 _NAME_OF: Final = {tool.arguments: tool.name for tool in TOOLS.values()}

@@ -14,7 +14,7 @@ from intersession_actors.session import Wake, ended_again
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.flows")
 
 
 def recover(service: Service) -> None:

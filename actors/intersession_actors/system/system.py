@@ -16,6 +16,7 @@ from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
+from intersession_actors.failures import OnFailure
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Runtime, SystemClock
 from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
@@ -32,7 +33,7 @@ from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline_views import inline_views
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("intersession.config")
 
 
 class SessionSystem:
@@ -41,7 +42,8 @@ class SessionSystem:
     `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
     `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
     `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
-    simulations. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    simulations. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
+    may take its time, and what it raises is logged. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
@@ -59,6 +61,7 @@ class SessionSystem:
         clock: Clock | None = None,
         new_id: Callable[[], str] = random_id,
         runtime: Runtime | None = None,
+        on_failure: OnFailure | None = None,
     ) -> None:
         loaded = load_config(config)
         self.config: Config = loaded.config.with_agents(agents or ())
@@ -75,6 +78,7 @@ class SessionSystem:
         self._clock = clock or SystemClock()
         self._new_id = new_id
         self._runtime = runtime
+        self._on_failure = on_failure
         self._agents = dict(agents or {})
         self._store = store if store is not None else self.config.store
         self._started = False
@@ -103,6 +107,7 @@ class SessionSystem:
                 clock=self._clock,
                 new_id=self._new_id,
                 runtime=self._runtime,
+                on_failure=self._on_failure,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -309,6 +314,7 @@ class SessionSystem:
             configured_channels(loaded.config)  # what the next start would refuse is refused now
         except ConfigError as error:
             self._config_error = str(error)
+            self._parts.reports.tell("config_refused", error=str(error))
             raise
         self.config = loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
         self.notices, self._config_error = loaded.notices, None
@@ -325,16 +331,19 @@ class SessionSystem:
 
     def status(self) -> dict[str, Any]:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
-        log = self.service.log
+        log, reports = self.service.log, self._parts.reports
         return {
             "logId": log.log_id,
             "epoch": log.epoch,
             "position": log.head(),
+            "store": {"available": reports.store_error is None, "error": reports.store_error},
             "agents": [runner for runner in self._parts.executor.registered if is_agent(runner)],
             "channels": list(self._parts.caller.registered),
             "liveSessions": self._parts.supervisor.live_sessions,
             "degraded": self._parts.supervisor.degraded,
             "zombies": self._parts.executor.zombies,
+            "channelZombies": self._parts.caller.zombies,
+            "failures": reports.counts,
             "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
             "notices": list(self.notices),
             "configError": self._config_error,

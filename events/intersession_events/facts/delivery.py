@@ -5,7 +5,7 @@ from typing import Literal
 from intersession_events.facts.base import Fact
 from intersession_events.facts.session import Route
 
-Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send"]
+Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice"]
 
 
 class DeliveryDecided(Fact, frozen=True, kw_only=True):
@@ -46,12 +46,16 @@ class DeliveryDone(Fact, frozen=True, kw_only=True):
 
 
 class DeliveryFailed(Fact, frozen=True, kw_only=True):
-    """An attempt failed. `retry_at_ms` is when it is tried again; None means never."""
+    """An attempt failed. `retry_at_ms` is when it is tried again; None means never.
+
+    `traceback` is for the operator, as in `RunFailed`, where the channel raised what it does not say of itself.
+    """
 
     delivery_id: str
     attempt: int
     error: str
     retry_at_ms: int | None = None
+    traceback: str | None = None
 
 
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):

@@ -76,13 +76,17 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
 
 
 class RunFailed(Fact, frozen=True, kw_only=True):
-    """The run ended without an answer, and why. `partial` is the text the agent had produced so far."""
+    """The run ended without an answer, and why. `partial` is the text the agent had produced so far.
+
+    `traceback` is for the operator: text without secrets, of at most 8 KiB, where the agent raised.
+    """
 
     run_id: str
     attempt: int
     code: FailureCode
     error: str
     partial: str | None = None
+    traceback: str | None = None
 
 
 class RunAborted(Fact, frozen=True, kw_only=True):

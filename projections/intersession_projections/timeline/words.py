@@ -4,7 +4,7 @@ A step shows an event in brief, by the names that are stored; a story tells it i
 here, so that a new event is put into words in one place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 from intersession_events.facts import (
@@ -37,6 +37,7 @@ from intersession_events.facts import (
     Message,
     MessageRecorded,
     PrimaryEnded,
+    Purpose,
     ResultHanded,
     Route,
     RouteChanged,
@@ -231,7 +232,9 @@ def _of_run(event: RunEvent, key: str | None) -> Words:
             return Words(key, None, event.reply or NO_TEXT, "answers without a text")
         case RunFailed():
             how = f"{FAILURES[event.code]}: {event.error}"
-            return Words(key, None, f"{event.code}: {event.error}", how, event.partial)
+            return Words(
+                key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback)
+            )
         case RunAborted():
             return Words(event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial)
         case LateReplyDropped():
@@ -320,7 +323,7 @@ def _of_close(event: ExchangeClosed | SpawnClosed) -> Words:
 def _of_delivery(event: DeliveryEvent, place: str) -> Words:
     match event:
         case DeliveryDecided():
-            how = "announces" if event.purpose in {"announce", "spawn_announce"} else "sends"
+            how = _SENDS.get(event.purpose, "sends")
             return Words(event.session_key, route_text(event.route), event.text, how, event.text, "said")
         case DeliveryStarted():
             return Words(None, None, f"attempt {event.attempt}")
@@ -335,6 +338,7 @@ def _of_delivery(event: DeliveryEvent, place: str) -> Words:
                 None,
                 f"attempt {event.attempt}, {brief}: {event.error}",
                 f"Not delivered to {place}, {how}: {event.error}",
+                event.traceback,
             )
         case DeliveryUnknown():
             brief = f"attempt {event.attempt} was cut off, the channel may have it"
@@ -359,6 +363,17 @@ def _of_system(event: AccessEvent | SystemEvent) -> Words:
         case ImportReported():
             brief = f"{event.source}: {event.sessions} sessions, {event.messages} messages"
             return Words(None, None, brief)
+
+
+_SENDS: Final[Mapping[Purpose, str]] = {
+    "announce": "announces",
+    "spawn_announce": "announces",
+    "failure_notice": "tells that there is no answer",
+}
+
+
+def _with_trace(partial: str | None, traceback: str | None) -> str | None:
+    return "\n".join(text for text in (partial, traceback) if text is not None) or None
 
 
 def _note(note: str | None) -> str:

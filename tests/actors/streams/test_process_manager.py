@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 import pytest
 
+from intersession_actors.failures import Reports
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
     BeginsFlow,
@@ -81,6 +82,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         log=log,
         clock=clock,
         timers=ManualTimers(clock),
+        reports=Reports(clock=clock),
         agents=parts,
         channels=parts,
         judge_send=parts,
@@ -93,6 +95,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         on_disk=nothing,
         announce_route=nothing,
         transcript_path=nothing,
+        failure_text=str,
         retry_interrupted=1,
         idle_ms=1000,
         store_retry_ms=1000,

@@ -30,7 +30,7 @@ async def event_stream(door: Door, credential: Credential, after: int) -> AsyncI
             page, after = await asyncio.to_thread(_page, door, after)
             for recorded in page:
                 if _is_for(door, credential, recorded):
-                    yield _shown(recorded)
+                    yield _shown(recorded, whole=credential.caller.is_operator)
                     await asyncio.sleep(0)  # so that it is noticed when the reader has gone
             if not page:
                 try:
@@ -66,7 +66,11 @@ def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
     return caller.reaches(door.system.service.reader.parse(recorded.stream.removeprefix(_SESSION)))
 
 
-def _shown(recorded: Recorded) -> bytes:
+def _shown(recorded: Recorded, *, whole: bool) -> bytes:
+    """Return an event as it is sent; tracebacks are the operator's."""
+    event: Any = msgspec.to_builtins(recorded.event)
+    if not whole:
+        event.pop("traceback", None)
     data: dict[str, Any] = {
         "position": recorded.position,
         "stream": recorded.stream,
@@ -76,7 +80,7 @@ def _shown(recorded: Recorded) -> bytes:
         "time": recorded.time,
         "causation": recorded.causation,
         "correlation": recorded.correlation,
-        "event": msgspec.to_builtins(recorded.event),
+        "event": event,
     }
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (
         recorded.position,

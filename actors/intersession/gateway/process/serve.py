@@ -89,10 +89,10 @@ async def _watched(system: SessionSystem, path: Path, every_s: float) -> None:
         known = stamp
         try:
             system.reload(await asyncio.to_thread(_given, path))
-        except ConfigError as error:
-            logger.error("the configuration was refused, the old one stays: %s", error)  # noqa: TRY400 - no trace
+        except ConfigError:
+            pass  # told by the system
         else:
-            logger.warning("the configuration was read again")
+            logger.info("the configuration was read again")
 
 
 def _given(path: Path) -> Any:

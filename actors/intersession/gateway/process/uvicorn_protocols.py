@@ -28,7 +28,7 @@ _FULL: Final = (
 
 _NOTHING_LINGERS: Final = struct.pack("ii", 1, 0)
 
-_logger: Final = logging.getLogger("intersession.gateway.process.server")
+_logger: Final = logging.getLogger("intersession.gateway.connections")
 # Below this, uvicorn logs addresses with their queries, and websockets whole frames: somebody's token may be in both.
 _logger.setLevel(logging.WARNING)
 

@@ -1,0 +1,165 @@
+"""Tells each failure once: by a log line, by a count, and to the host's `on_failure`, outside of any actor."""
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
+from textwrap import indent
+from typing import Any, Final
+
+from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
+from intersession_actors.failures.trace import described, one_line, traced
+from intersession_actors.host import Call, Outcome, Outside, Raised
+from intersession_actors.runtime import Clock
+
+OnFailure = Callable[[Failure], Any]
+"""Hears of failures, sync or async; what it returns is not used."""
+
+MOST_WAITING: Final = 1_000
+"""So many failures may wait for the host's callback; what comes then is logged and counted, and not told to it."""
+
+_own = logging.getLogger("intersession.failures")
+
+
+class Reports:
+    """Where all failures come together. May be told from any thread; never blocks and never raises."""
+
+    def __init__(self, *, clock: Clock, on_failure: OnFailure | None = None) -> None:
+        self._clock = clock
+        self._on_failure = on_failure
+        self._outside = Outside(pool_size=1, name="on-failure")
+        self._changed = threading.Condition()
+        self._counts: Counter[FailureKind] = Counter()
+        self._under_way: set[Call] = set()
+        self._dropped = 0
+        self._store_since: float | None = None
+        self._store_error: str | None = None
+
+    @property
+    def counts(self) -> dict[FailureKind, int]:
+        """How many failures of each kind there were since the start."""
+        with self._changed:
+            return dict(self._counts)
+
+    def tell(
+        self,
+        kind: FailureKind,
+        *,
+        error: str | BaseException | None = None,
+        traceback: str | None = None,
+        **fields: Any,  # the other fields of `Failure`
+    ) -> None:
+        """Tell a failure. An exception that is given as `error` is described, and its traceback kept."""
+        told = KINDS[kind]
+        if isinstance(error, BaseException):
+            traceback = traceback or traced(error)
+            error = described(error)
+        failure = Failure(
+            kind=kind,
+            level=told.level,
+            what=told.words,
+            time_ms=self._clock.now_ms(),
+            error=None if error is None else one_line(error),
+            traceback=traceback,
+            **fields,
+        )
+        with self._changed:
+            self._counts[kind] += 1
+        _log(failure)
+        if self._on_failure is not None:
+            self._hand_over(self._on_failure, failure)
+
+    # --- the store: one line when it goes, one when it is back
+
+    @property
+    def store_error(self) -> str | None:
+        """Why the store is not available; None while it is."""
+        with self._changed:
+            return self._store_error
+
+    def store_away(self, error: BaseException | str, **fields: Any) -> None:
+        """Note that the store did not take or give something. It is told once, until the store is back."""
+        with self._changed:
+            begins = self._store_since is None
+            if begins:
+                self._store_since = self._clock.monotonic()
+            self._store_error = one_line(error if isinstance(error, str) else described(error))
+        if begins:
+            self.tell("store_trouble", error=error, **fields)
+
+    def store_back(self) -> None:
+        """Note that the store does its work. Costs nothing while there is no trouble."""
+        if self._store_since is None:
+            return
+        with self._changed:
+            since, self._store_since, self._store_error = self._store_since, None, None
+        if since is not None:
+            seconds = self._clock.monotonic() - since
+            logging.getLogger("intersession.store").warning("store is available again after %.1f s", seconds)
+
+    # --- the host's callback
+
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run an async callback on the host's loop, as long as that runs."""
+        self._outside.use_loop(loop)
+
+    def stop(self, timeout: float) -> None:
+        """Wait until the callback has heard of everything, at most so many seconds; nothing is told to it after that."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._under_way, timeout)
+            left, self._under_way = self._under_way, set()
+        for call in left:
+            call.cancel()
+        if left:
+            _own.warning("on_failure did not take %d failures in time", len(left))
+        self._outside.stop(timeout)
+
+    def _hand_over(self, on_failure: OnFailure, failure: Failure) -> None:
+        call = Call(lambda outcome: self._taken(call, outcome), lambda _outcome: None)
+        with self._changed:
+            full = len(self._under_way) >= MOST_WAITING
+            if full:
+                self._dropped += 1
+                first = self._dropped == 1
+            else:
+                self._under_way.add(call)
+                first = self._dropped > 0
+                dropped, self._dropped = self._dropped, 0
+        if not full:
+            if first:
+                _own.warning("%d failures were not told to on_failure, which is slow", dropped)
+            self._outside.call(call, on_failure, failure)
+        elif first:
+            _own.error("on_failure is too slow: %d failures wait for it, more are only logged", MOST_WAITING)
+
+    def _taken(self, call: Call, outcome: Outcome) -> None:
+        with self._changed:
+            self._under_way.discard(call)
+            self._changed.notify_all()
+        if isinstance(outcome, Raised):
+            error = outcome.error
+            _emit(
+                _own,
+                logging.ERROR,
+                f"on_failure raised {described(error)}",
+                traced(error),
+            )
+
+
+def _log(failure: Failure) -> None:
+    logger = logging.getLogger(f"intersession.{KINDS[failure.kind].logger}")
+    _emit(logger, LEVELS[failure.level], failure_line(failure), failure.traceback, failure=failure)
+
+
+def _emit(
+    logger: logging.Logger, level: int, line: str, traceback: str | None, *, failure: Failure | None = None
+) -> None:
+    """Log one line with a traceback that is text already: `exc_info` would print what was redacted."""
+    if not logger.isEnabledFor(level):
+        return
+    record = logger.makeRecord(
+        logger.name, level, __file__, 0, "%s", (one_line(line),), None, extra={"failure": failure}
+    )
+    record.exc_text = None if traceback is None else indent(traceback, "    ")
+    logger.handle(record)
