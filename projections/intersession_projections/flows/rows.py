@@ -105,6 +105,11 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Whether the child was given files, and neither their removal nor a failure to remove them is recorded (ATT-5)."""
 
     @property
+    def asker(self) -> str:
+        """Who asked: a session by its key, else `operator`; `unknown` where an import does not show it."""
+        return self.requester or ("unknown" if self.inferred else "operator")
+
+    @property
     def is_open(self) -> bool:
         """Whether its announce is still to become final."""
         return self.close_reason is None

@@ -6,6 +6,7 @@ from intersession_projections.timeline.timeline import Timeline
 from intersession_projections.timeline.words import (
     Kind,
     Words,
+    asker_of,
     route_text,
     speaker,
     words_of,
@@ -20,6 +21,7 @@ __all__ = [
     "Step",
     "Timeline",
     "Words",
+    "asker_of",
     "counted",
     "route_text",
     "speaker",

@@ -241,11 +241,17 @@ def _of_run(event: RunEvent, key: str | None) -> Words:
             return Words(key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply)
 
 
+def asker_of(event: ExchangeAccepted | SpawnAccepted) -> str:
+    """Return who asked: a session by its key, else `operator` or a credential; `unknown` where an import does not show."""
+    if event.requester is None and event.inferred:
+        return "unknown"  # logs of before the word was known have `operator` there
+    return event.requester or event.caller
+
+
 def _of_exchange(event: ExchangeEvent, max_turns: int) -> Words:
     match event:
         case ExchangeAccepted():
-            asker = event.requester or event.caller
-            return Words(asker, event.target, event.message, "asks", event.message, "said")
+            return Words(asker_of(event), event.target, event.message, "asks", event.message, "said")
         case PrimaryEnded():
             return _of_answer(event, None, "replies")
         case TurnRequested():
@@ -266,8 +272,7 @@ def _of_exchange(event: ExchangeEvent, max_turns: int) -> Words:
 def _of_spawn(event: SpawnEvent) -> Words:  # noqa: C901 - one case an event
     match event:
         case SpawnAccepted():
-            asker = event.requester or event.caller
-            return Words(asker, event.child, event.task, "spawns a sub-agent", event.task, "said")
+            return Words(asker_of(event), event.child, event.task, "spawns a sub-agent", event.task, "said")
         case ChildEnded():
             return _of_answer(event, None, "ends its task")
         case AnnounceRequested() | AnnounceDecided():

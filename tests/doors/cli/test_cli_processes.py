@@ -111,7 +111,7 @@ def test_writing_beside_a_host_is_refused_and_says_who_holds_the_log(
 
 def test_a_gateway_that_does_not_answer_is_named(tmp_path: Path) -> None:
     lock = WriterLock(str(tmp_path / "s.db"))
-    lock.tell(Holder(pid=1, gateway="http://127.0.0.1:18789"))
+    lock.tell(Holder(pid=1, gateway="http://127.0.0.1:1"))  # where nobody listens
 
     done = ran_forked("send", "hi", "--agent", "main", "--timeout", "0", "--store", tmp_path / "s.db")
     lock.release()

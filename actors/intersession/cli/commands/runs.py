@@ -85,6 +85,6 @@ def _between(flow: Flow, names: Names) -> str:
         case ExchangeSummary():
             return f"{names.of(flow.requester or 'operator')} → {names.of(flow.target)}"
         case SpawnSummary():
-            return f"{names.of(flow.requester or 'operator')} → {names.of(flow.child)}"
+            return f"{names.of(flow.asker)} → {names.of(flow.child)}"
         case RunOutcome():
             return names.of(flow.session_key)

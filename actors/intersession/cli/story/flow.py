@@ -36,7 +36,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import Recorded
-from intersession_projections.timeline import Words, route_text, words_of
+from intersession_projections.timeline import Words, asker_of, route_text, words_of
 
 _OPERATOR = "the operator"
 _NOWHERE = "announces, with nowhere to go: it stays in the log"
@@ -103,7 +103,8 @@ class FlowStory:
                 yield words._replace(who=self._asker)
             case SpawnAccepted() as event:
                 self._is_spawn = True
-                self._asker, self._asked = event.requester or _OPERATOR, event.child
+                who = asker_of(event)
+                self._asker, self._asked = _OPERATOR if who == "operator" else who, event.child
                 yield words._replace(who=self._asker)
             case PrimaryEnded() | ChildEnded() | TurnReplied() as event:
                 yield self._answer(event, words)

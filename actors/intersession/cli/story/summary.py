@@ -52,7 +52,7 @@ def flow_value(flow: Flow) -> dict[str, Any]:
         case ExchangeSummary() | SpawnSummary():
             value |= {
                 "state": "open" if flow.is_open else "closed",
-                "requester": flow.requester or "operator",
+                "requester": (flow.asker if isinstance(flow, SpawnSummary) else flow.requester) or "operator",
                 "closeReason": flow.close_reason,
                 "closedAt": flow.closed_ms,
                 "inferred": flow.inferred or None,

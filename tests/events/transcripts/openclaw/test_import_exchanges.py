@@ -478,3 +478,66 @@ def test_what_a_fork_copied_happened_once(tmp_path: Path) -> None:
         == 3
     )
     assert any("copies of another transcript's" in note.what for note in found.report.notes)
+
+
+@pytest.mark.clause("IMP-4")
+@pytest.mark.parametrize("named", [{"sessionKey": OTHER}, {"label": "the other"}, {"agentId": "main"}])
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_send_that_was_cut_off_is_told_once(tmp_path: Path, named: dict[str, Any], answered: bool) -> None:
+    """Finding E4: its call belonged to no exchange, and its exchange was without a call."""
+    arguments = {**named, "message": "ping", "timeoutSeconds": 7}
+    one = [user("a1", 1, "go"), call("a2", 2, "sessions_send", arguments)]
+    other = [sent("b1", 3, "ping", MAIN), *([answer("b2", 4, "pong")] if answered else [])]
+    found = two_sessions(tmp_path, one, other)
+
+    [accepted] = all_events(found, ExchangeAccepted)
+    by_id = {item.draft.id: item.draft for item in found.planned}
+    [draft] = [item.draft for item in found.planned if item.draft.event is accepted]
+    evidence = json.loads(accepted.evidence or "")
+
+    assert found.report.unattributed == ()
+    assert (accepted.target, accepted.message, accepted.timeout_ms) == (OTHER, "ping", 7_000)
+    assert accepted.requester_session_id == "s-1"
+    assert (evidence["call"]["line"], evidence["result"], evidence["message"]["line"]) == (3, None, 2)
+    cause = by_id[draft.causation or ""].event
+    assert isinstance(cause, MessageRecorded)
+    assert cause.message.id == "a2"
+
+
+@pytest.mark.clause("IMP-4")
+@pytest.mark.parametrize(
+    ("text", "key", "second"),
+    [("pang", OTHER, 3), ("ping", "agent:main:third", 3), ("ping", OTHER, 1)],
+)
+def test_a_send_that_was_cut_off_is_not_taken_for_another_message(
+    tmp_path: Path, text: str, key: str, second: int
+) -> None:
+    arguments = {"sessionKey": key, "message": "ping"}
+    one = [user("a1", 1, "go"), call("a2", 2, "sessions_send", arguments)]
+    found = two_sessions(tmp_path, one, [sent("b1", second, text, MAIN)])
+
+    [accepted] = all_events(found, ExchangeAccepted)
+    [left] = found.report.unattributed
+    assert json.loads(accepted.evidence or "")["call"] is None
+    assert left.what == "sessions_send"
+
+
+@pytest.mark.clause("IMP-4")
+def test_the_turns_after_a_send_that_was_cut_off_are_its_turns(tmp_path: Path) -> None:
+    one = [
+        user("a1", 1, "go"),
+        call("a2", 2, "sessions_send", {"sessionKey": OTHER, "message": "ping"}),
+        sent("a3", 5, "pong", OTHER),
+        answer("a4", 6, "and again"),
+    ]
+    other = [
+        sent("b1", 3, "ping", MAIN),
+        answer("b2", 4, "pong"),
+        sent("b3", 7, "and again", MAIN),
+        answer("b4", 8, "REPLY_SKIP"),
+    ]
+    found = two_sessions(tmp_path, one, other)
+
+    assert found.report.unattributed == ()
+    assert len(all_events(found, ExchangeAccepted)) == 1
+    assert [event.text for event in all_events(found, TurnReplied)] == ["and again", "REPLY_SKIP"]

@@ -169,3 +169,27 @@ def test_records_and_completions_of_children_that_are_gone_are_counted(tmp_path:
         ("sub-agent record", "subagents/runs.json:r-2"),
     ]
     assert found.report.spawns == 0
+
+
+CHILD = "agent:main:subagent:cccccccc-0000-4000-8000-000000000001"
+
+
+@pytest.mark.clause("IMP-4")
+def test_who_asked_for_a_child_is_unknown_where_nothing_says_it(tmp_path: Path) -> None:
+    """Finding E3: the import made it the operator."""
+    found = planned(write_state(tmp_path, [], entries={CHILD: {"sessionId": "s-2", "updatedAt": 5_000}}))
+
+    accepted = spawn(found, CHILD)[0]
+    assert isinstance(accepted, SpawnAccepted)
+    assert (accepted.caller, accepted.requester) == ("unknown", None)
+
+
+@pytest.mark.clause("IMP-4")
+def test_who_was_given_the_result_of_a_child_had_asked_for_it(tmp_path: Path) -> None:
+    told = f"[Internal task completion event]\nsource: subagent\nsession_key: {CHILD}\nstatus: ok\n"
+    entries = {"agent:main:main": {"sessionId": "s-1"}, CHILD: {"sessionId": "s-2", "updatedAt": 5_000}}
+    found = planned(write_state(tmp_path, [header(), message("a1", said(told))], entries=entries))
+
+    accepted = spawn(found, CHILD)[0]
+    assert isinstance(accepted, SpawnAccepted)
+    assert (accepted.caller, accepted.requester) == ("agent:main:main", "agent:main:main")

@@ -62,6 +62,15 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.timeout_ms or _DEFAULT_TIMEOUT_MS, _STEP_LIMIT_MS)
 
 
+class CutOff(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of `sessions_send` without a result; `target` is the key that it names, if it names one."""
+
+    within: Stepped
+    call: Call
+    message: str
+    target: str | None
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """A step that belongs to an exchange, and how sure that is."""
 
@@ -93,10 +102,12 @@ class Exchange(msgspec.Struct, kw_only=True):
     def goes_on(self) -> bool:
         """Whether OpenClaw takes steps after the first at all: the reply came while it was waited for."""
         step = self.primary.at.step
-        if step.status != "ok" or (self.send is not None and self.send.call.status not in _LOOPING):
+        if step.status != "ok":
             return False
-        if self.send is None:
+        if self.send is None or self.send.call.result is None:
             return True
+        if self.send.call.status not in _LOOPING:
+            return False
         if self.send.call.status == "ok":
             return a_text(self.send.call.details.get("reply")) is not None
         return step.end - self.send.call.line.time <= self.send.wait_ms + _SLACK_MS
@@ -146,6 +157,7 @@ class _Finder:
         self._mentioned = mentioned
         self._found = Found()
         self._waiting: dict[tuple[str, str], list[Send]] = defaultdict(list)
+        self._cut_off: dict[str, list[CutOff]] = defaultdict(list)
         self._open: dict[frozenset[str], list[Exchange]] = defaultdict(list)
         self._said: dict[str, list[tuple[int, str]]] = defaultdict(list)
 
@@ -159,26 +171,33 @@ class _Finder:
         for at in self._steps:
             if at.source is not None:
                 self._place(at, at.source)
+        self._leave_calls()
+        return self._found
+
+    def _leave_calls(self) -> None:
+        """Count the calls whose message is nowhere."""
         for sends in self._waiting.values():
             for send in sends:
                 reason = f"answered {send.call.status!r}, but {send.target} has no such message"
                 self._leave("sessions_send", send.call.line.place, reason)
-        return self._found
+        for calls in self._cut_off.values():
+            for cut in calls:
+                reason = "the transcript has no result of the call, and no session has its message"
+                self._leave("sessions_send", cut.call.line.place, reason)
 
     def _called(self, at: Stepped, call: Call) -> None:
         target, message = a_text(call.details.get("sessionKey")), a_text(call.arguments.get("message"))
         if call.result is None and message is not None:
-            self._leave("sessions_send", call.line.place, "the transcript has no result of the call")
+            named = a_text(call.arguments.get("sessionKey"))
+            cut = CutOff(within=at, call=call, message=message.strip(WHITE_SPACE), target=named)
+            self._cut_off[at.key].append(cut)
             return
         if call.status not in _SENT or target is None or message is None:
             self._found.refused += 1
             return
-        seconds = call.arguments.get("timeoutSeconds")
-        timeout = _DEFAULT_TIMEOUT_MS
-        if isinstance(seconds, int | float) and 0 <= seconds <= _MOST_TIMEOUT_MS:
-            timeout = min(int(seconds) * 1000, _MOST_TIMEOUT_MS)
         key = self._mentioned(target)
-        send = Send(within=at, call=call, target=key, message=message.strip(WHITE_SPACE), timeout_ms=timeout)
+        text = message.strip(WHITE_SPACE)
+        send = Send(within=at, call=call, target=key, message=text, timeout_ms=_timeout_ms(call))
         self._waiting[at.key, key].append(send)
 
     def _place(self, at: Stepped, source: str) -> None:
@@ -190,8 +209,34 @@ class _Finder:
             self._waiting[source, at.key].remove(send)
             self._begin(Exchange(send=send, requester=source, primary=Turn(at=at)))
             return
-        if not self._turn(at, source):
-            self._orphan(at, source)
+        if self._turn(at, source):
+            return
+        cut = self._cut_off_send(at, source)
+        if cut is not None:
+            self._begin(Exchange(send=cut, requester=source, primary=Turn(at=at)))
+            return
+        self._orphan(at, source)
+
+    def _cut_off_send(self, at: Stepped, source: str) -> Send | None:
+        """Return the call whose message this is, among those that a crash or an abort left without a result.
+
+        Such a call does not say where its message went: label and agent are looked up by OpenClaw. Who sent it, its
+        words and its time do.
+        """
+        for cut in self._cut_off[source]:
+            named = None if cut.target is None else self._mentioned(cut.target)
+            send = Send(
+                within=cut.within,
+                call=cut.call,
+                target=at.key,
+                message=cut.message,
+                timeout_ms=_timeout_ms(cut.call),
+            )
+            soon = at.step.time - cut.call.line.time <= _GIVEN_UP_MS
+            if named in {None, at.key} and soon and _carries(send, at.step):
+                self._cut_off[source].remove(cut)
+                return send
+        return None
 
     def _turn(self, at: Stepped, source: str) -> bool:
         pair = self._open[frozenset((source, at.key))]
@@ -243,6 +288,13 @@ class _Finder:
     def _leave(self, what: str, place: tuple[str, int], reason: str) -> None:
         where = f"{place[0]}:{place[1]}"
         self._found.unattributed.append(Unattributed(what=what, where=where, reason=reason))
+
+
+def _timeout_ms(call: Call) -> int:
+    seconds = call.arguments.get("timeoutSeconds")
+    if isinstance(seconds, int | float) and 0 <= seconds <= _MOST_TIMEOUT_MS:
+        return min(int(seconds) * 1000, _MOST_TIMEOUT_MS)
+    return _DEFAULT_TIMEOUT_MS
 
 
 def _carries(send: Send, step: Step) -> bool:

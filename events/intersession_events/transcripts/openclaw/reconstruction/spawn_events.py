@@ -33,6 +33,8 @@ _STATUS: Final[dict[str, RunStatus]] = {
     "unknown": "interrupted",
 }
 _SECOND_MS: Final = 1000
+UNKNOWN: Final = "unknown"
+"""Who asked for a child of which nothing in the state says who did."""
 
 
 def is_cleaned_up(spawn: Spawn) -> bool:
@@ -94,7 +96,7 @@ class _Facts:
                 message_id=message.id
                 if message is not None
                 else ids.derive(self._world.log_id, "import", self._id, "task"),
-                caller=spawn.requester or "operator",
+                caller=spawn.requester or UNKNOWN,
                 requester=spawn.requester,
                 requester_session_id=spawn.within.session_id if spawn.within is not None else None,
                 requester_run_id=self._chain.run_id if self._chain is not None else None,

@@ -162,6 +162,8 @@ class _Finder:
                     self._leave("completion event", at.step.message, reason)
                 else:
                     spawn.handed.append(Handed(at=at, told=told))
+                    # OpenClaw hands a result to who asked for it, and to nobody else.
+                    spawn.requester = spawn.requester or at.key
         for spawn in self._spawns.values():
             spawn.handed.sort(key=lambda handed: (handed.at.step.time, handed.at.step.message.place))
 
