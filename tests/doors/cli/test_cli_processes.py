@@ -117,7 +117,7 @@ def test_a_gateway_that_does_not_answer_is_named(tmp_path: Path) -> None:
     lock.release()
 
     assert done.exit_code == 3
-    assert "gateway at http://127.0.0.1:18789, which this command could not use" in done.err
+    assert "gateway at http://127.0.0.1:1, which this command could not use" in done.err
 
 
 @pytest.mark.parametrize("json", [(), ("--json",)])
