@@ -63,7 +63,7 @@ class OpenFlowsView:
         stream = recorded.stream
         if not stream.startswith((_EXCHANGE, _SPAWN, _DELIVERY)):
             return
-        after = accept_flow(recorded) or _evolved(sql, recorded)
+        after = _evolved(sql, recorded)
         if after is not None:
             _store(sql, stream, after)
         match recorded.event:
@@ -180,6 +180,7 @@ class Flows:
 
 
 def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
+    """Return where a flow stands after an event. It begins once, as what its stream says: what is searched by stays."""
     found = sql.execute("SELECT kind, state FROM flows WHERE stream = ?", (recorded.stream,)).fetchone()
     match found:
         case ("exchange", row):
@@ -189,7 +190,7 @@ def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
         case ("delivery", row):
             return evolve_delivery(from_text(row, DeliverySummary), recorded)
         case _:
-            return None
+            return accept_flow(recorded)
 
 
 def _store(sql: Sql, stream: str, row: Summary) -> None:

@@ -152,14 +152,14 @@ Summary = ExchangeSummary | SpawnSummary | DeliverySummary
 
 
 def accept_flow(recorded: Recorded) -> Summary | None:
-    """Return the first row of a flow, from the event that begins one."""
+    """Return the first row of a flow, from the event that begins one in a stream of its kind."""
     event = recorded.event
     match event:
-        case ExchangeAccepted():
+        case ExchangeAccepted() if recorded.stream.startswith("exchange:"):
             return _exchange(recorded, event)
-        case SpawnAccepted():
+        case SpawnAccepted() if recorded.stream.startswith("spawn:"):
             return _spawn(recorded, event)
-        case DeliveryDecided():
+        case DeliveryDecided() if recorded.stream.startswith("delivery:"):
             return DeliverySummary(
                 delivery_id=event.delivery_id,
                 session_key=event.session_key,

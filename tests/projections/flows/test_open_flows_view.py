@@ -191,3 +191,24 @@ def test_a_spawn_is_found_by_its_child_and_by_its_runs(story: Story) -> None:
     assert flows.spawns_of(MAIN) == [found]
     assert (flows.flow_of_run("p-task"), flows.flow_of_run("handed")) == ("spawn:p", "spawn:p")
     assert flows.exchange_of_run("p-task") is None
+
+
+@pytest.mark.clause("J3")
+def test_what_begins_in_a_stream_of_another_kind_or_twice_harms_no_row(story: Story) -> None:
+    """B13: an id that an exchange and a spawn share made a row of one kind with the state of the other."""
+    flows = Flows(story.log)
+    for stream in ("exchange:p", "spawn:p", "delivery:p"):
+        for begins in (exchange("p"), spawn("p"), delivery("p"), exchange("p"), spawn("p")):
+            story.put(stream, begins)
+        story.put(stream, ChildEnded(run_id="p-task", status="ok", text="done"))
+        story.put(stream, ExchangeClosed(reason="silent"))
+
+    assert story.log.set_aside() == []
+    closed, ended, decided = flows.exchange("p"), flows.spawn("p"), flows.delivery("p")
+    assert closed is not None
+    assert ended is not None
+    assert decided is not None
+    assert (closed.accepted, closed.close_reason, ended.accepted, ended.status) == (1, "silent", 9, "ok")
+    assert (decided.accepted, decided.state) == (17, "decided")
+    assert [row.exchange_id for row in flows.exchanges()] == ["p"]
+    assert [row.spawn_id for row in flows.spawns()] == ["p"]
