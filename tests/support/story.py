@@ -77,7 +77,12 @@ class Story:
         at = self.clock.now if time is None else time
         drafts = tuple(
             Draft(
-                event=event, id=f"e{next(self._ids)}", time=at, causation=causation, correlation=correlation
+                event=event,
+                id=f"e{next(self._ids)}",
+                time=at,
+                causation=causation,
+                correlation=correlation,
+                is_dated=time is not None,
             )
             for event in events
         )

@@ -106,6 +106,10 @@ def test_the_loop_alternates_in_both_sessions_until_its_last_turn(booth: Booth) 
     assert one(events, LoopEnded) == LoopEnded(
         reason="turn_limit", turns=5, limit="session.agentToAgent.maxPingPongTurns"
     )
+    log = list(system.log.all())  # each behind its cause, at no earlier time (B16)
+    places = {item.id: item.position for item in log}
+    assert all(places[item.causation] < item.position for item in log if item.causation in places)
+    assert [item.time for item in log] == sorted(item.time for item in log)
     loop = [turn for turn in turns if turn.step == "reply"]
     assert [turn.message for turn in loop] == ["ops:message", *["main:reply", "ops:reply"] * 2]
     for number, turn in enumerate(loop, start=1):

@@ -70,13 +70,17 @@ def seal(
     epoch: int,
     prev: str,
     salt: bytes,
+    time: int | None = None,
 ) -> tuple[bytes, Recorded]:
     """Return the state to be stored, and the event as it will be read (its position still 0).
+
+    `time` is what is recorded, if it is not the draft's.
 
     Raises:
         NotStorable: an id or the stream's name can't be encoded.
     """
     digest = sha256(salt + payload).hexdigest()
+    at = draft.time if time is None else time
     try:
         hashed = sha256(
             _ENCODE(
@@ -89,7 +93,7 @@ def seal(
                     digest,
                     prev,
                     stream,
-                    draft.time,
+                    at,
                     topic,
                     version,
                 )
@@ -106,7 +110,7 @@ def seal(
                 draft.id,
                 prev,
                 salt.hex(),
-                draft.time,
+                at,
             )
         )
     except ValueError as error:
@@ -120,7 +124,7 @@ def seal(
             topic=topic,
             event=draft.event,
             id=draft.id,
-            time=draft.time,
+            time=at,
             causation=draft.causation,
             correlation=draft.correlation,
             epoch=epoch,

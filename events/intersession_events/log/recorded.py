@@ -12,13 +12,18 @@ ANY_VERSION: Final = -1
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on its way into the log. `id` is derived (`ids.py`), `time` is in milliseconds."""
+    """An event on its way into the log. `id` is derived (`ids.py`), `time` is in milliseconds.
+
+    The log records the latest time that it has seen, if `time` is earlier: its times never fall. An event that happened
+    elsewhere and is imported keeps its own (`is_dated`).
+    """
 
     event: Event
     id: str
     time: int
     causation: str | None = None
     correlation: str | None = None
+    is_dated: bool = False
 
 
 class StreamAppend(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -104,6 +104,23 @@ class Part(NamedTuple):
     events: Sequence[Encoded]
 
 
+class LogClock:
+    """The latest time that the log itself has recorded, in ms: what is recorded later has no earlier one.
+
+    The machine's clock may be set back, and what two threads read of it may be written the other way round.
+    """
+
+    def __init__(self, latest: int) -> None:
+        self._latest = latest
+
+    def of(self, draft: Draft) -> int:
+        """Return the time to record for a draft. What an import brings keeps the time it had."""
+        if draft.is_dated:
+            return draft.time
+        self._latest = max(self._latest, draft.time)
+        return self._latest
+
+
 class Sealing(NamedTuple):
     """What the appends of one writer have in common."""
 
@@ -111,6 +128,7 @@ class Sealing(NamedTuple):
     epoch: int
     entropy: Callable[[int], bytes]
     heads: Heads
+    clock: LogClock
     insert: Callable[[SQLiteCursor, Sequence[tuple[str, int, str, bytes]]], list[int]]
 
 
@@ -124,6 +142,7 @@ class Append:
         """What this append put in the log; empty if it was a conflict or had been recorded before."""
         self._sealing = sealing
         self._parts = parts
+        self._in_order = causal_order(parts)
         self._on_outcome = on_outcome
         self._rows: list[tuple[str, int, str, bytes]] = []
         self._verdict: Outcome | None = None
@@ -132,22 +151,23 @@ class Append:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
         self.recorded, self._rows, self._verdict = (), [], None
         ends: dict[str, Head] = {}
-        sealed: list[Recorded] = []
+        versions: dict[str, int] = {}
         for part in self._parts:
-            end = ends.get(part.stream) or self._sealing.heads.of(cursor, part.stream)
-            if part.expected not in {ANY_VERSION, end.version}:
+            if part.stream not in ends:
+                ends[part.stream] = self._sealing.heads.of(cursor, part.stream)
+            version = versions.get(part.stream, ends[part.stream].version)
+            if part.expected not in {ANY_VERSION, version}:
                 again = self._recorded_before(cursor)
-                self._rows = []
                 self._verdict = (
-                    Conflict(stream=part.stream, expected=part.expected, actual=end.version)
+                    Conflict(stream=part.stream, expected=part.expected, actual=version)
                     if again is None
                     else Committed(recorded=again, again=True)
                 )
                 return
-            ends[part.stream] = self._seal(part, end, sealed)
-        for recorded, position in zip(sealed, self._sealing.insert(cursor, self._rows), strict=True):
+            versions[part.stream] = version + len(part.events)
+        self.recorded = tuple(self._seal(ends))
+        for recorded, position in zip(self.recorded, self._sealing.insert(cursor, self._rows), strict=True):
             msgspec.structs.force_setattr(recorded, "position", position)
-        self.recorded = tuple(sealed)
         self._verdict = Committed(recorded=self.recorded)
         self._sealing.heads.learn(ends)
 
@@ -167,56 +187,97 @@ class Append:
             self._verdict = Unavailable(error=log_error(error or RuntimeError("never written")))
         tell(self._on_outcome, self._verdict)
 
-    def _seal(self, part: Part, end: Head, sealed: list[Recorded]) -> Head:
-        salts = self._sealing.entropy(SALT_BYTES * len(part.events))
-        for index, (draft, topic, payload) in enumerate(part.events):
+    def _seal(self, ends: dict[str, Head]) -> Iterator[Recorded]:
+        salts = self._sealing.entropy(SALT_BYTES * len(self._in_order))
+        for index, (stream, (draft, topic, payload)) in enumerate(self._in_order):
+            end = ends[stream]
             state, recorded = seal(
                 draft,
                 topic,
                 payload,
                 log_id=self._sealing.log_id,
-                stream=part.stream,
+                stream=stream,
                 version=end.version + 1,
+                time=self._sealing.clock.of(draft),
                 epoch=self._sealing.epoch,
                 prev=end.hash,
                 salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
             )
-            self._rows.append((part.stream, recorded.version, topic, state))
-            sealed.append(recorded)
-            end = Head(recorded.version, recorded.hash)
-        return end
+            self._rows.append((stream, recorded.version, topic, state))
+            yield recorded
+            ends[stream] = Head(recorded.version, recorded.hash)
 
     def _recorded_before(self, cursor: SQLiteCursor) -> tuple[Recorded, ...] | None:
         """Return the same events if an earlier try recorded them all, or None.
 
         Where a version was expected, the event of that version is compared by id. Where any was, the event lies
-        where the same append would have put it: beside the others.
+        where the same append would have put it: beside the others, in the order of causes or, in a log of version
+        0.1.0, in the order of the append.
         """
-        rows: list[Row | None] = []
-        first: int | None = None  # the position that the first event of such an append had
-        expected: dict[str, int] = {}
+        versions: dict[str, int] = {}
+        known: dict[str, Row] = {}  # by the drafts' ids
         for part in self._parts:
-            version = expected.get(part.stream, part.expected)
-            for _ in part.events:
-                row = None
+            version = versions.get(part.stream, part.expected)
+            for event in part.events:
                 if version != ANY_VERSION:
                     version += 1
                     row = _row(cursor, _AT_VERSION, (part.stream, version))
                     if row is None:
                         return None
-                    first = row[0] - len(rows) if first is None else first
-                rows.append(row)
-            expected[part.stream] = version
+                    known[event.draft.id] = row
+            versions[part.stream] = version
+        as_given = [(part.stream, event) for part in self._parts for event in part.events]
+        for order in (self._in_order, as_given):
+            if (found := self._recorded_in(order, known, cursor)) is not None:
+                return found
+        return None
+
+    def _recorded_in(
+        self, order: Sequence[tuple[str, Encoded]], known: dict[str, Row], cursor: SQLiteCursor
+    ) -> tuple[Recorded, ...] | None:
+        first = next(
+            (
+                known[event.draft.id][0] - index
+                for index, (_, event) in enumerate(order)
+                if event.draft.id in known
+            ),
+            None,
+        )
         if first is None:
             return None
         found: list[Recorded] = []
-        drafts = [(part.stream, event.draft) for part in self._parts for event in part.events]
-        for index, ((stream, draft), known) in enumerate(zip(drafts, rows, strict=True)):
-            row = known or _row(cursor, _AT_POSITION, (first + index,))
-            if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != draft.id:
+        for index, (stream, event) in enumerate(order):
+            row = known.get(event.draft.id) or _row(cursor, _AT_POSITION, (first + index,))
+            if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != event.draft.id:
                 return None
             found.append(event_of(row, self._sealing.log_id))
         return tuple(found)
+
+
+def causal_order(parts: Sequence[Part]) -> Sequence[tuple[str, Encoded]]:
+    """Return the events of one append, with their streams, so that no event stands before its cause.
+
+    Each stream keeps its order, and all else stays as it was given.
+    """
+    left = [(part.stream, event) for part in parts for event in part.events]
+    if len(parts) == 1:
+        return left
+    missing = {event.draft.id for _, event in left}
+    ordered: list[tuple[str, Encoded]] = []
+    while left:
+        put_off: list[tuple[str, Encoded]] = []
+        waiting: set[str] = set()
+        for stream, event in left:
+            if stream in waiting or event.draft.causation in missing:
+                put_off.append((stream, event))
+                waiting.add(stream)
+            else:
+                ordered.append((stream, event))
+                missing.discard(event.draft.id)
+        if len(put_off) == len(left):
+            return [*ordered, *put_off]  # they are said to have caused each other
+        left = put_off
+    return ordered
 
 
 def tell(callback: Callable[[T], None], value: T) -> None:

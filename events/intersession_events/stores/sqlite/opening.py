@@ -2,17 +2,23 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from contextlib import suppress
+from typing import Final, NamedTuple, cast
 
-from eventsourcing.sqlite import SQLiteFactory
+from eventsourcing.sqlite import SQLiteCursor, SQLiteFactory
 from eventsourcing.utils import Environment, get_topic
 
+from intersession_events.errors import CorruptEvent
+from intersession_events.log import opened
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import MEMORY, LogDatastore, LogFactory, database_uri
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
+
+_LAST_EVENTS: Final = 512
+"""So many are looked at for the time that the log has reached: the last ones may be of an import, with times of their own."""
 
 
 class Opened(NamedTuple):
@@ -21,6 +27,7 @@ class Opened(NamedTuple):
     log_id: str
     epoch: int
     head: int
+    latest_time: int
     recorder: GroupCommitRecorder
     datastore: LogDatastore
     lock: WriterLock | None
@@ -72,6 +79,7 @@ def open_for_writing(
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
+                latest_time = _latest_time(cursor)
             if not memory:
                 recorder.presence = Presence(path, f"{path}-wal", f"{path}-shm")
         except BaseException:
@@ -85,7 +93,7 @@ def open_for_writing(
         if lock is not None:
             lock.release()
         raise
-    return Opened(log_id, epoch, head, recorder, datastore, lock, held)
+    return Opened(log_id, epoch, head, latest_time, recorder, datastore, lock, held)
 
 
 def _known(path: str) -> identity.Identity | None:
@@ -93,6 +101,16 @@ def _known(path: str) -> identity.Identity | None:
     if found is not None:
         found.check_writable(path)
     return found
+
+
+def _latest_time(cursor: SQLiteCursor) -> int:
+    """Return the latest time (ms) of the last events; 0 if there is none that can be read."""
+    cursor.execute("SELECT state FROM stored_events ORDER BY rowid DESC LIMIT ?", (_LAST_EVENTS,))
+    latest = 0
+    for (state,) in cursor.fetchall():
+        with suppress(CorruptEvent):  # whoever reads the event says so
+            latest = max(latest, opened(state, where="a row").time)
+    return latest
 
 
 def _library(path: str, environment: Mapping[str, str]) -> tuple[LogDatastore, GroupCommitRecorder]:

@@ -20,7 +20,7 @@ from intersession_events.log import (
     payload_of,
 )
 from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.appends import Append, Encoded, Heads, Part, Sealing, tell
+from intersession_events.stores.sqlite.appends import Append, Encoded, Heads, LogClock, Part, Sealing, tell
 from intersession_events.stores.sqlite.blocking import Transact, Waiting
 from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.frontier import Frontier
@@ -56,7 +56,14 @@ class Writer:
         self._recorder = opened.recorder
         self._recorder.observer = self
         self._recorder.commits.by_hand = by_hand
-        self._sealing = Sealing(opened.log_id, opened.epoch, entropy, self._heads, self._recorder.insert)
+        self._sealing = Sealing(
+            opened.log_id,
+            opened.epoch,
+            entropy,
+            self._heads,
+            LogClock(opened.latest_time),
+            self._recorder.insert,
+        )
         self.views = InlineViews(inline)
         for name in self.views.names:
             self._bring_up(name)

@@ -99,6 +99,7 @@ class StreamPlan:
             time=place.time,
             causation=causation,
             correlation=correlation,
+            is_dated=True,
         )
         self.planned.append(Planned(place, self._stream, draft))
 
