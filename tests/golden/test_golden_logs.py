@@ -141,3 +141,19 @@ def test_more_may_be_said_than_was_and_nothing_else(now: Any, told: list[str]) -
     was = {"a": [1, {"b": None}], "c": "x"}
 
     assert [difference.removeprefix(": ") for difference in differences(was, now)] == told
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        ([{"at": 1, "cause": None}, {"at": 2}], []),
+        ([{"at": 0}, {"at": 1, "cause": 0}, {"at": 1.5}, {"at": 2, "new": 1}], []),
+        ([{"at": 2}, {"at": 1}, {"at": 3}], ['.beats[1]: is gone or stands elsewhere, was {"at": 2}']),
+        ([{"at": 1, "cause": None}], ['.beats[1]: is gone or stands elsewhere, was {"at": 2}']),
+    ],
+    ids=json.dumps,
+)
+def test_a_story_may_tell_more_and_has_to_tell_what_it_told_in_order(now: Any, told: list[str]) -> None:
+    was = {"beats": [{"at": 1, "cause": None}, {"at": 2}]}
+
+    assert list(differences(was, {"beats": now})) == told

@@ -25,6 +25,7 @@ HEAD_KEY: Final = b"golden"
 
 _PLACE: Final = "FOLDER"
 _SHOWN: Final = 160
+_STORIES: Final = (".beats", ".steps")
 
 JSON = Any
 
@@ -138,7 +139,11 @@ def called(system: SessionSystem, tool: str, arguments: dict[str, JSON], *, fold
 
 
 def differences(was: JSON, now: JSON, at: str = "") -> Iterator[str]:
-    """Tell what is said otherwise than it was, and where. Fields may be added; whatever was there must be the same."""
+    """Tell what is said otherwise than it was, and where. Fields may be added; whatever was there must be the same.
+
+    A story may tell more than it did, where it happened, and so name causes that it did not tell; what it told is still told, in
+    the same order.
+    """
     if isinstance(was, dict) and isinstance(now, dict):
         for name, value in was.items():
             if name in now:
@@ -148,6 +153,12 @@ def differences(was: JSON, now: JSON, at: str = "") -> Iterator[str]:
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         for number, (one, other) in enumerate(zip(was, now, strict=True)):
             yield from differences(one, other, f"{at}[{number}]")
+    elif isinstance(was, list) and isinstance(now, list) and at.endswith(_STORIES):
+        later = iter(now)
+        for number, one in enumerate(was):
+            kept = {name: value for name, value in one.items() if (name, value) != ("cause", None)}
+            if not any(not list(differences(kept, other)) for other in later):
+                yield f"{at}[{number}]: is gone or stands elsewhere, was {_short(one)}"
     elif type(was) is not type(now) or was != now:
         yield f"{at}: is {_short(now)}, was {_short(was)}"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import msgspec
 import pykka
 
-from intersession_actors.agents import ACP, Agent, is_agent
+from intersession_actors.agents import ACP, Agent, is_agent, runner_of
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
@@ -23,6 +23,7 @@ from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Serv
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import Follower
+from intersession_actors.system.open_work import open_work
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_flows, wake_agent
 from intersession_actors.tools import Tools
@@ -345,6 +346,11 @@ class SessionSystem:
             "channelZombies": self._parts.caller.zombies,
             "failures": reports.counts,
             "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
+            **open_work(
+                self.service.reader,
+                has_channel=self._parts.caller.has,
+                has_agent=lambda key: self._parts.executor.has(runner_of(key)),
+            ),
             "notices": list(self.notices),
             "configError": self._config_error,
         }

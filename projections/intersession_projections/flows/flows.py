@@ -5,14 +5,19 @@ from typing import Any, Final, TypeVar
 
 from intersession_events.facts import (
     AnnounceRequested,
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryFailed,
     ExchangeAccepted,
     ResultHanded,
+    Route,
     SpawnAccepted,
     TurnRequested,
 )
 from intersession_events.log import Log, Recorded, Sql
 from intersession_projections.columns import from_text, to_text
 from intersession_projections.flows.rows import (
+    DeliveryNote,
     DeliverySummary,
     ExchangeSummary,
     SpawnSummary,
@@ -141,6 +146,54 @@ class Flows:
     def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
         """Return the deliveries of a run's reply, oldest first."""
         return self._select(DeliverySummary, "run_id = ? AND kind = 'delivery' ORDER BY accepted", (run_id,))
+
+    def deliveries_of_session(self, session_key: str) -> list[DeliverySummary]:
+        """Return the deliveries in the name of a session, oldest first."""
+        return self._select(
+            DeliverySummary, "session_key = ? AND kind = 'delivery' ORDER BY accepted", (session_key,)
+        )
+
+    def deliveries_not_done(self, *, is_open: bool, limit: int) -> list[DeliverySummary]:
+        """Return deliveries that are still to come, or those that have ended undelivered, the newest first.
+
+        Those that have ended are found by looking through all of them.
+        """
+        if is_open:
+            condition = "kind = 'delivery' AND is_open = 1 ORDER BY accepted DESC LIMIT ?"
+        else:
+            condition = (
+                "kind = 'delivery' AND is_open = 0 AND json_extract(state, '$.state') IN ('failed', 'unknown', 'denied') "
+                "ORDER BY accepted DESC LIMIT ?"
+            )
+        return self._select(DeliverySummary, condition, (limit,))
+
+    def open_deliveries_by_channel(self) -> list[tuple[str, str, int]]:
+        """Return (channel, state, number) of the deliveries without an outcome."""
+        return [
+            (str(channel), str(state), int(number))
+            for channel, state, number in self._log.query(
+                "SELECT json_extract(state, '$.channel'), COALESCE(json_extract(state, '$.state'), 'decided'), COUNT(*) "
+                "FROM flows WHERE kind = 'delivery' AND is_open = 1 GROUP BY 1, 2 ORDER BY 1, 2",
+                (),
+            )
+        ]
+
+    def note_of(self, delivery: DeliverySummary) -> DeliveryNote | None:
+        """Return where a delivery goes and why it did not; None where the log's events can't be read any more."""
+        route: Route | None = None
+        error: str | None = None
+        for position in dict.fromkeys((delivery.accepted, delivery.position)):
+            for recorded in self._log.all(after=position - 1, to=position):
+                match recorded.event:
+                    case DeliveryDecided() as event:
+                        route = event.route
+                    case DeliveryFailed() as event:
+                        error = event.error
+                    case DeliveryDenied() as event:
+                        error = event.rule
+                    case _:
+                        pass
+        return None if route is None else DeliveryNote(route, error)
 
     def flow_of_run(self, run_id: str) -> str | None:
         """Return the stream of the exchange or spawn that a run belongs to."""

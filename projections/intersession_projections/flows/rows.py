@@ -1,6 +1,6 @@
 """Rows of exchanges, spawns and deliveries, and how each event changes them. Pure."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,7 @@ from intersession_events.facts import (
     PrimaryEnded,
     Purpose,
     ResultHanded,
+    Route,
     RunStatus,
     SpawnAccepted,
     SpawnClose,
@@ -219,6 +220,13 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
             return replace(row, has_files=False)
         case _:
             return row
+
+
+class DeliveryNote(NamedTuple):
+    """Where a delivery goes, and what its last event says of a failure; the row has no copy of it."""
+
+    route: Route
+    error: str | None
 
 
 def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary:

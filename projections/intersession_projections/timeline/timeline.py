@@ -69,7 +69,9 @@ class Timeline:
     def _of_flow(self, stream: str) -> list[Step]:
         own = list(self._log.stream(stream))
         found: list[Recorded] = list(own)
+        deliveries = [row.delivery_id for row in self._flows.deliveries_of(stream)]
         for run_id, session_key, message_id in _asked(own):
+            deliveries += [row.delivery_id for row in self._flows.deliveries_of_run(run_id)]
             outcome = self._runs.get(run_id)
             if outcome is not None:
                 found.extend(self._of_run(outcome))
@@ -78,7 +80,7 @@ class Timeline:
         for recorded in own:
             if isinstance(recorded.event, ChildArchived):
                 found.extend(self._archiving(recorded.event.child))
-        found.extend(self._of_deliveries(row.delivery_id for row in self._flows.deliveries_of(stream)))
+        found.extend(self._of_deliveries(dict.fromkeys(deliveries)))
         return steps_of(found)
 
     def _of_run(self, outcome: RunOutcome) -> Iterator[Recorded]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.host import reader_of
+from intersession.cli.host import has_writer, reader_of
 from intersession.cli.shell import (
     READING,
     Answer,
@@ -28,8 +28,11 @@ from intersession.cli.story import (
     Names,
     SessionStory,
     SessionSubject,
+    Standing,
     Subject,
     began_ms,
+    delivery_in_words,
+    delivery_value,
     events_of_session,
     find_subject,
     flow_id,
@@ -76,34 +79,52 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject
     beats: tuple[Beat, ...]
     steps: tuple[Step, ...]
-    evidence: str | None = None
+    standing: Standing | None = None
+    undelivered: tuple[dict[str, Any], ...] = ()
+    waiting: tuple[str, ...] = ()
+    """What did not reach people outside, of a session: as plain JSON, and in words."""
 
     @classmethod
     def of(cls, reader: Reader, subject: Subject) -> "Story":
         """Read a subject's story from the log."""
+        at_work = has_writer(reader.log)
         match subject:
             case FlowSubject():
-                return cls._of_flow(reader, subject)
+                return cls._of_flow(reader, subject, at_work=at_work)
             case SessionSubject():
+                rows = [
+                    (row, reader.flows.note_of(row))
+                    for row in reader.flows.deliveries_of_session(subject.row.key)
+                    if row.is_open
+                ]
                 events = events_of_session(reader, subject)
                 session = SessionStory(subject.row.key)
                 beats = tuple(beat for recorded in events for beat in session.tell(recorded))
-                return cls(subject=subject, beats=beats, steps=tuple(steps_of(events)))
+                return cls(
+                    subject=subject,
+                    beats=beats,
+                    steps=tuple(steps_of(events)),
+                    undelivered=tuple(delivery_value(row, note) for row, note in rows),
+                    waiting=tuple(delivery_in_words(row, note, at_work=at_work) for row, note in rows),
+                )
 
     @classmethod
-    def _of_flow(cls, reader: Reader, subject: FlowSubject) -> "Story":
+    def _of_flow(cls, reader: Reader, subject: FlowSubject, *, at_work: bool) -> "Story":
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
         events = recorded_at(reader.log, (step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        return cls(subject=subject, beats=beats, steps=subject.steps)
+        standing = Standing.of(reader.flows, subject.flow, at_work=at_work)
+        return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
 
     def value(self, *, steps: bool) -> dict[str, Any]:
         """Return what `--json` prints."""
         match self.subject:
             case FlowSubject(flow=flow):
-                value = flow_value(flow)
+                value = flow_value(flow) if self.standing is None else self.standing.value()
             case SessionSubject(row=row, generation=generation):
                 value = {"id": row.key, "kind": "session", "sessionId": generation or row.session_id}
+                if self.undelivered:
+                    value["undelivered"] = list(self.undelivered)
         value["beats"] = msgspec.to_builtins(self.beats)
         if steps:
             value["steps"] = msgspec.to_builtins(self.steps)
@@ -115,7 +136,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         match self.subject:
             case FlowSubject(flow=flow):
                 today = day(began_ms(flow))
-                show_flow_head(screen, flow)
+                show_flow_head(screen, flow, None if self.standing is None else self.standing.in_words())
             case SessionSubject(row=row, generation=generation):
                 screen.line(
                     safe(f"session {row.key}", "bold"), safe(f"  {generation or row.session_id}", "dim")
@@ -125,14 +146,18 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             _show_steps(screen, self.steps, names)
         else:
             BeatPrinter(screen, names, whole=whole, today=today).print_all(self.beats)
+        if self.waiting:
+            screen.line()
+            for words in self.waiting:
+                screen.line(safe(f"  a text {words}", "yellow"))
 
 
-def show_flow_head(screen: Screen, flow: Flow) -> None:
-    """Say what it is about: which flow, when, how it went."""
+def show_flow_head(screen: Screen, flow: Flow, how: str | None = None) -> None:
+    """Say what it is about: which flow, when, how it stands (`how`, if that is known better)."""
     began, ended = began_ms(flow), flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
     took = "" if ended is None else f", took {duration(ended - began)}"
     screen.line(safe(f"{kind_of(flow)} {flow_id(flow)}", "bold"))
-    screen.line(safe(f"  {moment(began)} UTC{took}; {in_words(flow)}", "dim"))
+    screen.line(safe(f"  {moment(began)} UTC{took}; {how or in_words(flow)}", "dim"))
     if not isinstance(flow, RunOutcome) and flow.inferred:
         screen.line(safe("  put together from an imported record; it may be incomplete", "dim"))
 

@@ -6,9 +6,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host import reader_of
+from intersession.cli.host import has_writer, reader_of
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Flow, Names, began_ms, flow_id, flow_value, in_words, kind_of
+from intersession.cli.story import Flow, Names, Standing, began_ms, flow_id, kind_of
 from intersession_actors.service import Reader
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
@@ -25,11 +25,18 @@ def runs(
 ) -> Answer:
     """List exchanges, spawns and runs, newest first, with the ids that `replay` takes.
 
+    What became of a text that went outside stands beside it: delivered, tried again, failed, in doubt. Where no process writes the
+    log, nobody is at work on what is not over, and the next start goes on with it.
+
     A run that belongs to an exchange or a spawn is part of it and has no line of its own.
     """
     with reader_of(reading) as reader:
-        found = _found(reader, limit, unfinished=unfinished)
-    value = {"count": len(found), "runs": [flow_value(flow) for flow in found]}
+        at_work = has_writer(reader.log)
+        found = [
+            Standing.of(reader.flows, flow, at_work=at_work)
+            for flow in _found(reader, limit, unfinished=unfinished)
+        ]
+    value = {"count": len(found), "runs": [standing.value() for standing in found]}
     return Answer(value, lambda screen: _show(screen, found))
 
 
@@ -62,14 +69,20 @@ def _id(stream: str) -> str:
     return stream.partition(":")[2]
 
 
-def _show(screen: Screen, found: Sequence[Flow]) -> None:
+def _show(screen: Screen, found: Sequence[Standing]) -> None:
     if found:
         names = Names()
         screen.table(
             ["id", "what", "accepted (UTC)", "between", "how it stands"],
             [
-                (flow_id(flow), kind_of(flow), moment(began_ms(flow)), _between(flow, names), in_words(flow))
-                for flow in found
+                (
+                    flow_id(standing.flow),
+                    kind_of(standing.flow),
+                    moment(began_ms(standing.flow)),
+                    _between(standing.flow, names),
+                    standing.in_words(),
+                )
+                for standing in found
             ],
         )
     screen.line(

@@ -3,7 +3,7 @@
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_beside, import_beside, known_token
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
-from intersession.cli.host.reading import acting_as, reader_of, reading_log, store_path, store_url
+from intersession.cli.host.reading import acting_as, has_writer, reader_of, reading_log, store_path, store_url
 from intersession.cli.host.sending import Sending
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "WayBeside",
     "acting_as",
     "gateway_beside",
+    "has_writer",
     "hosted",
     "import_beside",
     "known_token",

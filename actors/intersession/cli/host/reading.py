@@ -9,8 +9,8 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_target
-from intersession_events.log import InlineView
-from intersession_events.stores import SqliteLog, open_log, sqlite_path
+from intersession_events.log import InlineView, Log
+from intersession_events.stores import SqliteLog, open_log, sqlite_path, writer_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.transcript_mirror import mirror_directory
 
@@ -37,6 +37,11 @@ def reader_of(reading: Reading) -> Generator[Reader]:
     with reading_log(reading, config=config, views=inline_views()) as log:
         transcripts = mirror_directory(log, wanted=config.transcripts.mirror)
         yield Reader(log, config=lambda: config, clock=SystemClock(), transcripts=transcripts)
+
+
+def has_writer(log: Log) -> bool:
+    """Whether a process writes a log now: only then is anybody at work on what is open in it."""
+    return writer_of(log.path) is not None
 
 
 def store_url(common: Common, config: Config | None = None) -> str | None:

@@ -6,6 +6,7 @@ from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import show_message
 from intersession.cli.story.session import SessionStory
+from intersession.cli.story.standing import Standing, delivery_in_words, delivery_value
 from intersession.cli.story.subject import (
     FlowSubject,
     SessionSubject,
@@ -25,8 +26,11 @@ __all__ = [
     "Names",
     "SessionStory",
     "SessionSubject",
+    "Standing",
     "Subject",
     "began_ms",
+    "delivery_in_words",
+    "delivery_value",
     "events_of_session",
     "find_subject",
     "flow_id",

@@ -6,6 +6,13 @@ from intersession.cli.story.beat import Beat, beat_of
 from intersession.cli.story.causes import Causes
 from intersession.cli.story.messages import attempt_words, message_words
 from intersession_events.facts import (
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryEvent,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
     ExchangeAccepted,
     ExchangeClosed,
     LateReplyDropped,
@@ -27,7 +34,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
-from intersession_projections.timeline import Words, words_of
+from intersession_projections.timeline import Words, route_text, words_of
 
 
 class SessionStory:
@@ -37,6 +44,8 @@ class SessionStory:
         self._key = key
         self._causes = Causes()
         self._route: Route | None = None
+        self._routes: dict[str, str] = {}
+        """Where each delivery goes."""
 
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
@@ -56,6 +65,15 @@ class SessionStory:
                     yield said._replace(text=unstamped)
             case RunCompleted(reply=None):
                 yield words
+            case (
+                DeliveryDecided()
+                | DeliveryStarted()
+                | DeliveryDone()
+                | DeliveryFailed()
+                | DeliveryUnknown()
+                | DeliveryDenied() as event
+            ):
+                yield from self._of_delivery(event, words)
             case RunInterrupted() | RunFailed() | RunAborted() | LateReplyDropped() as event:
                 yield attempt_words(event, self._key)
             case (
@@ -70,6 +88,18 @@ class SessionStory:
                 yield words._replace(who=None, to=None)
             case _:
                 return
+
+    def _of_delivery(self, event: DeliveryEvent, words: Words) -> Iterator[Words]:
+        """Yield what became of a text on its way outside; the text of a run was told as its answer."""
+        match event:
+            case DeliveryDecided():
+                self._routes[event.delivery_id] = route_text(event.route)
+                if event.purpose in {"failure_notice", "command_reply", "send"}:
+                    yield words
+            case DeliveryStarted():
+                return
+            case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
+                yield words_of(event, None, place=self._routes.get(event.delivery_id))
 
     def _of_flow(
         self,

@@ -123,11 +123,14 @@ def _of_generation(recorded: Recorded, session_id: str) -> bool:
 
 
 def _streams_of_flows(reader: Reader, key: str) -> list[str]:
-    """Return the streams of the flows a session is part of: those it asked for, was asked in, or was spawned by."""
+    """Return the streams of a session's flows (asked for, asked in, spawned by), and of the texts that went out in its name."""
     names = dict.fromkeys(
         ids.exchange_stream(flow.exchange_id)
         for flow in reader.flows.exchanges(_MOST_FLOWS)
         if key in {flow.requester, flow.target}
+    )
+    names |= dict.fromkeys(
+        ids.delivery_stream(row.delivery_id) for row in reader.flows.deliveries_of_session(key)
     )
     names |= dict.fromkeys(ids.spawn_stream(flow.spawn_id) for flow in reader.flows.spawns_of(key))
     own = reader.flows.spawn_of_child(key)

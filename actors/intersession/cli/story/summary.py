@@ -37,8 +37,11 @@ def began_ms(flow: Flow) -> int:
     return flow.queued_ms if isinstance(flow, RunOutcome) else flow.accepted_ms
 
 
-def flow_value(flow: Flow) -> dict[str, Any]:
-    """Return where it stands, as `--json` prints it. Times in ms; what is not known is left out."""
+def flow_value(flow: Flow, *, at_work: bool = True) -> dict[str, Any]:
+    """Return where it stands, as `--json` prints it. Times in ms; what is not known is left out.
+
+    `atWork` says whether a process is there that goes on with it, `at_work`, where it is not over.
+    """
     value: dict[str, Any] = {
         "id": flow_id(flow),
         "kind": kind_of(flow),
@@ -46,7 +49,7 @@ def flow_value(flow: Flow) -> dict[str, Any]:
         "acceptedAt": began_ms(flow),
         "accepted": flow.accepted,
         "position": flow.position,
-        "inWords": in_words(flow),
+        "inWords": in_words(flow, at_work=at_work),
     }
     match flow:
         case ExchangeSummary() | SpawnSummary():
@@ -56,10 +59,12 @@ def flow_value(flow: Flow) -> dict[str, Any]:
                 "closeReason": flow.close_reason,
                 "closedAt": flow.closed_ms,
                 "inferred": flow.inferred or None,
+                "atWork": at_work if flow.is_open else None,
             }
         case RunOutcome():
             value |= {
                 "state": "closed" if flow.ended else "open",
+                "atWork": None if flow.ended else at_work,
                 "requester": flow.caller,
                 "closedAt": flow.ended_ms,
             }
@@ -84,44 +89,55 @@ def flow_value(flow: Flow) -> dict[str, Any]:
     return {name: item for name, item in value.items() if item is not None}
 
 
-def in_words(flow: Flow) -> str:
-    """Return where it stands and why it ended, in a few words."""
+def in_words(flow: Flow, *, at_work: bool = True) -> str:
+    """Return where it stands and why it ended, in a few words.
+
+    `at_work` is whether a process writes the log: without one nobody works on what is not over.
+    """
     match flow:
         case ExchangeSummary():
-            return _exchange_in_words(flow)
+            return _exchange_in_words(flow, at_work=at_work)
         case SpawnSummary():
-            return _spawn_in_words(flow)
+            return _spawn_in_words(flow, at_work=at_work)
         case RunOutcome():
-            return _run_in_words(flow)
+            return _run_in_words(flow, at_work=at_work)
 
 
-def _exchange_in_words(flow: ExchangeSummary) -> str:
+def _exchange_in_words(flow: ExchangeSummary, *, at_work: bool) -> str:
     parts = [] if flow.turns == 0 else [counted(flow.turns, "turn")]
     if flow.end_reason is not None and (flow.turns or flow.end_reason not in {"no_requester", "one_way"}):
         parts.append(LOOP_ENDS[flow.end_reason])
     if flow.close_reason is None:
-        parts.append("not over yet")
+        parts.append("not over yet" if at_work else f"not over, {_NOBODY}")
     else:
         parts.append(CLOSES[flow.close_reason])
     return "; ".join(parts)
 
 
-def _spawn_in_words(flow: SpawnSummary) -> str:
-    task = {None: "at work", "ok": "task done", "error": "task failed", "timeout": "task took too long"}
+def _spawn_in_words(flow: SpawnSummary, *, at_work: bool) -> str:
+    task = {
+        None: "at work" if at_work else f"task not done, {_NOBODY}",
+        "ok": "task done",
+        "error": "task failed",
+        "timeout": "task took too long",
+    }
     parts = [task.get(flow.status, f"task {flow.status}")]
     if flow.close_reason is not None:
         parts.append(CLOSES[flow.close_reason])
     elif flow.status is not None:
-        parts.append("to be announced")
+        parts.append("to be announced" if at_work else f"to be announced, {_NOBODY}")
     return "; ".join(parts)
 
 
-def _run_in_words(flow: RunOutcome) -> str:
+_NOBODY = "and nobody is at work on it: the next start goes on"
+
+
+def _run_in_words(flow: RunOutcome, *, at_work: bool) -> str:
     match flow.status:
         case "queued":
-            return "waits for its turn"
+            return "waits for its turn, or for its agent" if at_work else f"waiting, {_NOBODY}"
         case "running":
-            return "at work"
+            return "at work" if at_work else f"cut off in attempt {flow.attempt}, {_NOBODY}"
         case "ok":
             return "answered" if flow.reply else "answered without a text"
         case "error" | "timeout":

@@ -102,6 +102,21 @@ def holder_of(database: str) -> Holder | None:
         return None
 
 
+def writer_of(database: str) -> Holder | None:
+    """Return who writes a log now; None if nobody does. The name is of one who lives; what it says of itself is not proven."""
+    try:
+        path = lock_path(os.path.realpath(database))
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        if not _is_written_under(file):
+            return None
+        return _read(os.pread(file, _LONGEST, 0)) or Holder(pid=0)
+    finally:
+        os.close(file)
+
+
 def gateway_of(database: str) -> str | None:
     """Return where the gateway is of the process that writes a log now; None if nobody writes it, or has a gateway.
 

@@ -1,0 +1,33 @@
+"""What is open and does not go on by itself: runs without their agent, texts without their channel. For `status`."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from intersession_actors.service import Reader
+
+
+def open_work(
+    reader: Reader, *, has_channel: Callable[[str], bool], has_agent: Callable[[str], bool]
+) -> dict[str, Any]:
+    """Return what is open: runs that wait for an agent, by session key, and deliveries, by channel and how they stand.
+
+    `has_agent` is asked for a session's key, `has_channel` for a channel's name.
+    """
+    parked = Counter(
+        run.session_key
+        for run in reader.runs.open_runs()
+        if run.status == "queued" and not has_agent(run.session_key)
+    )
+    deliveries: dict[str, Counter[str]] = {"waiting": Counter(), "retrying": Counter(), "underWay": Counter()}
+    for channel, state, number in reader.flows.open_deliveries_by_channel():
+        if not has_channel(channel):
+            deliveries["waiting"][channel] += number
+        elif state == "retrying":
+            deliveries["retrying"][channel] += number
+        else:
+            deliveries["underWay"][channel] += number
+    return {
+        "parkedRuns": dict(parked),
+        "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
+    }

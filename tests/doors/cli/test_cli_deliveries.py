@@ -1,0 +1,186 @@
+"""`runs` and `replay` show what became of each text that went outside, and whether anybody works on what is open."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown, RunQueued
+from support.doors.command_line import Ran, ran
+from support.running import WAIT, Booth, Gate, wait_for
+
+MAIN = "agent:main:main"
+
+
+@pytest.fixture
+def booth(tmp_path: Path) -> Iterator[Booth]:
+    with Booth(tmp_path) as opened:
+        yield opened
+
+
+def parrot(turn: Turn) -> str:
+    return f"you said {turn.message}"
+
+
+def speak(system: SessionSystem, **given: Any) -> str:
+    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi", "wait": WAIT, **given}
+    return str(system.inbound(**message)["runId"])
+
+
+def shown(booth: Booth, *tokens: object) -> Ran:
+    return ran(*tokens, "--store", booth.url)
+
+
+def refuses(_outbound: Outbound) -> None:
+    raise DeliveryRefused("no such chat")
+
+
+def doubts(_outbound: Outbound) -> None:
+    raise DeliveryInDoubt("the line went dead")
+
+
+def fails(_outbound: Outbound) -> None:
+    raise ConnectionError("down")
+
+
+@pytest.mark.parametrize(
+    ("channel", "event", "words"),
+    [
+        (MemoryChannel(), DeliveryDone, "answered; delivered to telegram:42"),
+        (refuses, DeliveryFailed, "answered; NOT delivered to telegram:42: DeliveryRefused: no such chat"),
+        (doubts, DeliveryUnknown, "answered; may not have been delivered to telegram:42"),
+    ],
+)
+def test_runs_says_what_became_of_a_text(booth: Booth, channel: Any, event: Any, words: str) -> None:
+    """Finding D2: `runs` said `answered` of a text that nobody got."""
+    system = booth.start({"main": parrot}, {"telegram": channel})
+    run_id = speak(system)
+    wait_for(system, event)
+
+    (row,) = shown(booth, "runs", "--json").json["runs"]
+
+    assert row["id"] == run_id
+    assert row["inWords"] == (words if event is not DeliveryDone else "answered")
+    assert words in shown(booth, "runs").out
+    assert words in shown(booth, "replay", run_id).out
+    (delivery,) = row["deliveries"]
+    assert (delivery["channel"], delivery["to"], delivery["attempt"]) == ("telegram", "42", 1)
+
+
+def test_runs_says_when_a_text_is_tried_again_and_that_nobody_does_it_after_a_stop(booth: Booth) -> None:
+    """Finding D2."""
+    system = booth.start({"main": parrot}, {"telegram": fails})
+    speak(system)
+    wait_for(system, DeliveryFailed)
+    while_it_runs = shown(booth, "runs", "--json").json["runs"][0]
+    system.close(grace=0)
+    after = shown(booth, "runs", "--json").json["runs"][0]
+
+    assert "not delivered to telegram:42 yet, tried again at" in while_it_runs["inWords"]
+    assert while_it_runs["deliveries"][0]["retryAt"] > 0
+    assert (
+        "not delivered to telegram:42 yet, the next start tries again: ConnectionError: down"
+        in after["inWords"]
+    )
+
+
+def test_a_text_for_a_channel_nobody_registered_is_shown_where_it_waits(booth: Booth) -> None:
+    """Finding D2: an unregistered channel showed up nowhere."""
+    system = booth.start({"main": parrot})
+    run_id = speak(system)
+    status = system.status()
+    run, session = shown(booth, "replay", run_id).out, shown(booth, "replay", MAIN).out
+    listed = shown(booth, "runs").out
+
+    for text in (run, session, listed):
+        assert "waits to be delivered to telegram:42" in text
+    assert status["deliveries"]["waiting"] == {"telegram": 1}
+    assert shown(booth, "replay", MAIN, "--json").json["undelivered"][0]["state"] == "decided"
+
+
+@pytest.mark.parametrize(
+    ("channel", "event", "words"),
+    [
+        (MemoryChannel(), DeliveryDone, "Delivered to telegram:42."),
+        (refuses, DeliveryFailed, "Not delivered to telegram:42, given up: DeliveryRefused: no such chat"),
+        (doubts, DeliveryUnknown, "It is not known whether telegram:42 got it; it is not sent again."),
+    ],
+)
+def test_replay_of_a_session_tells_its_deliveries(booth: Booth, channel: Any, event: Any, words: str) -> None:
+    """Finding D2: session replay had no delivery line."""
+    system = booth.start({"main": parrot}, {"telegram": channel})
+    speak(system)
+    wait_for(system, event)
+
+    assert words in shown(booth, "replay", MAIN).out
+
+
+def test_replay_tells_a_failed_run_with_its_traceback_and_what_the_person_was_told(booth: Booth) -> None:
+    """Finding D1: the traceback is kept for the operator with the run."""
+
+    def broken(_turn: Turn) -> str:
+        raise ValueError("no model")
+
+    system = booth.start({"main": broken}, {"telegram": MemoryChannel()})
+    run_id = speak(system)
+    wait_for(system, DeliveryDone)
+    system.close()
+
+    for told in (shown(booth, "replay", run_id).out, shown(booth, "replay", MAIN).out):
+        assert "backend: ValueError: no model" in told
+        assert "in broken" in told
+        assert "tells that there is no answer" in told
+        assert "Delivered to telegram:42." in told
+
+
+# --- D10: who is at work
+
+
+def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
+    """Finding D10: `runs --open` said "at work" of a run whose process was gone."""
+    gate = Gate()
+
+    def hangs(turn: Turn) -> str:
+        gate.stop(turn)
+        return "late"
+
+    system = booth.start({"main": hangs})
+    first = speak(system, wait=None)
+    gate.reached()
+    speak(system, text="next", wait=None)
+    wait_for(system, RunQueued, lambda event: event.run_id != first)
+    during = {row["id"]: row for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    system.close(grace=0)
+    after = {row["id"]: row for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    gate.open()
+
+    (second,) = set(after) - {first}
+    assert (during[first]["inWords"], during[first]["atWork"]) == ("at work", True)
+    assert during[second]["inWords"] == "waits for its turn, or for its agent"
+    nobody = "and nobody is at work on it: the next start goes on"
+    assert (after[first]["inWords"], after[first]["atWork"]) == (f"cut off in attempt 1, {nobody}", False)
+    assert after[second]["inWords"] == f"waiting, {nobody}"
+    assert nobody in shown(booth, "replay", first).out
+
+
+def test_after_a_stop_nobody_is_at_work_on_an_exchange_or_a_spawn(booth: Booth) -> None:
+    """Finding D10, the kind."""
+    gate = Gate()
+
+    def hangs(turn: Turn) -> str:
+        gate.stop(turn)
+        return "late"
+
+    system = booth.start({"main": hangs, "ops": hangs})
+    tools = system.tools(MAIN)
+    tools.call("sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": 0})
+    tools.call("sessions_spawn", {"task": "count"})
+    gate.reached()
+    system.close(grace=0)
+    after = {row["kind"]: row["inWords"] for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    gate.open()
+
+    assert after["exchange"] == "not over, and nobody is at work on it: the next start goes on"
+    assert after["spawn"] == "task not done, and nobody is at work on it: the next start goes on"
