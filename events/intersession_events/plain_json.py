@@ -1,36 +1,54 @@
-"""What a JSON value is, asked in one way by all who read JSON that is not ours; and a walk over its strings. Pure."""
+"""What a JSON value is, said and asked in one way by all who read JSON that is not ours; and a walk over its strings.
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+A value of JSON is `Any` here, and not a union that names itself: the readers of JSON (msgspec, json, json5, tomllib)
+promise no more than that, so each value that comes in would need a cast; and a list of a narrower type is no list of
+the union for a type checker, so each value that goes out would need one, too. Who reads a value asks what it is first.
+Pure.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeGuard
+
+JsonValue: TypeAlias = Any  # whatever a reader of JSON returns: see above
+"""One value of JSON."""
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+"""A JSON object, by whoever makes it."""
+
+JsonMapping: TypeAlias = Mapping[str, JsonValue]
+"""A JSON object, for whoever only reads it."""
+
+JsonList: TypeAlias = list[JsonValue]
+"""A JSON list."""
 
 
-def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+def is_object(value: object) -> TypeGuard[JsonObject]:
     """Whether this is a JSON object. Its keys have to be known to be strings."""
     return isinstance(value, dict)
 
 
-def is_list(value: object) -> TypeGuard[list[Any]]:
+def is_list(value: object) -> TypeGuard[JsonList]:
     """Whether this is a JSON list."""
     return isinstance(value, list)
 
 
-def is_list_like(value: object) -> TypeGuard[Sequence[Any]]:
+def is_list_like(value: object) -> TypeGuard[Sequence[JsonValue]]:
     """Whether this is a JSON list, or a host's tuple that stands for one."""
     return isinstance(value, list | tuple)
 
 
 def map_strings(
-    value: Any,
+    value: JsonValue,
     change: Callable[[str | None, str], str],
     name_of: Callable[[str | None, str], str | None] = lambda _, key: key,
-) -> Any:
+) -> JsonValue:
     """Return a copy of a JSON value with every string changed.
 
     `change` gets the name of the field a string is in, and the string; `name_of` says by which name the value of a
     key goes, given the name of what it is in. There is no recursion: an import may hold what is nested very deep.
     """
     whole = [value]
-    left: list[tuple[Any, Any, str | None]] = [(whole, 0, None)]
+    left: list[tuple[JsonValue, str | int, str | None]] = [(whole, 0, None)]
     while left:
         place, at, name = left.pop()
         value = place[at]

@@ -1,7 +1,7 @@
 """The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from intersession_events.facts import (
     Usage,
     ready,
 )
-from intersession_events.log import Log, Recorded, Sql
+from intersession_events.log import Log, Recorded, Sql, SqlValue
 from intersession_projections.columns import from_text, to_text
 from intersession_projections.sessions import tokens_of
 
@@ -197,7 +197,7 @@ class Runs:
         )
         return ChainTotals(*(int(value) for value in rows[0]))
 
-    def _select(self, condition: str, parameters: Sequence[Any] = ()) -> list[RunOutcome]:
+    def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
         rows = self._log.query(f"SELECT state FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
         return [self._with_words(from_text(row, RunOutcome)) for (row,) in rows]
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
+from intersession_events.facts import DeliveryDone
 from support.loopback import Answer, Asked, Loopback
 from support.paths import DOCS
 from support.running import WAIT
@@ -171,8 +172,8 @@ def done(system: SessionSystem, number: int) -> list[str]:
     """Wait for deliveries that are done; return their receipts."""
     receipts: list[str] = []
     for recorded in system.follow(0, timeout=WAIT):
-        if recorded.topic == "delivery_done.1":
-            receipts.append(recorded.event.receipt)
+        if isinstance(recorded.event, DeliveryDone):
+            receipts.append(recorded.event.receipt or "")
             if len(receipts) == number:
                 break
     return receipts

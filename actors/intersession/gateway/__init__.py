@@ -10,16 +10,17 @@ from typing import Any
 from intersession_actors.config import Config, load_config
 from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
+from intersession_events.plain_json import JsonMapping
 
 __all__ = ["app"]
 
 
 def app(
     system: SessionSystem,
-    config: Config | Mapping[str, Any] | Path | str | None = None,
+    config: Config | JsonMapping | Path | str | None = None,
     *,
-    mounts: Mapping[str, Any] | None = None,
-) -> Any:
+    mounts: Mapping[str, object] | None = None,
+) -> Any:  # an ASGI application, whose types are in what may be missing
     """Make the ASGI application of a system's gateway.
 
     `config` has the `gateway` settings that hold; the system's own if not given. `mounts` are further ASGI applications by

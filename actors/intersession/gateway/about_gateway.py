@@ -3,19 +3,20 @@
 The original's command line asks for both before it says that a gateway is well (`openclaw gateway probe`).
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller
+from intersession_events.plain_json import JsonObject
 
 PRESENCE: Final = "system-presence"
 CONFIG: Final = "config.get"
 
 
-def presence(version: str, now_ms: int) -> list[dict[str, Any]]:
+def presence(version: str, now_ms: int) -> list[JsonObject]:
     """Return who is there: the gateway. Connections are not told of each other."""
     return [
         {
@@ -28,7 +29,7 @@ def presence(version: str, now_ms: int) -> list[dict[str, Any]]:
     ]
 
 
-def configuration(caller: Caller, config: Config) -> dict[str, Any]:
+def configuration(caller: Caller, config: Config) -> JsonObject:
     """Return the configuration in force without its secrets, in the original's shape.
 
     Raises:

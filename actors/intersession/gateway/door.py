@@ -4,9 +4,9 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -31,7 +31,7 @@ from intersession_actors.tools import TOOLS
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger("intersession.gateway")
@@ -57,7 +57,7 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     """What `tools.invoke` takes."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-    args: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    args: JsonObject = msgspec.field(default_factory=JsonObject)
     session_key: str | None = None
 
 
@@ -99,7 +99,7 @@ class Door:
         """The settings in force."""
         return self._settings()
 
-    def client_of(self, scope: Any) -> str:
+    def client_of(self, scope: JsonMapping) -> str:
         """Return the address that limits count for a request or connection of ASGI."""
         client = scope.get("client")
         return client_address(
@@ -126,8 +126,8 @@ class Door:
     # --- methods
 
     async def perform(
-        self, credential: Credential, method: str, params: Mapping[str, Any], *, here: bool = False
-    ) -> Any:
+        self, credential: Credential, method: str, params: JsonMapping, *, here: bool = False
+    ) -> JsonValue:
         """Call a method of the gateway and return its payload; all but `system-presence` give an object.
 
         `here` says that the caller is on this machine, where a path means the same to both.
@@ -156,8 +156,8 @@ class Door:
             raise self.known(error, method) from None
 
     async def named(
-        self, credential: Credential, method: str, params: Mapping[str, Any], payload: Any
-    ) -> Any:
+        self, credential: Credential, method: str, params: JsonMapping, payload: object
+    ) -> JsonValue:
         """Return an answer with runs as the caller calls them."""
         caller, asked = credential.caller.name, self.system.service.runs.asked
         if not is_object(payload) or ("runId" not in payload and not payload.get("runIds")):
@@ -169,7 +169,7 @@ class Door:
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
 
-    async def _invoke_over_wire(self, credential: Credential, params: Mapping[str, Any]) -> Frame:
+    async def _invoke_over_wire(self, credential: Credential, params: JsonMapping) -> Frame:
         """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
         given = read_arguments(InvokeParams, params)
         scope = needed_scope(given.name)
@@ -233,7 +233,7 @@ class Door:
         return tool not in rules.deny and (tool not in NOT_OVER_HTTP or tool in rules.allow)
 
     async def invoke(
-        self, credential: Credential, tool: str, arguments: Mapping[str, Any], session_key: str | None
+        self, credential: Credential, tool: str, arguments: JsonMapping, session_key: str | None
     ) -> Frame | None:
         """Call a tool as a session, or as the operator; None if there is no such tool.
 
@@ -256,7 +256,7 @@ class Door:
             raise self.known(error, tool) from None
 
     def acting_as(
-        self, credential: Credential, text: str | None, tool: str, arguments: Mapping[str, Any]
+        self, credential: Credential, text: str | None, tool: str, arguments: JsonMapping
     ) -> SessionKey | None:
         """Return the session that a call is made as; None is the operator (VIS-6).
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 import httpx2
 from mcp import Client
@@ -27,6 +27,7 @@ from intersession.mcp.server import Context, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, serve
 from intersession_actors.errors import REFUSAL_CODES, ToolRefused
 from intersession_events.errors import StoreUnavailable
+from intersession_events.plain_json import JsonObject
 
 A = TypeVar("A")
 
@@ -137,7 +138,7 @@ class _Ticket(httpx2.Auth):
         return ticket
 
 
-def relaying(host: Host) -> Server[Any]:
+def relaying(host: Host) -> Server[JsonObject]:
     """Return a server that has the tools of a host."""
 
     async def list_tools(_: Context, params: PaginatedRequestParams | None) -> ListToolsResult:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,7 @@ from mcp_types import (
 
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.tools import TOOLS, Tools, schemas
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 logger = logging.getLogger("intersession.mcp")
 
@@ -52,17 +53,17 @@ class Seat(NamedTuple):
     names: tuple[str, ...]
 
 
-Seating = Callable[[Any], Seat]
+Seating = Callable[[Any], Seat]  # each transport has its own part
 """Finds the seat for a request's transport part (an HTTP request, None on stdio). It may read views: it runs in a thread.
 
 Raises `ToolRefused` for a claim that is not granted."""
 
-Context = ServerRequestContext[Any, Any]
+Context = ServerRequestContext[JsonObject, Any]  # the request, as `Seating` gets it
 ListTools = Callable[[Context, PaginatedRequestParams | None], Awaitable[ListToolsResult]]
 CallTool = Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]
 
 
-def mcp_server(seating: Seating) -> Server[Any]:
+def mcp_server(seating: Seating) -> Server[JsonObject]:
     """Return an MCP server that gives each request the tools of its seat."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -94,7 +95,7 @@ def mcp_server(seating: Seating) -> Server[Any]:
     return server_of(list_tools, call_tool)
 
 
-def server_of(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
+def server_of(list_tools: ListTools, call_tool: CallTool) -> Server[JsonObject]:
     """Return a server under our name that lists and calls tools in these ways."""
     return Server(
         "intersession",
@@ -106,7 +107,7 @@ def server_of(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
     )
 
 
-def tool_result(answer: Mapping[str, Any]) -> CallToolResult:
+def tool_result(answer: JsonMapping) -> CallToolResult:
     """Return a tool's answer as MCP takes it: the same JSON as structured content and as text."""
     text = msgspec.json.encode(answer)
     return CallToolResult(
@@ -123,7 +124,7 @@ def _must_have(seat: Seat, name: str) -> None:
         raise MCPError(INVALID_PARAMS, f"name: there is no tool {given} here, use one of {had}")
 
 
-def _described(tool: Mapping[str, Any]) -> Tool:
+def _described(tool: JsonMapping) -> Tool:
     known = TOOLS[tool["name"]]
     return Tool(
         name=known.name,

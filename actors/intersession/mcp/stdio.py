@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -30,6 +30,7 @@ from pydantic_core import from_json
 
 from intersession.mcp.server import MOST_BYTES, Seat, mcp_server
 from intersession_actors.system import SessionSystem
+from intersession_events.plain_json import JsonObject
 
 _AHEAD: Final = 16
 """Lines that are read before the first of them is taken."""
@@ -78,7 +79,7 @@ def serve_stdio(system: SessionSystem, key: str, wire: Wire, *, most_bytes: int 
     asyncio.run(serve(mcp_server(lambda _: Seat(tools, tools.names)), wire, most_bytes=most_bytes))
 
 
-async def serve(server: Server[Any], wire: Wire, *, most_bytes: int = MOST_BYTES) -> None:
+async def serve(server: Server[JsonObject], wire: Wire, *, most_bytes: int = MOST_BYTES) -> None:
     """Run a server on a wire until the client closes its end, or SIGTERM."""
     async with stdio_streams(wire, most_bytes=most_bytes) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
@@ -225,7 +226,7 @@ def _write(sink: BinaryIO, text: bytes) -> None:
 
 
 @contextmanager
-def _on_sigterm(loop: asyncio.AbstractEventLoop, stop: Callable[[], Any]) -> Generator[None]:
+def _on_sigterm(loop: asyncio.AbstractEventLoop, stop: Callable[[], object]) -> Generator[None]:
     """Stop in order when asked to; only the main thread hears."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -13,6 +13,7 @@ from intersession_actors.host import HostActor, asking, imported, is_host_actor
 class PydanticAiAgent(Protocol):
     """The outline of a pydantic-ai `Agent`, for hosts without the `models` extra."""
 
+    # Its types are pydantic-ai's, which may be missing.
     async def run(self, user_prompt: Any = None, **options: Any) -> Any:
         """Run it once."""
         ...
@@ -45,7 +46,7 @@ def as_function(agent: Agent) -> AgentFunction:
     )
 
 
-def pydantic_ai_agent(agent: Any, *, deps: Callable[[Turn], Any] | None = None) -> AgentFunction:
+def pydantic_ai_agent(agent: object, *, deps: Callable[[Turn], object] | None = None) -> AgentFunction:
     """Make an agent of a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
 
     One that needs none can be registered as it is.
@@ -64,7 +65,7 @@ def pydantic_ai_agent(agent: Any, *, deps: Callable[[Turn], Any] | None = None) 
 
 
 def openai_agent(
-    *, model: str, base_url: str | None = None, api_key: str | None = None, **options: Any
+    *, model: str, base_url: str | None = None, api_key: str | None = None, **options: object
 ) -> AgentFunction:
     """Make an agent of a model behind an OpenAI-compatible endpoint (`openai_agent.OpenAiAgent`).
 
@@ -93,7 +94,7 @@ def scripted(lines: Sequence[Line] | Mapping[str, Sequence[Line]]) -> AgentFunct
     lock = threading.Lock()
     said: defaultdict[str, int] = defaultdict(int)
 
-    def agent(turn: Turn) -> Any:
+    def agent(turn: Turn) -> object:
         script = lines.get(turn.session_key, ()) if isinstance(lines, Mapping) else lines
         with lock:
             number = said[turn.session_key]

@@ -13,6 +13,7 @@ from openai.types.completion_usage import CompletionUsage
 
 from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_events.facts import TextBlock, Usage
+from intersession_events.plain_json import JsonObject
 
 
 class TooManyToolCalls(RuntimeError):
@@ -35,11 +36,11 @@ class OpenAiAgent:
         api_key: str | None = None,
         system: str | None = None,
         most_rounds: int = 16,
-        client_options: dict[str, Any] | None = None,
-        **options: Any,
+        client_options: JsonObject | None = None,
+        **options: object,
     ) -> None:
         self._model = model
-        self._client_options: dict[str, Any] = {
+        self._client_options: JsonObject = {
             "base_url": base_url,
             "api_key": api_key,
             **(client_options or {}),
@@ -57,9 +58,9 @@ class OpenAiAgent:
             openai.OpenAIError: the endpoint did not answer, or refused.
         """
         system = "\n\n".join(part for part in (self._system, turn.context) if part)
-        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+        messages: list[JsonObject] = [{"role": "system", "content": system}] if system else []
         messages += turn.messages("openai")
-        request: dict[str, Any] = {"model": self._model, **self._options}
+        request: JsonObject = {"model": self._model, **self._options}
         tools = turn.tools.schemas("openai")
         if tools:
             request["tools"] = tools
@@ -91,16 +92,17 @@ class OpenAiAgent:
         )
 
     def _client(self) -> AsyncOpenAI:
-        options: dict[str, Any] = self._client_options
+        options: JsonObject = self._client_options
         if "http_client" not in options:
             options = options | {"http_client": DefaultAsyncHttpxClient(verify=_certificates())}
         return AsyncOpenAI(**options)
 
     async def _asked(
-        self, client: AsyncOpenAI, messages: list[dict[str, Any]], request: dict[str, Any]
+        self, client: AsyncOpenAI, messages: list[JsonObject], request: JsonObject
     ) -> ChatCompletion:
+        # A request that is a dict fits no overload of the library's.
         create = cast("Any", client.chat.completions.create)
-        answer: Any = await create(messages=messages, **request)
+        answer: object = await create(messages=messages, **request)
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise TypeError(f"{self._model} gave no completion; a stream is not supported")
         return answer
@@ -114,7 +116,7 @@ def _certificates() -> ssl.SSLContext:
 
 async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
     try:
-        arguments = msgspec.json.decode(source or "{}", type=dict[str, Any])
+        arguments = msgspec.json.decode(source or "{}", type=JsonObject)
     except (ValueError, RecursionError) as error:
         # The tools record their own calls; this one never reaches them.
         result = json_text({"status": "error", "error": f"the arguments are no JSON object: {error}"})

@@ -36,10 +36,13 @@ from pydantic_ai.usage import RunUsage
 from intersession_actors.agents.turn import Reply, ToolBox, Turn
 from intersession_actors.failures import described
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 def pydantic_ai_agent(
-    agent: Agent[Any, Any], *, deps: Callable[[Turn], Any] | None = None
+    agent: Agent[Any, Any],  # of the host's own kinds: neither is looked at
+    *,
+    deps: Callable[[Turn], object] | None = None,
 ) -> Callable[[Turn], Awaitable[Reply]]:
     """Make an agent of ours of a pydantic-ai agent; `deps` makes its dependencies for a turn."""
 
@@ -59,15 +62,15 @@ def pydantic_ai_agent(
     return answer
 
 
-def toolset_of(tools: ToolBox) -> FunctionToolset[Any]:
+def toolset_of(tools: ToolBox) -> FunctionToolset[object]:
     """Return the system's tools as a pydantic-ai toolset."""
     return FunctionToolset([_tool(tools, schema["function"]) for schema in tools.schemas("openai")])
 
 
-def _tool(tools: ToolBox, schema: dict[str, Any]) -> Tool[Any]:
+def _tool(tools: ToolBox, schema: JsonObject) -> Tool[object]:
     name: str = schema["name"]
 
-    async def call(**arguments: Any) -> dict[str, Any]:
+    async def call(**arguments: object) -> JsonObject:
         return await tools.acall(name, arguments)
 
     return Tool.from_schema(
@@ -76,14 +79,14 @@ def _tool(tools: ToolBox, schema: dict[str, Any]) -> Tool[Any]:
 
 
 @dataclass
-class _Recording(AbstractCapability[Any]):
+class _Recording(AbstractCapability[object]):
     """Records what the agent does with its own tools, each step durable before the next."""
 
     turn: Turn
     of_the_system: frozenset[str]
 
     async def after_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+        self, ctx: RunContext[object], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Record what the model said beside a tool call; what it says at the end is the reply."""
         del ctx, request_context
@@ -94,13 +97,13 @@ class _Recording(AbstractCapability[Any]):
 
     async def wrap_tool_execute(
         self,
-        ctx: RunContext[Any],
+        ctx: RunContext[object],
         *,
         call: ToolCallPart,
         tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: Callable[[dict[str, Any]], Awaitable[Any]],
-    ) -> Any:
+        args: JsonObject,
+        handler: Callable[[JsonObject], Awaitable[object]],
+    ) -> object:
         """Record a call before it is made and its result when it is there."""
         del ctx, tool_def
         if call.tool_name in self.of_the_system:
@@ -116,7 +119,7 @@ class _Recording(AbstractCapability[Any]):
         return result
 
 
-def _reply(output: Any, response: ModelResponse, usage: RunUsage) -> Reply:
+def _reply(output: object, response: ModelResponse, usage: RunUsage) -> Reply:
     text = None if output is None else _text(output)
     spent = Usage(
         input=usage.input_tokens,
@@ -156,14 +159,14 @@ def _blocks(response: ModelResponse) -> list[Block]:
     return blocks
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return an output or a tool's result as text: a string as it is, anything else as JSON."""
     if isinstance(value, ToolReturn):
         value = value.return_value
     return value if isinstance(value, str) else pydantic_core.to_json(value, fallback=repr).decode()
 
 
-def model_messages(rendered: Sequence[Mapping[str, Any]], at_ms: int) -> list[ModelMessage]:
+def model_messages(rendered: Sequence[JsonMapping], at_ms: int) -> list[ModelMessage]:
     """Return an OpenAI rendering (`dialects.openai`) in pydantic-ai's form; all parts bear the same time.
 
     What follows one another on the same side becomes one message, as pydantic-ai makes them itself.
@@ -192,7 +195,7 @@ def model_messages(rendered: Sequence[Mapping[str, Any]], at_ms: int) -> list[Mo
     return messages
 
 
-def _said(item: Mapping[str, Any]) -> list[ModelResponsePart]:
+def _said(item: JsonMapping) -> list[ModelResponsePart]:
     parts: list[ModelResponsePart] = [] if item["content"] is None else [TextPart(item["content"])]
     parts += [
         ToolCallPart(
@@ -203,7 +206,7 @@ def _said(item: Mapping[str, Any]) -> list[ModelResponsePart]:
     return parts
 
 
-def _asked(item: Mapping[str, Any], tools: Mapping[str, str], at: datetime) -> ModelRequestPart:
+def _asked(item: JsonMapping, tools: Mapping[str, str], at: datetime) -> ModelRequestPart:
     content = item["content"]
     if item["role"] == "tool":
         identity = item["tool_call_id"]

@@ -1,6 +1,6 @@
 """The result of one call of an agent, made of whatever the agent returned or raised."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -89,7 +89,7 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     return reply
 
 
-def _text_sized(text: Any, most_bytes: int) -> None:
+def _text_sized(text: object, most_bytes: int) -> None:
     if not isinstance(text, str):
         raise TypeError(f"its text is {type(text).__name__}")
     if len(text) > most_bytes or len(text.encode()) > most_bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Literal, Protocol, Self
+from typing import Literal, Protocol, Self
 
 import msgspec
 
@@ -19,6 +19,7 @@ from intersession_actors.prompt import (
     render,
 )
 from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
+from intersession_events.plain_json import JsonList, JsonMapping, JsonObject
 
 Dialect = Literal["openai", "anthropic", "pydantic-ai"]
 """Whose message format a rendering is in."""
@@ -27,15 +28,15 @@ Dialect = Literal["openai", "anthropic", "pydantic-ai"]
 class ToolBox(Protocol):
     """The system's tools, bound to the session whose turn it is. It records its own calls and their results."""
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, name: str, arguments: JsonMapping) -> JsonObject:
         """Call a tool and wait for its result; refusals are results. Not from a coroutine: use `acall` there."""
         ...
 
-    async def acall(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def acall(self, name: str, arguments: JsonMapping) -> JsonObject:
         """Call a tool and await its result."""
         ...
 
-    def schemas(self, dialect: Dialect = "openai") -> list[dict[str, Any]]:
+    def schemas(self, dialect: Dialect = "openai") -> list[JsonObject]:
         """Describe the tools this session has, as that dialect's API takes them."""
         ...
 
@@ -43,16 +44,16 @@ class ToolBox(Protocol):
 class NoTools:
     """The toolbox of a session that has no tools."""
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, name: str, arguments: JsonMapping) -> JsonObject:
         """Refuse: there is no such tool."""
         del arguments
         return {"status": "error", "error": f"there is no tool {name!r} here"}
 
-    async def acall(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def acall(self, name: str, arguments: JsonMapping) -> JsonObject:
         """Refuse: there is no such tool."""
         return self.call(name, arguments)
 
-    def schemas(self, dialect: Dialect = "openai") -> list[dict[str, Any]]:
+    def schemas(self, dialect: Dialect = "openai") -> list[JsonObject]:
         """Describe nothing."""
         del dialect
         return []
@@ -159,7 +160,7 @@ class Turn:
             return said
         return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
 
-    def messages(self, dialect: Dialect = "openai") -> list[Any]:
+    def messages(self, dialect: Dialect = "openai") -> JsonList:  # JSON objects, or objects of pydantic-ai
         """Return `shown` as a list of messages in a dialect, fenced where no person typed them (PROV-3).
 
         `context` is not among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
@@ -180,16 +181,16 @@ class Turn:
                     library="pydantic-ai",
                     extra="models",
                 )
-                rendered: list[Any] = adapter.model_messages(self.messages("openai"), self.asked.timestamp)
+                rendered: JsonList = adapter.model_messages(self.messages("openai"), self.asked.timestamp)
                 return rendered
 
-    def record_call(self, name: str, arguments: Mapping[str, Any], *, call_id: str | None = None) -> str:
+    def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
         """Record that the agent is about to call a tool of its own; returns the call's id. Blocks until durable."""
         identity = call_id or f"call_{self.run_id}_{self.attempt}_{next(self._call_numbers)}"
         self.recorder.tool_call(identity, name, json_text(arguments))
         return identity
 
-    def record_result(self, call_id: str, name: str, content: Any, *, is_error: bool = False) -> None:
+    def record_result(self, call_id: str, name: str, content: object, *, is_error: bool = False) -> None:
         """Record what a tool of the agent's own gave; what is no string is recorded as JSON. Blocks until durable."""
         text = content if isinstance(content, str) else json_text(content)
         self.recorder.tool_result(call_id, name, text, is_error)
@@ -217,10 +218,10 @@ class Reply(msgspec.Struct, frozen=True):
         return cls(skipped=True)
 
 
-AgentFunction = Callable[[Turn], Any]
+AgentFunction = Callable[[Turn], object]
 """A plain agent: `def` or `async def`, gets a `Turn`, returns `str | None | Reply`."""
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return a value as JSON; what JSON has no form for is shown as Python prints it."""
     return msgspec.json.encode(value, enc_hook=repr, order="sorted").decode()

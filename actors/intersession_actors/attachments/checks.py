@@ -6,14 +6,14 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_events.facts import AttachedFile, Attachments, Block, ToolCallBlock
-from intersession_events.plain_json import is_list_like, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
 ROOT_NAMES: Final = (".openclaw", "attachments")
 """Where the directories of attachments are, from a workspace on."""
@@ -83,7 +83,7 @@ def relative_directory(directory: str) -> str:
     return "/".join((*ROOT_NAMES, directory))
 
 
-def receipt(attachments: Attachments) -> dict[str, Any]:
+def receipt(attachments: Attachments) -> JsonObject:
     """Return what the caller gets, and what the manifest says (ATT-3)."""
     return {
         "count": len(attachments.files),
@@ -95,7 +95,7 @@ def receipt(attachments: Attachments) -> dict[str, Any]:
     }
 
 
-def without_contents(arguments: Any) -> Any:
+def without_contents(arguments: object) -> JsonValue:
     """Return a call's arguments with a reference to each file's content in its place (ATT-4).
 
     For a call that is refused too: whatever stands where a content belongs is not repeated.
@@ -190,7 +190,7 @@ def _refused(code: RefusalCode, index: int, field: str, what: str) -> ToolRefuse
     return ToolRefused(code, f"attachments[{index}].{field}: {what}")
 
 
-def _without_content(file: Any) -> Any:
+def _without_content(file: object) -> JsonValue:
     if not is_object(file):
         return _reference(file, None)
     names = ("name", "encoding", "mimeType")
@@ -198,14 +198,14 @@ def _without_content(file: Any) -> Any:
     return known | {"content": _reference(file.get("content"), file.get("encoding"))}
 
 
-def _reference(content: Any, encoding: Any) -> dict[str, Any]:
+def _reference(content: object, encoding: object) -> JsonObject:
     decoded = _decoded(content, str(encoding)) if isinstance(content, str) else None
     if decoded is None:
         decoded = _json(content)
     return {"omitted": True, "bytes": len(decoded), "sha256": hashlib.sha256(decoded).hexdigest()}
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     try:
         return value.encode() if isinstance(value, str) else msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -224,7 +224,7 @@ def _call_without_contents(block: Block) -> Block:
     return block if shown is arguments else msgspec.structs.replace(block, arguments=_source(shown))
 
 
-def _source(value: Any) -> str:
+def _source(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 

@@ -8,6 +8,7 @@ from intersession_actors.channels.caller import (
     ThreadOpened,
 )
 from intersession_actors.channels.channels import (
+    AnyChannel,
     Channel,
     DeliveryInDoubt,
     DeliveryRefused,
@@ -20,6 +21,7 @@ from intersession_actors.channels.channels import (
 from intersession_actors.channels.configured import configured_channels
 
 __all__ = [
+    "AnyChannel",
     "Channel",
     "ChannelCaller",
     "Delivered",

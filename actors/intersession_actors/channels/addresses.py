@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from intersession_actors.channels.channels import DeliveryRefused
 
@@ -157,7 +157,7 @@ class Guard:
         self.refused: list[str] = []
         self.sent = False
 
-    def check(self, address: Any) -> None:
+    def check(self, address: object) -> None:
         """Refuse to connect to an address that is neither public nor allowed.
 
         Raises:
@@ -202,10 +202,10 @@ def guarded(allowed: Collection[str] = ()) -> Generator[Guard]:
 
 def _hook(
     current: Callable[[], Guard | None], connects: frozenset[str], starts: frozenset[str]
-) -> Callable[[str, tuple[Any, ...]], None]:
+) -> Callable[[str, tuple[object, ...]], None]:
     """Make the hook. All it needs is in its closure: it is called after this module has been cleared, too."""
 
-    def look(event: str, arguments: tuple[Any, ...]) -> None:
+    def look(event: str, arguments: tuple[object, ...]) -> None:
         if event in connects:
             guard = current()
             # sendmsg on a connected socket has no address: that one was looked at when it was connected.

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Final
+from types import ModuleType
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, quote_plus, unquote
 
 from intersession_actors.channels.addresses import (
@@ -114,8 +115,10 @@ def _addresses(host: str, network: Network) -> Collection[str]:
 
 # --- making services
 
+_Service: TypeAlias = Any  # one of Apprise's, which has no types for what they have in common
 
-def _apprise() -> Any:
+
+def _apprise() -> ModuleType:
     """Return the library. It is an extra, and has types for some of itself."""
     return import_module("apprise")
 
@@ -141,7 +144,7 @@ def _check_scheme(scheme: str) -> None:
         raise BadChannelUrl(f"has the scheme {scheme!r}, for which Apprise needs {packages}; install it")
 
 
-def _first_taken(url: ChannelUrl) -> Any:
+def _first_taken(url: ChannelUrl) -> _Service:
     """Return the service for the first of the URL's samples that makes one."""
     problem: Exception | None = None
     for sample in url.samples():
@@ -153,7 +156,7 @@ def _first_taken(url: ChannelUrl) -> Any:
     raise problem or BadChannelUrl("is none that Apprise takes")
 
 
-def _made(url: str) -> Any:
+def _made(url: str) -> _Service:
     asset = _apprise().AppriseAsset(
         async_mode=False,  # on this thread, where the guard is
         service_timeout=0,
@@ -180,7 +183,7 @@ def _made(url: str) -> Any:
     return service
 
 
-def _chooses_host(service: Any) -> bool:
+def _chooses_host(service: _Service) -> bool:
     return "host" in service.template_tokens and bool(service.host)
 
 

@@ -5,7 +5,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -61,6 +61,9 @@ class ThreadOpened(Fact, frozen=True, kw_only=True):
     """The channel opened a thread."""
 
     thread: str
+
+
+T = TypeVar("T")
 
 
 class Alarms(Protocol):
@@ -149,7 +152,7 @@ class ChannelCaller:
         function = _as_function(channel.deliver)
         cut_at: list[int | None] = [None]
 
-        def deliver(given: Outbound) -> Any:
+        def deliver(given: Outbound) -> object:
             text, cut_at[0] = fitted(given.text, channel)
             return function(msgspec.structs.replace(given, text=text))
 
@@ -200,8 +203,8 @@ class ChannelCaller:
     def _call(
         self,
         name: str,
-        function: Callable[[Any], Any],
-        argument: Any,
+        function: Callable[[T], object],
+        argument: T,
         done: Callable[[Outcome], None],
         timed_out: Callable[[], None],
     ) -> None:
@@ -276,7 +279,7 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
             return NotDelivered(error=described(error), retry=True, traceback=traced(error))
 
 
-def _receipt(value: Any) -> str | None:
+def _receipt(value: object) -> str | None:
     """Return a receipt as JSON. One that is none does not undo the delivery: it is kept as Python prints it."""
     if value is None:
         return None
@@ -312,7 +315,7 @@ def _as_it_is(text: str) -> str:
     return text
 
 
-def _report(done: Callable[[Any], None], result: Any) -> None:
+def _report(done: Callable[[T], None], result: T) -> None:
     try:
         done(result)
     except BaseException:

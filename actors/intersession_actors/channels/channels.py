@@ -5,13 +5,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TextIO
 
 from intersession_actors.host import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact
+from intersession_events.plain_json import JsonObject
 
-Deliver = Callable[["Outbound"], Any]
+Deliver = Callable[["Outbound"], object]
 """Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""
 
 
@@ -56,7 +57,7 @@ class Channel:
 
     deliver: Deliver | HostActor
     idempotent: bool = False
-    threads: Callable[[ThreadWanted], Any] | None = None
+    threads: Callable[[ThreadWanted], object] | None = None
     escape: Callable[[str], str] | None = None
     max_chars: int | None = None
 
@@ -140,7 +141,7 @@ class MemoryChannel(Channel):
             self._changed.wait_for(lambda: len(self._delivered) >= number, timeout)
             return tuple(self._delivered)
 
-    def _take(self, outbound: Outbound) -> dict[str, Any]:
+    def _take(self, outbound: Outbound) -> JsonObject:
         with self._changed:
             self._delivered.append(outbound)
             self._calls[outbound.key] += 1

@@ -1,8 +1,7 @@
 """Makes channels of what a configuration says under `channels.<name>.deliver` (CFG-1, X13)."""
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, plain_host
 from intersession_actors.channels.apprise import apprise_channel
@@ -12,6 +11,7 @@ from intersession_actors.channels.webhook import SCHEMES, webhook
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.host import imported
+from intersession_events.plain_json import JsonMapping, JsonValue
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
 
@@ -29,7 +29,7 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
         if "deliver" not in settings or settings.get("enabled") is False:
             continue
         path = f"channels.{name}"
-        hosts: Any = settings.get("allowHosts", ())
+        hosts: JsonValue = settings.get("allowHosts", ())
         bad = [host for host in hosts if _HOST.fullmatch(host) is None]
         problems += [
             ConfigProblem(
@@ -46,7 +46,7 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
     return made
 
 
-def _channel(settings: Mapping[str, Any], path: str, allowed: frozenset[str], network: Network) -> Channel:
+def _channel(settings: JsonMapping, path: str, allowed: frozenset[str], network: Network) -> Channel:
     url = channel_url(str(settings["deliver"]))
     if url.scheme in SCHEMES:
         return webhook(url, allowed=allowed, network=network)

@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, addresses_of, check_as_written
 from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
 from intersession_actors.channels.url import BadChannelUrl, ChannelUrl
+from intersession_events.plain_json import JsonObject
 
 SCHEMES: Final = frozenset({"http", "https"})
 CONNECT_SECONDS: Final = 10.0
@@ -37,7 +38,7 @@ def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network 
     """
     check_as_written(_host(_split(url.samples()[0])), allowed)
 
-    def deliver(outbound: Outbound) -> dict[str, Any]:
+    def deliver(outbound: Outbound) -> JsonObject:
         return _post(_split(url.for_text(outbound)), outbound, allowed, network)
 
     return Channel(deliver=deliver)
@@ -60,9 +61,7 @@ def _host(parts: SplitResult) -> str:
     return parts.hostname or ""
 
 
-def _post(
-    parts: SplitResult, outbound: Outbound, allowed: Collection[str], network: Network
-) -> dict[str, Any]:
+def _post(parts: SplitResult, outbound: Outbound, allowed: Collection[str], network: Network) -> JsonObject:
     secure, host = parts.scheme.lower() == "https", _host(parts)
     port = parts.port or (443 if secure else 80)
     addresses = addresses_of(host, port, allowed, network)
@@ -97,7 +96,7 @@ def _connected(addresses: Collection[str], port: int, network: Network) -> socke
     raise problem
 
 
-def _exchange(connected: socket.socket, parts: SplitResult, outbound: Outbound) -> dict[str, Any]:
+def _exchange(connected: socket.socket, parts: SplitResult, outbound: Outbound) -> JsonObject:
     line = http.client.HTTPConnection(_host(parts))
     line.sock = connected
     target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
@@ -124,7 +123,7 @@ def _exchange(connected: socket.socket, parts: SplitResult, outbound: Outbound) 
     raise ConnectionError(said)  # this time; later it may be taken
 
 
-def _receipt(answer: http.client.HTTPResponse) -> dict[str, Any]:
+def _receipt(answer: http.client.HTTPResponse) -> JsonObject:
     """Return what the answer says, where it is short and JSON. The text is delivered either way."""
     try:
         content = answer.read(MOST_ANSWER_BYTES + 1)

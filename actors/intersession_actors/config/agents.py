@@ -1,6 +1,6 @@
 """The `agents` part of a configuration: which agents there are, and their settings."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ from intersession_actors.config.settings import (
     ThinkingLevel,
 )
 from intersession_actors.config.tools import AgentTools
+from intersession_events.plain_json import JsonObject
 
 SandboxMode = Literal["off", "non-main", "all"]
 SessionToolsVisibility = Literal["spawned", "all"]
@@ -45,7 +46,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
     """
 
     model: Text | ModelChoice | None = None
-    models: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
+    models: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
     timeout_seconds: Seconds = 600
     workspace: Text | None = None
     thinking_default: ThinkingLevel | None = None

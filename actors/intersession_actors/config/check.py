@@ -4,16 +4,19 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Final, Literal, TypeAlias, Union, get_args, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo
 
 from intersession_actors.config.settings import ChannelDelivery, Settings, ThreadBindings
 from intersession_actors.errors import ConfigProblem
-from intersession_events.plain_json import is_list, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 
 _SECRET: Final = re.compile(r"token|password|secret|apikey", re.IGNORECASE)
+Expected: TypeAlias = object
+"""A type as an annotation spells it: a class, a union, `tuple[str, ...]`."""
+
 _WORDS: Final = {
     "bool": "true or false",
     "int": "a whole number",
@@ -32,14 +35,14 @@ class Checked:
         self.problems: list[ConfigProblem] = []
         self.ignored: list[str] = []
 
-    def object(self, value: Any, shape: type[Settings], path: str = "") -> dict[str, Any]:
+    def object(self, value: JsonValue, shape: type[Settings], path: str = "") -> JsonObject:
         """Return the object without the keys that mean nothing here."""
         if not is_object(value):
             self._problem(path, f"expected an object, got {_name(value)}")
             return {}
         fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
         ignored = IGNORED.get(_place(path), frozenset())
-        kept: dict[str, Any] = {}
+        kept: JsonObject = {}
         for key, inner in value.items():
             at = f"{path}.{key}" if path else str(key)
             if key in fields:
@@ -53,7 +56,7 @@ class Checked:
                 self._problem(f"{path}.{field.encode_name}", "is missing; give it")
         return kept
 
-    def channels(self, channels: Any) -> None:
+    def channels(self, channels: JsonValue) -> None:
         """Check the parts of each channel's settings that are read here; the rest is the channel's own."""
         for name, channel in channels.items() if is_object(channels) else ():
             if is_object(channel) and "threadBindings" in channel:
@@ -63,7 +66,7 @@ class Checked:
                 delivery = {key: value for key, value in channel.items() if key in ours}
                 self.object(delivery, ChannelDelivery, f"channels.{name}")
 
-    def _value(self, value: Any, expected: Any, path: str) -> Any:
+    def _value(self, value: JsonValue, expected: Expected, path: str) -> JsonValue:
         if value is None:
             self._problem(path, f"null is no value{_allowed(expected)}; leave the key out for the default")
             return None
@@ -76,7 +79,7 @@ class Checked:
                 return self._value(value, containers[0], path)
         if origin is tuple and is_list(value):
             return [self._value(item, arguments[0], f"{path}[{index}]") for index, item in enumerate(value)]
-        if origin is dict and is_object(value) and arguments[1] is not Any:
+        if origin is dict and is_object(value) and arguments[1] is not JsonValue:
             return {key: self._value(item, arguments[1], f"{path}.{key}") for key, item in value.items()}
         try:
             msgspec.convert(value, expected)
@@ -98,7 +101,7 @@ def _is_required(field: FieldInfo) -> bool:
     return field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT
 
 
-def _shape_for(value: Any, expected: Any) -> type[Settings] | None:
+def _shape_for(value: JsonValue, expected: Expected) -> type[Settings] | None:
     """Return the object that is expected here; where text would do as well, only for an object."""
     choices = [choice for choice in (get_args(expected) or (expected,)) if choice is not NoneType]
     shapes = [choice for choice in choices if isinstance(choice, type) and issubclass(choice, Settings)]
@@ -116,7 +119,7 @@ def _unknown(key: str, known: list[str]) -> str:
     )
 
 
-def _literals(expected: Any) -> list[str]:
+def _literals(expected: Expected) -> list[str]:
     if get_origin(expected) is Literal:
         return [str(value) for value in get_args(expected)]
     if get_origin(expected) in (Union, UnionType):
@@ -124,12 +127,12 @@ def _literals(expected: Any) -> list[str]:
     return []
 
 
-def _allowed(expected: Any) -> str:
+def _allowed(expected: Expected) -> str:
     allowed = _literals(expected)
     return f", allowed: {', '.join(allowed)}" if allowed else ""
 
 
-def _bad_value(value: Any, expected: Any, error: str, path: str) -> str:
+def _bad_value(value: JsonValue, expected: Expected, error: str, path: str) -> str:
     if allowed := _allowed(expected):
         shown = f"{value!r} is unknown" if isinstance(value, str) else f"{_name(value)} is no value"
         return shown + allowed
@@ -143,7 +146,7 @@ def _plainly(types: str) -> str:
     return " or ".join(_WORDS.get(kind, kind) for kind in types.split(" | ") if kind != "null") or "null"
 
 
-def _name(value: Any) -> str:
+def _name(value: JsonValue) -> str:
     match value:
         case None:
             return "null"

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,9 +26,9 @@ from intersession_actors.config.tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
 from intersession_events.facts import ready
 from intersession_events.keys import Reference, refer, valid_agent_id
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 
-ConfigSource = Mapping[str, Any] | Path | str | None
+ConfigSource = JsonMapping | Path | str | None
 """What a configuration is read from: its values, the path of a file, or nothing for the defaults."""
 
 
@@ -42,7 +42,7 @@ class Config(Settings, frozen=True, kw_only=True):
     session: SessionSettings = SessionSettings()
     tools: ToolSettings = ToolSettings()
     agents: Agents = Agents()
-    channels: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
+    channels: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
     gateway: Gateway = Gateway()
     models: Models = Models()
     runs: Runs = Runs()
@@ -198,7 +198,7 @@ def load_config(
     return LoadedConfig(config, (*renaming.notices, *findings.notices))
 
 
-def _plain(source: ConfigSource | Config) -> Any:
+def _plain(source: ConfigSource | Config) -> JsonValue:
     match source:
         case None:
             return {}
@@ -210,7 +210,7 @@ def _plain(source: ConfigSource | Config) -> Any:
             return {**source}
 
 
-def _converted(plain: dict[str, Any]) -> Config:
+def _converted(plain: JsonObject) -> Config:
     try:
         return msgspec.convert(plain, Config)
     except msgspec.ValidationError as error:  # a text that a variable filled in may be none that is allowed

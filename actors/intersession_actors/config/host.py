@@ -1,10 +1,11 @@
 """The parts of a configuration that concern the process: gateway, models, runs, transcripts, audit, logging."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from intersession_actors.config.settings import AtLeastOne, Seconds, Settings, Text
+from intersession_events.plain_json import JsonObject
 
 OperatorScope = Literal["operator.read", "operator.write", "operator.admin"]
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
@@ -81,7 +82,7 @@ class Models(Settings, frozen=True, kw_only=True):
     """Where models are served: `providers.<id>` has `baseUrl`, `apiKey`, `api` and `models: [{id, …}]`."""
 
     mode: Literal["merge", "replace"] = "merge"
-    providers: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
+    providers: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
 
     def __repr__(self) -> str:
         return f"Models(mode={self.mode!r}, providers={sorted(self.providers)!r})"

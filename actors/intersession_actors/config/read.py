@@ -3,12 +3,12 @@
 import json
 import math
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import json5
 
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_events.plain_json import is_list_like, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
 MAX_BYTES: Final = 1_048_576
 # The JSON5 reader is written in Python: this many bytes take it some seconds.
@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 32
 MAX_INTEGER: Final = 2**53
 
 
-def read_config_file(path: Path) -> Any:
+def read_config_file(path: Path) -> JsonValue:
     """Return what a JSON5 file says.
 
     Raises:
@@ -39,14 +39,14 @@ def read_config_file(path: Path) -> Any:
     return _parse(text, str(path))
 
 
-def check_plain(value: Any) -> None:
+def check_plain(value: object) -> None:
     """Refuse whatever is no plain JSON: other types, text that is no Unicode, numbers out of range, too deep.
 
     Raises:
         ConfigError: naming the path of the first such value.
     """
     # Not recursive, so that no depth and no cycle of a host's own dict can exhaust the stack.
-    left: list[tuple[str, Any, int]] = [("", value, 0)]
+    left: list[tuple[str, JsonValue, int]] = [("", value, 0)]
     while left:
         path, item, depth = left.pop()
         if depth > MAX_DEPTH:
@@ -80,7 +80,7 @@ def _check_leaf(path: str, item: object) -> None:
             _refuse(f"a {type(item).__name__} is nothing that JSON has", path)
 
 
-def _parse(text: str, path: str) -> Any:
+def _parse(text: str, path: str) -> JsonValue:
     try:
         # Most files are plain JSON, which the C reader takes in no time.
         return json.loads(text, object_pairs_hook=_without_duplicates)
@@ -100,7 +100,7 @@ def _parse(text: str, path: str) -> Any:
         _refuse(f"{path}: {str(error).removeprefix('<string>:')}")
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         # Falls through to the JSON5 reader, which names the key.

@@ -2,13 +2,13 @@
 
 import hashlib
 import re
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from intersession_actors.config.settings import Settings
-from intersession_events.plain_json import is_list_like, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
 HIDDEN: Final = "<hidden>"
 _SECRET: Final = re.compile(r"token|password|secret|key$|headers|credential$|env$", re.IGNORECASE)
@@ -17,7 +17,7 @@ _OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts"}
 _NO_SECRET: Final = frozenset({"mainKey"})
 
 
-def without_none(settings: Settings) -> dict[str, Any]:
+def without_none(settings: Settings) -> JsonObject:
     """Return settings as plain JSON, without what was not given. Settings of a channel's own are kept as they were given."""
     given = ((field.encode_name, getattr(settings, field.name)) for field in msgspec.structs.fields(settings))
     return {name: _kept(value) for name, value in given if value is not None}
@@ -37,7 +37,7 @@ def digest_of(settings: Settings) -> str:
     return hashlib.sha256(redacted_text(settings).encode()).hexdigest()
 
 
-def _kept(value: Any) -> Any:
+def _kept(value: object) -> JsonValue:
     if isinstance(value, Settings):
         return without_none(value)
     if is_object(value):
@@ -47,7 +47,7 @@ def _kept(value: Any) -> Any:
     return value
 
 
-def _redacted(value: Any) -> Any:
+def _redacted(value: object) -> JsonValue:
     if is_object(value):
         return {key: HIDDEN if _is_secret(key, inner) else _redacted(inner) for key, inner in value.items()}
     if is_list_like(value):
@@ -55,13 +55,13 @@ def _redacted(value: Any) -> Any:
     return _without_userinfo(value) if isinstance(value, str) else value
 
 
-def _is_secret(key: str, value: Any) -> bool:
+def _is_secret(key: str, value: object) -> bool:
     # A number under such a name counts tokens; it is none.
     named = _SECRET.search(key) is not None and key not in _NO_SECRET
     return named and bool(value) and not isinstance(value, int | float)
 
 
-def _hidden(value: Any, *, open_keys: bool = False) -> Any:
+def _hidden(value: object, *, open_keys: bool = False) -> JsonValue:
     """Hide every text of a channel's own settings: what they mean is not known here, webhooks are secrets."""
     if is_object(value):
         return {

@@ -3,12 +3,17 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from intersession_actors.errors import ConfigProblem
-from intersession_events.plain_json import is_list, is_list_like, is_object
-
-Json = dict[str, Any]
+from intersession_events.plain_json import (
+    JsonMapping,
+    JsonObject,
+    JsonValue,
+    is_list,
+    is_list_like,
+    is_object,
+)
 
 _CHANNELS_AT_TOP: Final = (
     "whatsapp",
@@ -28,12 +33,12 @@ _CHAT_TYPES: Final = {"dm": "direct", "room": "channel"}
 class Renaming:
     """A configuration on its way to today's names. Nothing given to it is changed; `notices` say what was."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self.config: Json = _copy(config)
+    def __init__(self, config: JsonMapping) -> None:
+        self.config: JsonObject = _copy(config)
         self.notices: list[str] = []
         self.problems: list[ConfigProblem] = []
 
-    def run(self) -> Json:
+    def run(self) -> JsonObject:
         """Return the configuration with today's names."""
         self._agent_at_top()
         self._routing()
@@ -49,7 +54,7 @@ class Renaming:
         if not is_object(agent):
             return
         for part in ("subagents", "sandbox"):
-            inner: Any = agent.get(part)
+            inner: JsonValue = agent.get(part)
             if is_object(inner) and "tools" in inner:
                 self._move(inner, "tools", f"tools.{part}.tools", f"agent.{part}.tools")
         for old, new in (("tools", "tools"), ("elevated", "tools.elevated"), ("bash", "tools.exec")):
@@ -61,7 +66,7 @@ class Renaming:
         routing = self.config.get("routing")
         if not is_object(routing):
             return
-        agents: Any = routing.get("agents")
+        agents: JsonValue = routing.get("agents")
         if is_object(agents):
             for agent_id, entry in agents.items():
                 listed = self._listed(str(agent_id))
@@ -95,7 +100,7 @@ class Renaming:
             for old in _CHANNEL_NAMES:
                 if old in match:
                     self._rename(match, old, "channel", path)
-            kind: Any = match.get("chatType")
+            kind: JsonValue = match.get("chatType")
             if isinstance(kind, str) and kind in _CHAT_TYPES:
                 match["chatType"] = _CHAT_TYPES[kind]
                 self.notices.append(f"{path}.chatType: {kind!r} is called {_CHAT_TYPES[kind]!r} now")
@@ -110,9 +115,9 @@ class Renaming:
             if is_object(bindings) and "ttlHours" in bindings:
                 self._rename(bindings, "ttlHours", "idleHours", f"{path}.threadBindings")
 
-    def _listed(self, agent_id: str) -> Json | None:
-        agents: Any = self.config.setdefault("agents", {})
-        listed: Any = agents.setdefault("list", []) if is_object(agents) else None
+    def _listed(self, agent_id: str) -> JsonObject | None:
+        agents: JsonValue = self.config.setdefault("agents", {})
+        listed: JsonValue = agents.setdefault("list", []) if is_object(agents) else None
         if not is_list(listed):
             return None
         for entry in listed:
@@ -122,7 +127,7 @@ class Renaming:
         listed.append(entry)
         return entry
 
-    def _rename(self, owner: Json, old: str, new: str, path: str) -> None:
+    def _rename(self, owner: JsonObject, old: str, new: str, path: str) -> None:
         if new in owner and owner[new] != owner[old]:
             self.problems.append(
                 ConfigProblem(f"{path}.{old}", f"is the old name of {new}, which says otherwise")
@@ -131,11 +136,11 @@ class Renaming:
         self.notices.append(f"{path}.{old} is called {path}.{new} now")
 
     def _move(
-        self, owner: Json, key: str, to: str, shown: str | None = None, *, spell_out: bool = False
+        self, owner: JsonObject, key: str, to: str, shown: str | None = None, *, spell_out: bool = False
     ) -> None:
         value = owner.pop(key)
         *parents, last = to.split(".")
-        place: Any = self.config
+        place: JsonValue = self.config
         for parent in parents:
             place = place.setdefault(parent, {}) if is_object(place) else None
         if not is_object(place):
@@ -143,7 +148,7 @@ class Renaming:
             return
         old = shown or key
         if is_object(value) and is_object(place.setdefault(last, {})):
-            inner: Json = value
+            inner: JsonObject = value
             if spell_out:
                 self.notices.extend(f"{old}.{name} is called {to}.{name} now" for name in inner)
             self._merge(place[last], inner, to)
@@ -154,7 +159,7 @@ class Renaming:
         if not spell_out:
             self.notices.append(f"{old} is called {to} now")
 
-    def _merge(self, into: Json, values: Json, path: str) -> None:
+    def _merge(self, into: JsonObject, values: JsonObject, path: str) -> None:
         """Take the old values over; where both spellings say something, they must say the same."""
         for key, value in values.items():
             if key not in into:
@@ -167,13 +172,13 @@ class Renaming:
                 )
 
 
-def _at(value: Any, *keys: str) -> Any:
+def _at(value: object, *keys: str) -> JsonValue:
     for key in keys:
         value = value.get(key) if is_object(value) else None
     return value
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> JsonValue:
     if is_object(value):
         return {key: _copy(inner) for key, inner in value.items()}
     if is_list_like(value):
@@ -190,14 +195,14 @@ _TURNS: Final = "session.agentToAgent.maxPingPongTurns"
 _VARIABLE: Final = re.compile(r"\$?\$\{([A-Z_][A-Z0-9_]*)\}")
 
 
-def clamp_turns(config: Mapping[str, Any], notices: list[str]) -> None:
+def clamp_turns(config: JsonMapping, notices: list[str]) -> None:
     """Bring the number of turns into 0..5, in place (LOOP-2). What is no number is left for the check to refuse."""
-    exchanges: Any = config
+    exchanges: JsonValue = config
     for key in ("session", "agentToAgent"):
         exchanges = exchanges.get(key) if is_object(exchanges) else None
     if not is_object(exchanges):
         return
-    given: Any = exchanges.get("maxPingPongTurns")
+    given: JsonValue = exchanges.get("maxPingPongTurns")
     if isinstance(given, bool) or not isinstance(given, int | float):
         return
     turns = min(max(math.floor(given), 0), MAX_TURNS)
@@ -206,18 +211,20 @@ def clamp_turns(config: Mapping[str, Any], notices: list[str]) -> None:
     exchanges["maxPingPongTurns"] = turns
 
 
-def fold_agent_ids(config: Mapping[str, Any], notices: list[str]) -> None:
+def fold_agent_ids(config: JsonMapping, notices: list[str]) -> None:
     """Write agent ids in lower case, as keys have them, in place."""
-    agents: Any = config.get("agents")
-    listed: Any = agents.get("list") if is_object(agents) else None
+    agents: JsonValue = config.get("agents")
+    listed: JsonValue = agents.get("list") if is_object(agents) else None
     for index, entry in enumerate(listed if is_list(listed) else []):
-        given: Any = entry.get("id") if is_object(entry) else None
+        given: JsonValue = entry.get("id") if is_object(entry) else None
         if isinstance(given, str) and given.isascii() and given != given.lower():
             entry["id"] = given.lower()
             notices.append(f"agents.list[{index}].id: {given!r} is written {given.lower()!r} here")
 
 
-def fill_in(value: Any, variables: Mapping[str, str], problems: list[ConfigProblem], path: str = "") -> Any:
+def fill_in(
+    value: object, variables: Mapping[str, str], problems: list[ConfigProblem], path: str = ""
+) -> JsonValue:
     """Replace `${NAME}` in texts by environment variables, as the original does; `$${NAME}` stays as `${NAME}`.
 
     A variable that is not set is a problem: its literal text would otherwise become somebody's token.

@@ -1,6 +1,6 @@
 """The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
 
-from typing import Any, Final, TypeGuard, assert_never
+from typing import Final, TypeGuard, assert_never
 
 import msgspec
 
@@ -41,7 +41,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         self._told_parked: set[str] = set()
         """Deliveries whose missing channel was told of."""
 
-    def takes(self, message: Any) -> TypeGuard[DeliveryCommand]:
+    def takes(self, message: object) -> TypeGuard[DeliveryCommand]:
         """Whether this is a command to a delivery. One begins in the append of the step that decided it, by no command."""
         return isinstance(message, DeliveryCommand)
 

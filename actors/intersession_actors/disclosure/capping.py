@@ -5,13 +5,13 @@ Long strings are cut and say so, signatures of thinking and bytes of pictures ar
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from intersession_actors.disclosure.redaction import STRUCTURE
-from intersession_events.plain_json import is_list, is_object, map_strings
+from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_list, is_object, map_strings
 
 MAX_CHARACTERS: Final = 4_000
 MAX_BYTES: Final = 80 * 1024
@@ -27,7 +27,7 @@ class Capped(msgspec.Struct, frozen=True, kw_only=True):
     anything at all is missing.
     """
 
-    messages: list[dict[str, Any]]
+    messages: list[JsonObject]
     truncated: bool
     dropped_messages: int
     content_truncated: bool
@@ -35,10 +35,10 @@ class Capped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cap(
-    messages: Sequence[Mapping[str, Any]], *, max_bytes: int = MAX_BYTES, max_characters: int = MAX_CHARACTERS
+    messages: Sequence[JsonMapping], *, max_bytes: int = MAX_BYTES, max_characters: int = MAX_CHARACTERS
 ) -> Capped:
     """Return raw messages, oldest first, cut to what a tool call may return."""
-    kept: list[dict[str, Any]] = []
+    kept: list[JsonObject] = []
     size = len("[]")
     content_truncated = oversized = False
     for message in reversed(messages):
@@ -66,9 +66,7 @@ def cap(
     )
 
 
-def cap_message(
-    message: Mapping[str, Any], *, max_characters: int = MAX_CHARACTERS
-) -> tuple[dict[str, Any], bool]:
+def cap_message(message: JsonMapping, *, max_characters: int = MAX_CHARACTERS) -> tuple[JsonObject, bool]:
     """Return a raw message with its long strings cut, and signatures and picture bytes left out; and whether any were."""
     found = False
 
@@ -86,7 +84,7 @@ def cap_message(
     return ({**lean, **cut}, True) if found or left_out else (dict(message), False)
 
 
-def _lean(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def _lean(message: JsonMapping) -> tuple[JsonObject, bool]:
     """Leave out what nobody reads: signatures of thinking, bytes of pictures."""
     content = message.get("content")
     if not is_list(content):
@@ -95,7 +93,7 @@ def _lean(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     return {**message, "content": blocks}, blocks != content
 
 
-def _lean_block(block: Any) -> Any:
+def _lean_block(block: object) -> JsonValue:
     if not is_object(block):
         return block
     if block.get("type") == "thinking":
@@ -103,7 +101,7 @@ def _lean_block(block: Any) -> Any:
     if block.get("type") != "image":
         return block
     given = block.get("source")
-    source: dict[str, Any] = given if is_object(given) else {}
+    source: JsonObject = given if is_object(given) else {}
     data = block.get("data", source.get("data"))
     if not isinstance(data, str):
         return block
@@ -113,7 +111,7 @@ def _lean_block(block: Any) -> Any:
     return {**lean, "omitted": True, "bytes": _decoded(data)}
 
 
-def _without(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _without(fields: JsonMapping, *names: str) -> JsonObject:
     return {name: value for name, value in fields.items() if name not in names}
 
 
@@ -122,7 +120,7 @@ def _decoded(base64: str) -> int:
     return len(base64.rstrip("=")) * 3 // 4
 
 
-def _bytes(message: Mapping[str, Any]) -> int | None:
+def _bytes(message: JsonMapping) -> int | None:
     """Return the size of a message; None if it is nested too deep to be written at all."""
     try:
         return len(msgspec.json.encode(message))
@@ -130,7 +128,7 @@ def _bytes(message: Mapping[str, Any]) -> int | None:
         return None
 
 
-def _placeholder(message: Mapping[str, Any], length: int | None) -> dict[str, Any]:
+def _placeholder(message: JsonMapping, length: int | None) -> JsonObject:
     """Return what stands for a last message that is too large: its id, so that paging goes on, and why it is not there."""
     named = {name: message[name] for name in ("id", "role", "timestamp") if name in message}
     size = "too deep to be shown" if length is None else f"{length} bytes, too large to be shown"

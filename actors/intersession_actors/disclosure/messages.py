@@ -1,18 +1,19 @@
 """Messages as a tool shows them: without secrets for strangers, and with long texts cut (HIST-4, HIST-5)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Sequence
+from typing import overload
 
 import msgspec
 
 from intersession_actors.disclosure.capping import cap
 from intersession_actors.disclosure.redaction import redact_raw
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller gets to see, and what was done to it. `bytes` is the compact UTF-8 JSON of `messages`."""
 
-    messages: list[dict[str, Any]]
+    messages: list[JsonObject]
     truncated: bool
     dropped: int
     content_truncated: bool
@@ -25,7 +26,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         return self.messages[0]["id"] if self.messages else None
 
 
-def shown_messages(messages: Sequence[Mapping[str, Any]], *, redact: bool) -> Shown:
+def shown_messages(messages: Sequence[JsonMapping], *, redact: bool) -> Shown:
     """Return raw messages, oldest first, as a tool call may show them."""
     source = _Redacted(messages) if redact else None
     capped = cap(messages if source is None else source)
@@ -39,10 +40,10 @@ def shown_messages(messages: Sequence[Mapping[str, Any]], *, redact: bool) -> Sh
     )
 
 
-class _Redacted(Sequence[Mapping[str, Any]]):
+class _Redacted(Sequence[JsonMapping]):
     """Messages with their secrets hidden, each when it is asked for: most of a long transcript never is."""
 
-    def __init__(self, messages: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, messages: Sequence[JsonMapping]) -> None:
         self._messages = messages
         self._hidden: set[int] = set()
 
@@ -50,10 +51,10 @@ class _Redacted(Sequence[Mapping[str, Any]]):
         return len(self._messages)
 
     @overload
-    def __getitem__(self, at: int) -> Mapping[str, Any]: ...
+    def __getitem__(self, at: int) -> JsonMapping: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Mapping[str, Any]]: ...
-    def __getitem__(self, at: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+    def __getitem__(self, at: slice) -> Sequence[JsonMapping]: ...
+    def __getitem__(self, at: int | slice) -> JsonMapping | Sequence[JsonMapping]:
         if isinstance(at, slice):
             return [self[index] for index in range(*at.indices(len(self)))]
         shown, hidden = redact_raw(self._messages[at])

@@ -5,12 +5,19 @@ ends a value (a quote, white space): a private key has nothing to show. What was
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from intersession_actors.disclosure.secret_names import is_secret_name
 from intersession_actors.disclosure.secrets import secret_spans
-from intersession_events.plain_json import is_list, is_object, map_strings
+from intersession_events.plain_json import (
+    JsonList,
+    JsonMapping,
+    JsonObject,
+    JsonValue,
+    is_list,
+    is_object,
+    map_strings,
+)
 
 _SHORT: Final = 18
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")
@@ -52,7 +59,7 @@ def redact_text(text: str) -> tuple[str, bool]:
     return redacted, redacted != text
 
 
-def redact_value(value: Any) -> tuple[Any, bool]:
+def redact_value(value: object) -> tuple[JsonValue, bool]:
     """Return a JSON value with the secrets in its strings, and under names that say so, hidden; and whether any were."""
     found = False
 
@@ -69,14 +76,14 @@ def redact_value(value: Any) -> tuple[Any, bool]:
     return (redacted, True) if found else (value, False)
 
 
-def redact_raw(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def redact_raw(message: JsonMapping) -> tuple[JsonObject, bool]:
     """Return a message in its raw form with its secrets hidden, and whether there were any.
 
     Texts, thinking, tool calls' arguments, tool results and fields of an import are gone through; pictures are not.
     """
     said = {name: value for name, value in message.items() if name not in STRUCTURE}
     content = said.get("content")
-    blocks: list[Any] = content if is_list(content) else []
+    blocks: JsonList = content if is_list(content) else []
     pictures = {at: block for at, block in enumerate(blocks) if _is_picture(block)}
     if pictures:
         said["content"] = [None if at in pictures else block for at, block in enumerate(blocks)]
@@ -88,5 +95,5 @@ def redact_raw(message: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     return {**message, **redacted}, True
 
 
-def _is_picture(block: Any) -> bool:
+def _is_picture(block: object) -> bool:
     return is_object(block) and block.get("type") == "image"

@@ -3,7 +3,7 @@
 Its whole state is the exchanges' streams; after a restart it is told `Resume` for each that is open and carries on.
 """
 
-from typing import Any, TypeGuard, assert_never
+from typing import TypeGuard, assert_never
 
 import msgspec
 
@@ -52,7 +52,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         super().__init__(world)
         self._meter = ChainMeter()
 
-    def takes(self, message: Any) -> TypeGuard[ExchangeCommand]:
+    def takes(self, message: object) -> TypeGuard[ExchangeCommand]:
         """Whether this is a command to an exchange."""
         return isinstance(message, ExchangeCommand)
 

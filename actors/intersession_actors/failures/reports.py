@@ -13,7 +13,7 @@ from intersession_actors.failures.trace import described, one_line, traced
 from intersession_actors.host import Call, Outcome, Outside, Raised
 from intersession_actors.runtime import Clock
 
-OnFailure = Callable[[Failure], Any]
+OnFailure = Callable[[Failure], object]
 """Hears of failures, sync or async; what it returns is not used."""
 
 MOST_WAITING: Final = 1_000
@@ -78,7 +78,7 @@ class Reports:
         with self._changed:
             return self._store_error
 
-    def store_away(self, error: BaseException | str, **fields: Any) -> None:
+    def store_away(self, error: BaseException | str, **fields: Any) -> None:  # as `tell` has them
         """Note that the store did not take or give something. It is told once, until the store is back."""
         with self._changed:
             begins = self._store_since is None

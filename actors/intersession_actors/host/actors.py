@@ -8,11 +8,11 @@ from pykka._envelope import Envelope
 
 from intersession_actors.runtime import LocalRef, ReplyFuture
 
-HostActor = pykka.ActorRef[Any] | LocalRef
+HostActor = pykka.ActorRef[Any] | LocalRef  # an actor of any class
 """An address of an actor: Pykka's own, or one of our runtimes'."""
 
 
-def asking(actor: HostActor) -> Callable[[Any], ReplyFuture]:
+def asking(actor: HostActor) -> Callable[[object], ReplyFuture]:
     """Return a function that gives an actor a message and returns the answer to come.
 
     Pykka's own `ask` would do, but its future can only be waited for.
@@ -20,7 +20,7 @@ def asking(actor: HostActor) -> Callable[[Any], ReplyFuture]:
     if isinstance(actor, LocalRef):
         return actor.ask
 
-    def ask(message: Any) -> ReplyFuture:
+    def ask(message: object) -> ReplyFuture:
         answer = ReplyFuture()
         if actor.is_alive():
             actor.actor_inbox.put(Envelope(message, answer))

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import pykka
 
@@ -18,13 +18,15 @@ from intersession_actors.host.loop import OwnLoop
 from intersession_actors.host.threads import Job, Workers
 from intersession_actors.runtime import ReplyFuture
 
+T = TypeVar("T")
+
 logger = logging.getLogger("intersession.host")
 
 
 class Came(NamedTuple):
     """The call returned, with whatever it returned."""
 
-    value: Any
+    value: object
 
 
 class Raised(NamedTuple):
@@ -118,7 +120,8 @@ class Outside:
         """Not count the calling thread while it waits, so that another one starts in its place."""
         return self._workers.waiting()
 
-    def call(self, call: Call, function: Callable[[Any], Any], argument: Any) -> None:
+    # What the function returns is awaited or not, as it itself says.
+    def call(self, call: Call, function: Callable[[T], Any], argument: T) -> None:
         """Call a function with an argument; never blocks, never raises."""
         try:
             if _is_async(function):
@@ -138,7 +141,7 @@ class Outside:
         self._workers.stop()
         self._own_loop.stop(timeout)
 
-    def _on_thread(self, call: Call, run: Callable[[], Any]) -> None:
+    def _on_thread(self, call: Call, run: Callable[[], object]) -> None:
         def job() -> None:
             try:
                 value = run()
@@ -151,7 +154,7 @@ class Outside:
         call.undo_with(lambda: self._workers.give_up(work))
         self._workers.submit(work)
 
-    def _on_loop(self, call: Call, run: Callable[[], Awaitable[Any]]) -> None:
+    def _on_loop(self, call: Call, run: Callable[[], Awaitable[object]]) -> None:
         async def task() -> None:
             try:
                 value = await run()
@@ -176,7 +179,7 @@ class Outside:
 
         call.undo_with(undo)
 
-    def _resolve(self, call: Call, value: Any) -> None:
+    def _resolve(self, call: Call, value: object) -> None:
         """Settle with a value, or wait for it without a thread where that is possible."""
         try:
             match value:
@@ -192,18 +195,18 @@ class Outside:
         except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
             call.settle(Raised(error))
 
-    def _get(self, future: pykka.Future[Any]) -> Any:
+    def _get(self, future: pykka.Future[object]) -> object:
         with self._workers.waiting():
             return future.get()
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def _is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - whether calling it gives a coroutine
     )
 
 
-def _is_future(value: object) -> TypeGuard[pykka.Future[Any]]:
+def _is_future(value: object) -> TypeGuard[pykka.Future[object]]:
     return isinstance(value, pykka.Future)
 
 

@@ -1,10 +1,10 @@
 """The gateway's methods about the system itself: what there is, how it is, `send` to a channel, and the import."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -32,6 +32,7 @@ from intersession_actors.service import (
 )
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Route
+from intersession_events.plain_json import JsonMapping
 
 _RECENT: Final = 10
 """How many sessions `status` names."""
@@ -46,7 +47,7 @@ class GatewayAbout:
         self._routes = Routes(service)
         self._describe = describe
 
-    def agents_list(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def agents_list(self, call: Call, params: JsonMapping) -> Result:
         """Return the configured agents, the default one first."""
         del call
         read_arguments(NoParams, params)
@@ -63,7 +64,7 @@ class GatewayAbout:
             ],
         }
 
-    def identity(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def identity(self, call: Call, params: JsonMapping) -> Result:
         """Return who an agent is."""
         given = read_arguments(IdentityParams, params)
         key = self._targets.opened(call, given.session_key, given.agent_id)
@@ -72,7 +73,7 @@ class GatewayAbout:
         )
         return {"agentId": key.agent_id} | ({"name": name} if name else {})
 
-    def models_list(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def models_list(self, call: Call, params: JsonMapping) -> Result:
         """Return the models that can be asked for."""
         del call
         read_arguments(NoParams, params)
@@ -82,7 +83,7 @@ class GatewayAbout:
             models.append({"id": model_id or provider, "name": model_id or provider, "provider": provider})
         return {"models": models}
 
-    def health(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def health(self, call: Call, params: JsonMapping) -> Result:
         """Say whether all is well; the fields of channels, heartbeats and sessions are the original's.
 
         Sessions are counted, not shown: the list is `sessions.list`.
@@ -129,7 +130,7 @@ class GatewayAbout:
         parse = self._service.reader.parse
         return Counter(place.agent_id for place in order.places() if call.caller.reaches(parse(place.key)))
 
-    def status(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def status(self, call: Call, params: JsonMapping) -> Result:
         """Say how the system is in full; who stands for some sessions only gets what `health` says."""
         answer = self.health(call, params)
         if not call.caller.is_operator:
@@ -150,7 +151,7 @@ class GatewayAbout:
             for place in islice(self._service.sessions.order().places(), _RECENT)
         ]
 
-    def send(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def send(self, call: Call, params: JsonMapping) -> Result:
         """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""
         given = read_arguments(SendParams, params)
         service = self._service
@@ -192,7 +193,7 @@ class GatewayImport:
     def __init__(self, imports: Imports) -> None:
         self._imports = imports
 
-    def openclaw(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def openclaw(self, call: Call, params: JsonMapping) -> Result:
         """Import an OpenClaw state directory and return the report."""
         if not call.caller.is_operator or call.caller.credential is not None:
             raise ToolRefused(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -27,9 +27,10 @@ from intersession_actors.service import (
     afinished,
     finished,
 )
+from intersession_events.plain_json import JsonMapping
 from intersession_projections.run_outcomes import RunOutcome
 
-Method = Callable[[Call, Mapping[str, Any]], Result | Pending]
+Method = Callable[[Call, JsonMapping], Result | Pending]
 
 
 class Parts(NamedTuple):
@@ -117,9 +118,7 @@ class GatewayMethods:
         """The names of all methods."""
         return tuple(self._methods)
 
-    def call(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
-    ) -> Result:
+    def call(self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method and return its result. A refusal is a result: `{status, code, error}`."""
         try:
             return self.perform(method, params, caller=caller)
@@ -127,7 +126,7 @@ class GatewayMethods:
             return dict(refused.as_result())
 
     async def acall(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
+        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
     ) -> Result:
         """Call a method without blocking the event loop. A refusal is a result."""
         try:
@@ -135,9 +134,7 @@ class GatewayMethods:
         except ToolRefused as refused:
             return dict(refused.as_result())
 
-    def perform(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
-    ) -> Result:
+    def perform(self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method and return its result.
 
         Raises:
@@ -147,7 +144,7 @@ class GatewayMethods:
             return finished(self._begin(method, params or {}, caller))
 
     async def aperform(
-        self, method: str, params: Mapping[str, Any] | None = None, *, caller: Caller = OPERATOR
+        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
     ) -> Result:
         """Call a method without blocking the event loop; who waits for a run holds no thread.
 
@@ -166,7 +163,7 @@ class GatewayMethods:
         """
         return await self._runs.await_end(run_id, self._threads)
 
-    def _begin(self, method: str, params: Mapping[str, Any], caller: Caller) -> Result | Pending:
+    def _begin(self, method: str, params: JsonMapping, caller: Caller) -> Result | Pending:
         found = self._methods.get(method)
         if found is None:
             raise unknown_method(method, self._methods)
@@ -175,7 +172,7 @@ class GatewayMethods:
             return found(call, params)
 
     @contextmanager
-    def _receipt(self, method: str, params: Mapping[str, Any], call: Call) -> Generator[None]:
+    def _receipt(self, method: str, params: JsonMapping, call: Call) -> Generator[None]:
         """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
         refused = True
         try:

@@ -5,11 +5,12 @@ effect: `lane`, `groupId`, `groupChannel`, `groupSpace`, `includeGlobal`, `inclu
 `emitLifecycleHooks`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from intersession_events.facts import ready
+from intersession_events.plain_json import JsonValue
 
 Busy = Literal["queue", "reject", "interrupt"]
 """What happens to a message for a session that is busy (GATE-4)."""
@@ -67,7 +68,7 @@ class AgentParams(Params, frozen=True, kw_only=True):
     extra_system_prompt: str | None = None
     label: Label | None = None
     busy: Busy = "queue"
-    attachments: tuple[Any, ...] = ()
+    attachments: tuple[JsonValue, ...] = ()
     lane: str | None = None
     group_id: str | None = None
     group_channel: str | None = None
@@ -85,7 +86,7 @@ class ChatSendParams(Params, frozen=True, kw_only=True):
     deliver: bool = False
     timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=31_536_000_000)] | None = None
     busy: Busy = "queue"
-    attachments: tuple[Any, ...] = ()
+    attachments: tuple[JsonValue, ...] = ()
 
 
 @ready

@@ -1,7 +1,6 @@
 """The gateway's methods that start, wait for and stop runs: `agent`, `agent.wait`, `chat.send`, `chat.abort` (GATE)."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -38,6 +37,7 @@ from intersession_actors.session import Abort, Enqueue, message_for
 from intersession_events import ids
 from intersession_events.facts import Provenance, Route, RunAborted, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey
+from intersession_events.plain_json import JsonMapping, JsonValue
 from intersession_projections.run_outcomes import RunOutcome
 
 STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
@@ -70,7 +70,7 @@ class GatewayRuns:
         self._routes = Routes(service)
         self._runs = runs
 
-    def agent(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def agent(self, call: Call, params: JsonMapping) -> Result:
         """Queue a run; the accepted frame."""
         given = read_arguments(AgentParams, params)
         _check_text(given.message, given.attachments)
@@ -95,7 +95,7 @@ class GatewayRuns:
         accepted_ms = self._service.clock.now_ms() if found is None else found.queued_ms
         return {"runId": run_id, "status": "accepted", "acceptedAt": accepted_ms, "sessionKey": str(key)}
 
-    def chat_send(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def chat_send(self, call: Call, params: JsonMapping) -> Result:
         """Queue a run that answers a chat's message: `started`; again under the same key, how far it got."""
         given = read_arguments(ChatSendParams, params)
         _check_text(given.message, given.attachments)
@@ -117,7 +117,7 @@ class GatewayRuns:
         status = "started" if known is None else known.status if known.ended else "in_flight"
         return {"runId": run_id, "status": status, "sessionKey": str(key)}
 
-    def begin_wait(self, call: Call, params: Mapping[str, Any]) -> Result | Pending:
+    def begin_wait(self, call: Call, params: JsonMapping) -> Result | Pending:
         """Begin to wait for a run (GATE-3)."""
         given = read_arguments(WaitParams, params)
         return self._runs.begin(self._targets.run(call, given.run_id).run_id, given.timeout_ms / 1000)
@@ -133,7 +133,7 @@ class GatewayRuns:
             if outcome.ended:
                 return outcome
 
-    def chat_abort(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def chat_abort(self, call: Call, params: JsonMapping) -> Result:
         """Stop a run, or all of a session (GATE-5)."""
         given = read_arguments(ChatAbortParams, params)
         key, by = str(self._targets.seen(call, given.session_key, "status").key), call.caller.name
@@ -228,7 +228,7 @@ class GatewayRuns:
         return self._service.runs.get(run_id)
 
 
-def _check_text(text: str, attachments: tuple[Any, ...]) -> None:
+def _check_text(text: str, attachments: tuple[JsonValue, ...]) -> None:
     if attachments:
         raise ToolRefused("not_supported", "attachments: not supported by this method, leave them out")
     if not text.strip():

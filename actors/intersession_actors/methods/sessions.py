@@ -1,7 +1,7 @@
 """The gateway's methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -32,6 +32,7 @@ from intersession_actors.service import (
 from intersession_actors.session import AddMessage, Archive, Patch, Reset
 from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
+from intersession_events.plain_json import JsonMapping
 from intersession_projections.sessions import SessionRow
 
 MOST_PREVIEWS: Final = 64
@@ -54,7 +55,7 @@ class GatewaySessions:
 
     # --- transcripts
 
-    def chat_history(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def chat_history(self, call: Call, params: JsonMapping) -> Result:
         """Return the last messages of a session, uncut (HIST-3)."""
         given = read_arguments(ChatHistoryParams, params)
         found = self._targets.seen_or_main(call, given.session_key)
@@ -72,7 +73,7 @@ class GatewaySessions:
             "verboseLevel": row.verbose_level if row is not None else None,
         }
 
-    def chat_inject(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def chat_inject(self, call: Call, params: JsonMapping) -> Result:
         """Record an assistant message that no run made."""
         given = read_arguments(ChatInjectParams, params)
         found = self._targets.seen(call, given.session_key, "send")
@@ -97,7 +98,7 @@ class GatewaySessions:
 
     # --- the list
 
-    def list(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def list(self, call: Call, params: JsonMapping) -> Result:
         """List sessions, as `sessions_list` does for the operator, with the original's own additions.
 
         Keys are whole, as everywhere in the gateway: a client finds the session that an event names by them.
@@ -171,7 +172,7 @@ class GatewaySessions:
                 row.update(_original_fields(full, lineage="spawnedBy" in row))
             call.saw(found.key)
 
-    def preview(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def preview(self, call: Call, params: JsonMapping) -> Result:
         """Return the last words of several sessions; one that is not there is `missing`."""
         given = read_arguments(PreviewParams, params)
         limit = min(given.limit, MOST_PREVIEWED)
@@ -197,7 +198,7 @@ class GatewaySessions:
         items = [{"role": role, "text": _cut(text, most_chars)} for role, text in texts if text]
         return {"key": key, "status": "ok" if items else "empty", "items": items}
 
-    def resolve(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def resolve(self, call: Call, params: JsonMapping) -> Result:
         """Return the canonical key of a session, by key, id or label."""
         given = read_arguments(ResolveParams, params)
         typed = [value for value in (given.key, given.session_id, given.label) if value is not None]
@@ -236,7 +237,7 @@ class GatewaySessions:
 
     # --- changes
 
-    def patch(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def patch(self, call: Call, params: JsonMapping) -> Result:
         """Change settings of a session, and open it if it is one of a configured agent (GATE-2)."""
         given = read_arguments(PatchParams, params)
         key = self._targets.opened(call, given.key, field="key")
@@ -277,7 +278,7 @@ class GatewaySessions:
             "resolved": _model_parts(model),
         } | ({"notices": notices} if notices else {})
 
-    def reset(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def reset(self, call: Call, params: JsonMapping) -> Result:
         """Begin a new generation under the same key."""
         given = read_arguments(ResetParams, params)
         found = self._targets.seen(call, given.key, "status", field="key")
@@ -290,7 +291,7 @@ class GatewaySessions:
         row = self._service.sessions.get(str(found.key))
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
 
-    def delete(self, call: Call, params: Mapping[str, Any]) -> Result:
+    def delete(self, call: Call, params: JsonMapping) -> Result:
         """Archive a session; a main session can't be, also where nobody has opened it yet."""
         given = read_arguments(DeleteParams, params)
         self._check_deletable(call, given.key)
@@ -365,11 +366,11 @@ def _model_parts(model: str | None) -> Result:
     return {"modelProvider": provider if slash else None, "model": name if slash else model}
 
 
-def _text_of_last(messages: Any) -> str:
+def _text_of_last(messages: Sequence[JsonMapping]) -> str:
     return _text(messages[-1]) if messages else ""
 
 
-def _text(message: Mapping[str, Any]) -> str:
+def _text(message: JsonMapping) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content

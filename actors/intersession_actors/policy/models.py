@@ -1,9 +1,7 @@
 """Which models can be asked for, and which one a text means. Pure (SPAWN-4, GATE-2)."""
 
-from typing import Any
-
 from intersession_actors.config import Config, ModelChoice
-from intersession_events.plain_json import is_list, is_object
+from intersession_events.plain_json import JsonList, is_list, is_object
 
 
 def find_model(config: Config, text: str) -> str | None:
@@ -46,8 +44,8 @@ def model_names(config: Config) -> tuple[str, ...]:
     return tuple(sorted(known | _defaults(config)))
 
 
-def _ids(models: Any) -> list[str]:
-    entries: list[Any] = models if is_list(models) else []
+def _ids(models: object) -> list[str]:
+    entries: JsonList = models if is_list(models) else []
     ids = [entry.get("id") if is_object(entry) else entry for entry in entries]
     return [model_id for model_id in ids if isinstance(model_id, str)]
 

@@ -9,10 +9,11 @@ from the text itself, so that no text can contain its own, even if its writer kn
 """
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+
+from intersession_events.plain_json import JsonMapping
 
 OPENING: Final = "[["
 """How every fence begins. A text that begins so is fenced too, whoever typed it."""
@@ -25,7 +26,7 @@ def fence_id(run_id: str, *parts: str | int) -> str:
     return hashlib.sha256(_ENCODER.encode((run_id, *parts))).hexdigest()[:16]
 
 
-def fence(word: str, identity: str, header: Mapping[str, Any], text: str) -> str:
+def fence(word: str, identity: str, header: JsonMapping, text: str) -> str:
     """Return a text in a fence. `word` is one lower-case word, `header` says where the text is from."""
     said = _ENCODER.encode({**header, "characters": len(text)}).decode()
     return f"[[{word} {identity} {said}]]\n{text}\n[[end {identity}]]"

@@ -10,7 +10,7 @@ Two transcripts with different `Seen`s never become the same list: the tests rea
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -23,7 +23,7 @@ from intersession_actors.prompt.rendering import (
     seen,
 )
 from intersession_events.facts import ImageBlock, Message
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonObject, is_object
 
 _TAKEN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -50,12 +50,12 @@ class _Said(msgspec.Struct, frozen=True):
         return fenced(self.told, self.identity)
 
 
-def openai_messages(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
+def openai_messages(messages: Sequence[Message], *, run_id: str) -> list[JsonObject]:
     """Return the messages as a list for servers that speak OpenAI's chat completions."""
     return [_to_openai(said) for said in _said(messages, run_id, tool_images=False)]
 
 
-def anthropic_messages(messages: Sequence[Message], *, run_id: str) -> list[dict[str, Any]]:
+def anthropic_messages(messages: Sequence[Message], *, run_id: str) -> list[JsonObject]:
     """Return the messages as a list for servers that speak Anthropic's messages."""
     return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True)]
 
@@ -118,7 +118,7 @@ def _agent(text: str) -> Seen:
 # --- OpenAI
 
 
-def _to_openai(said: _Said) -> dict[str, Any]:
+def _to_openai(said: _Said) -> JsonObject:
     if said.answers is not None:
         return {"role": "tool", "tool_call_id": said.answers, "content": said.words}
     if said.calls:
@@ -150,8 +150,8 @@ def _data_url(mime: str | None, data: str) -> str:
 # --- Anthropic
 
 
-def _to_anthropic(said: _Said) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = [] if said.words is None else [{"type": "text", "text": said.words}]
+def _to_anthropic(said: _Said) -> JsonObject:
+    parts: list[JsonObject] = [] if said.words is None else [{"type": "text", "text": said.words}]
     parts += [
         {
             "type": "image",

@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 from weakref import WeakSet
 
 import pykka
@@ -33,7 +33,7 @@ class Ref(Protocol):
         """What the actor is called in messages to people."""
         ...
 
-    def tell(self, message: Any, *, urgent: bool = False) -> None:
+    def tell(self, message: object, *, urgent: bool = False) -> None:
         """Give a message to the actor and go on.
 
         `urgent` is for what the system itself sends and must not lose (an append's outcome, a run's result, a
@@ -46,7 +46,7 @@ class Ref(Protocol):
         """
         ...
 
-    def ask(self, message: Any) -> ReplyFuture:
+    def ask(self, message: object) -> ReplyFuture:
         """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
         ...
 
@@ -80,7 +80,7 @@ class Failure(NamedTuple):
 
     ref: Ref
     error: BaseException
-    message: Any
+    message: object
     left: tuple[Mail, ...]
 
 
@@ -134,7 +134,7 @@ class Handler(pykka.Actor):
     _on_end: Callable[["Handler"], None] | None = None
     _owed: "WeakSet[ReplyFuture] | None" = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.actor_stopped = Flag()
         self._actor_ref.actor_stopped = self.actor_stopped
@@ -206,7 +206,7 @@ class Handler(pykka.Actor):
             except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
                 self._fail(error, None)
 
-    def _handle_receive(self, message: Any) -> Any:
+    def _handle_receive(self, message: object) -> object:
         with handling(self):
             try:
                 return super()._handle_receive(message)
@@ -223,7 +223,7 @@ class Handler(pykka.Actor):
             logger.exception("%s failed while it stopped", self)
         self._end(pykka.ActorDeadError(f"{self} stopped before it answered"))
 
-    def _fail(self, error: BaseException, message: Any) -> None:
+    def _fail(self, error: BaseException, message: object) -> None:
         current = self.actor_inbox.current
         left = self.actor_inbox.close_and_empty()
         self.actor_stopped.set()

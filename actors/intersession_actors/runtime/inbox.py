@@ -16,12 +16,12 @@ from pykka._envelope import Envelope
 
 from intersession_events.errors import IntersessionError
 
-Mail: TypeAlias = Envelope[Any]
+Mail: TypeAlias = Envelope[Any]  # a message of any kind: its actor says which it takes
 """A message and, where somebody waits for it, the future of its answer."""
 
 
 # Pykka's word for "no more after this", which has no public name.
-_Stop: type[Any] = messages._ActorStop  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+_Stop: type[object] = messages._ActorStop  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class InboxFull(IntersessionError):
@@ -179,7 +179,7 @@ class Inbox:
         return len(self._mail or ()) + len(self._stash or ())
 
 
-def a_stop(reply_to: pykka.Future[Any] | None = None) -> Mail:
+def a_stop(reply_to: pykka.Future[object] | None = None) -> Mail:
     """Return the message that stops an actor, as Pykka sends it."""
     return Envelope(_Stop(), reply_to)
 

@@ -79,7 +79,7 @@ class PooledRuntime(ActorsOfARuntime):
         return left
 
     def _prepare(self, actor: Handler) -> None:
-        ready: Any = actor
+        ready: Any = actor  # a handler that is composed with a turn of the pool's
         actor.actor_inbox.wake = lambda: self._ready.put(ready)
 
     def _dispatch(self) -> None:

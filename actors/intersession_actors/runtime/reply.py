@@ -40,14 +40,14 @@ def handled_here() -> pykka.Actor | None:
     return actor
 
 
-class ReplyFuture(pykka.ThreadingFuture[Any]):
+class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: whoever asks knows
     """An answer to come. `get` and `await` raise at once inside a handler; `await` never blocks an event loop."""
 
     def __init__(self) -> None:
         super().__init__()
         self._listeners: list[Callable[[ReplyFuture], None]] = []
 
-    def get(self, *, timeout: float | None = None) -> Any:
+    def get(self, *, timeout: float | None = None) -> Any:  # Pykka's own
         """Wait for the answer, for at most `timeout` seconds.
 
         Raises:
@@ -58,12 +58,12 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):
             raise WaitedInHandler
         return super().get(timeout=timeout)
 
-    def set(self, value: Any = None) -> None:
+    def set(self, value: object = None) -> None:
         """Give the answer. Only the first one counts; a second raises `queue.Full`."""
         super().set(value)
         self._tell_listeners()
 
-    def set_exception(self, exc_info: Any = None) -> None:
+    def set_exception(self, exc_info: Any = None) -> None:  # Pykka keeps the type to itself
         """Answer with an error, by default the one that is being handled."""
         super().set_exception(exc_info)
         self._tell_listeners()
@@ -74,7 +74,7 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):
         with self._condition:
             return self._result is not None
 
-    def answer(self) -> Any:
+    def answer(self) -> Any:  # as `get`
         """Return the answer that is there, or raise it. Never waits, so a handler may.
 
         Raises:
@@ -90,7 +90,7 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):
                 return
         listener(self)
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[None, None, Any]:  # as `get`
         if handled_here() is not None:
             raise WaitedInHandler
         loop = asyncio.get_running_loop()

@@ -4,7 +4,7 @@ import threading
 from functools import cache
 from queue import SimpleQueue
 from types import new_class
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import pykka
 from pykka._envelope import Envelope
@@ -27,11 +27,11 @@ class Runtime(Protocol):
     def start(
         self,
         handler_class: type[Handler],
-        *args: Any,
+        *args: object,
         name: str,
         inbox_limit: int | None = None,
         on_failure: OnFailure | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Ref:
         """Make an actor of a handler and start it; `args` and `kwargs` are for its constructor.
 
@@ -65,11 +65,11 @@ class LocalRef:
         """What the actor is called in messages to people."""
         return self._actor.actor_inbox.name
 
-    def tell(self, message: Any, *, urgent: bool = False) -> None:
+    def tell(self, message: object, *, urgent: bool = False) -> None:
         """Give a message to the actor and go on (`Ref.tell`)."""
         self._actor.actor_inbox.put(Envelope(message), urgent=urgent)
 
-    def ask(self, message: Any) -> ReplyFuture:
+    def ask(self, message: object) -> ReplyFuture:
         """Give a message to the actor and return the answer to come (`Ref.ask`)."""
         reply = ReplyFuture()
         self._actor.actor_inbox.put(Envelope(message, reply))
@@ -117,11 +117,11 @@ class ActorsOfARuntime:
     def start(
         self,
         handler_class: type[Handler],
-        *args: Any,
+        *args: object,
         name: str,
         inbox_limit: int | None = None,
         on_failure: OnFailure | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Ref:
         """Make an actor of a handler and start it (`Runtime.start`)."""
         if not isinstance(handler_class, type):  # pyright: ignore[reportUnnecessaryIsInstance] - a factory is tempting

@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused
+from intersession_events.plain_json import JsonMapping, JsonObject
 
-A = TypeVar("A")
+A = TypeVar("A", bound=msgspec.Struct)
 
 _MISSING: Final = re.compile(
     r"Object missing required field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?"
@@ -22,7 +22,7 @@ _TYPES: Final = {"int": "integer", "float": "number", "str": "string", "bool": "
 _TYPE: Final = re.compile(r"\b(?:int|float|str|bool)\b")
 
 
-def read_arguments(kind: type[A], arguments: Mapping[str, Any]) -> A:
+def read_arguments(kind: type[A], arguments: JsonMapping) -> A:
     """Return the arguments as the tool's struct.
 
     Raises:
@@ -42,7 +42,7 @@ def read_arguments(kind: type[A], arguments: Mapping[str, Any]) -> A:
         raise _named(str(error), kind) from None
 
 
-def shown_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def shown_arguments(arguments: JsonMapping) -> JsonObject:
     """Return the arguments as a receipt shows them: without the words, which are in the log already."""
     return {
         name: value for name, value in arguments.items() if name not in {"message", "task", "attachments"}
@@ -70,7 +70,7 @@ def invalid(field: str, what: str) -> ToolRefused:
     return ToolRefused("invalid_request", f"{field}: {what}")
 
 
-def _named(error: str, kind: type[Any]) -> ToolRefused:
+def _named(error: str, kind: type[msgspec.Struct]) -> ToolRefused:
     if missing := _MISSING.fullmatch(error):
         return invalid(_path(missing["at"], missing["field"]), "required, give it")
     if unknown := _UNKNOWN.fullmatch(error):
@@ -89,7 +89,7 @@ def _in_words(what: str) -> str:
     return _TYPE.sub(lambda match: _TYPES[match[0]], said) if said.startswith("expected") else said
 
 
-def _what_to_do(what: str, kind: Any, at: str) -> str:
+def _what_to_do(what: str, kind: object, at: str) -> str:
     if "enum value" not in what:
         return "give it as that type" if what.startswith("Expected") else "give another"
     for name in re.findall(r"[^.\[\]]+", at):
@@ -98,7 +98,7 @@ def _what_to_do(what: str, kind: Any, at: str) -> str:
     return f"give one of {', '.join(_choices(kind))}"
 
 
-def _field(kind: Any, name: str) -> Any:
+def _field(kind: object, name: str) -> object:
     """Return the type of a field of a struct, or of whatever holds structs."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         attributes = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
@@ -106,14 +106,14 @@ def _field(kind: Any, name: str) -> Any:
     return next((found for inner in get_args(kind) if (found := _field(inner, name)) is not None), None)
 
 
-def _choices(kind: Any) -> list[str]:
+def _choices(kind: object) -> list[str]:
     """Return the words that a type allows, if it is one of a few words."""
     if get_origin(kind) is Literal:
         return [str(choice) for choice in get_args(kind)]
     return [choice for inner in get_args(kind) for choice in _choices(inner)]
 
 
-def _not_unicode(arguments: Mapping[str, Any]) -> str:
+def _not_unicode(arguments: JsonMapping) -> str:
     """Return the field whose text can't be encoded, itself made harmless."""
     for name, value in arguments.items():
         try:

@@ -2,7 +2,7 @@
 
 import hashlib
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -26,7 +26,7 @@ def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str
     return service.new_id()
 
 
-def digest_of(asked: Any) -> str:
+def digest_of(asked: object) -> str:
     """Return the digest that tells whether two calls under one idempotency key asked for the same."""
     return hashlib.sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
 

@@ -1,18 +1,16 @@
 """Checks the session that a caller over the network says it is, for every door that takes such a claim (VIS-6)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import not_visible
 from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_actors.service.resolve import resolve_target
 from intersession_actors.service.service import Service
 from intersession_events.keys import SessionKey
+from intersession_events.plain_json import JsonMapping
 
 
 def claimed_session(
-    service: Service, caller: Caller, text: str, *, field: str, what: str, arguments: Mapping[str, Any]
+    service: Service, caller: Caller, text: str, *, field: str, what: str, arguments: JsonMapping
 ) -> SessionKey:
     """Return the session that is claimed: it is there, or a configured agent's main one, and within reach.
 

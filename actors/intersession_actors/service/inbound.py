@@ -1,7 +1,6 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -29,6 +28,7 @@ from intersession_events.facts import (
 )
 from intersession_events.keys import SessionKey, parse_agent_id
 from intersession_events.log import StreamAppend
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 Command = Literal["allow", "deny", "inherit"]
 
@@ -61,7 +61,7 @@ class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
     session_key: str
     runs: bool = True
 
-    def as_result(self) -> dict[str, Any]:
+    def as_result(self) -> JsonObject:
         """Return the answer a door gives."""
         return {"runId": self.run_id, "sessionKey": self.session_key, "status": "accepted"}
 
@@ -241,7 +241,7 @@ class ChatDoor:
         self._runs = runs
         self._threads = threads
 
-    def begin(self, given: Mapping[str, Any], wait: float | None) -> Result | Pending:
+    def begin(self, given: JsonMapping, wait: float | None) -> Result | Pending:
         """Take a person's message (INB-1), and begin to wait `wait` seconds for its run.
 
         Raises:
@@ -255,7 +255,7 @@ class ChatDoor:
         session = {"sessionKey": accepted.session_key}
         return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
 
-    def inbound(self, given: Mapping[str, Any], wait: float | None = None) -> Result:
+    def inbound(self, given: JsonMapping, wait: float | None = None) -> Result:
         """Take a person's message, and wait for its run on the calling thread. A refusal is an answer."""
         try:
             with refusing_without_store():
@@ -263,7 +263,7 @@ class ChatDoor:
         except ToolRefused as refused:
             return dict(refused.as_result())
 
-    async def ainbound(self, given: Mapping[str, Any], wait: float | None) -> Result:
+    async def ainbound(self, given: JsonMapping, wait: float | None) -> Result:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
             with refusing_without_store():

@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.plain_json import JsonObject
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Result = dict[str, Any]
+Result = JsonObject
 """An answer, as a model or a client sees it."""
 
 
@@ -29,7 +30,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     finish: Callable[[], Result]
     over: Callable[[], object]
 
-    def with_fields(self, **fields: Any) -> "Pending":
+    def with_fields(self, **fields: object) -> "Pending":
         """Return the same wait, whose answer has these fields too."""
         return msgspec.structs.replace(self, finish=lambda: self.finish() | fields)
 

@@ -6,8 +6,7 @@ does not wait.
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -16,6 +15,7 @@ from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable
+from intersession_events.plain_json import JsonMapping
 
 logger = logging.getLogger("intersession.store")
 
@@ -31,7 +31,7 @@ class Receipts:
         self._new_id = new_id
         self._level = level
 
-    def keep(self, caller: Caller, called: str, arguments: Mapping[str, Any], summary: AccessSummary) -> None:
+    def keep(self, caller: Caller, called: str, arguments: JsonMapping, summary: AccessSummary) -> None:
         """Record the decisions of one call of a tool or a method, as far as `audit.access` wants them."""
         level = self._level()
         denied = max(summary.denied, len(summary.denied_targets))

@@ -6,7 +6,7 @@ times in five seconds; then its session is `degraded`: reading goes on, what is 
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pykka
 
@@ -30,7 +30,7 @@ class Recipe(NamedTuple):
     """How an actor is made, each time anew: of which class, from which parts."""
 
     actor: type[Handler]
-    parts: tuple[Any, ...]
+    parts: tuple[object, ...]
 
 
 class Supervisor:

@@ -7,7 +7,7 @@ log by its first message and put to sleep when it has nothing to do.
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 import pykka
@@ -107,11 +107,11 @@ class SessionActor(Handler):
         """Read the stream."""
         self._owner.load()
 
-    def on_receive(self, message: Any) -> None:
+    def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
         handle_timed(self.world, self.key, self._handle, message)
 
-    def _handle(self, message: Any) -> None:
+    def _handle(self, message: object) -> None:
         match message:
             case StreamLoaded():
                 self._owner.loaded(message.recorded)

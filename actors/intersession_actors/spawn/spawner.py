@@ -4,7 +4,7 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 """
 
 from functools import partial
-from typing import Any, TypeGuard, assert_never
+from typing import TypeGuard, assert_never
 
 import msgspec
 
@@ -85,7 +85,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         for stream in list(self._started):
             self._say_started(stream, Refused(code="unavailable", error="the system is stopping, try again"))
 
-    def takes(self, message: Any) -> TypeGuard[SpawnCommand]:
+    def takes(self, message: object) -> TypeGuard[SpawnCommand]:
         """Whether this is a command to a spawn."""
         return isinstance(message, SpawnCommand)
 

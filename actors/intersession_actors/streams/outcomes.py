@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.errors import RefusalCode
 from intersession_events.log import Recorded
 
-Answer = Callable[[Any], None]
+Answer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the commands of an actor end in
 """Where a door waits for the outcome of a command. It must not block."""
 
 

@@ -12,7 +12,7 @@ A flow that can't go on is set aside alone: its stream is damaged, or its comman
 
 import logging
 from contextlib import suppress
-from typing import Any, Generic, TypeGuard, TypeVar
+from typing import Generic, TypeGuard, TypeVar
 
 import pykka
 
@@ -67,7 +67,7 @@ class ProcessManager(Handler, Generic[S, C]):
 
     # --- what a manager is made of
 
-    def takes(self, message: Any) -> TypeGuard[C]:
+    def takes(self, message: object) -> TypeGuard[C]:
         """Whether this is a command to one of its flows."""
         raise NotImplementedError
 
@@ -102,11 +102,11 @@ class ProcessManager(Handler, Generic[S, C]):
 
     # --- messages
 
-    def on_receive(self, message: Any) -> None:
+    def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
         handle_timed(self.world, type(self).__name__.lower(), self._handle, message)
 
-    def _handle(self, message: Any) -> None:
+    def _handle(self, message: object) -> None:
         match message:
             case StreamLoaded() | Appended() | StepTaken() | StepRefused() if (
                 message.stream in self._set_aside

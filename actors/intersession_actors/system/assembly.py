@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
-from intersession_actors.channels import ChannelCaller
+from intersession_actors.channels import AnyChannel, ChannelCaller
 from intersession_actors.config import Config, SendAction
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
@@ -45,7 +45,7 @@ class Assembly:
         *,
         config: Callable[[], Config],
         agents: Mapping[str, Agent],
-        channels: Mapping[str, Any],
+        channels: Mapping[str, AnyChannel],
         clock: Clock,
         new_id: Callable[[], str],
         runtime: Runtime | None,

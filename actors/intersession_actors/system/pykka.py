@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -14,11 +14,12 @@ import pykka
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import OwnLoop
-from intersession_actors.runtime import LocalRef, ReplyFuture, ThreadingRuntime
+from intersession_actors.runtime import Handler, LocalRef, ReplyFuture, ThreadingRuntime
 from intersession_actors.service import BlockingThreads, ChatDoor, InboundMessage, Result, afinished
 from intersession_actors.system.pykka_actor import SystemActor
 from intersession_actors.tools import TOOLS, Tools
 from intersession_events.errors import InvalidKey
+from intersession_events.plain_json import JsonObject
 
 logger = logging.getLogger("intersession.actors")
 
@@ -68,7 +69,7 @@ class PykkaDoor:
         self._runtime = ThreadingRuntime()
         ref = self._runtime.start(SystemActor, self._take, self._stopped, name="intersession")
         assert isinstance(ref, LocalRef)  # noqa: S101 - what every runtime of ours gives
-        self.ref: pykka.ActorRef[Any] = ref.actor_ref
+        self.ref: pykka.ActorRef[Handler] = ref.actor_ref
         pykka.ActorRegistry.register(self.ref)
 
     def stop(self) -> None:
@@ -84,15 +85,15 @@ class PykkaDoor:
 
     # --- one message
 
-    def _take(self, message: Any, reply: ReplyFuture | None) -> None:
+    def _take(self, message: object, reply: ReplyFuture | None) -> None:
         self._loop.get().call_soon_threadsafe(self._begin, message, reply)
 
-    def _begin(self, message: Any, reply: ReplyFuture | None) -> None:
+    def _begin(self, message: object, reply: ReplyFuture | None) -> None:
         task = asyncio.get_running_loop().create_task(self._finish(message, reply))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _finish(self, message: Any, reply: ReplyFuture | None) -> None:
+    async def _finish(self, message: object, reply: ReplyFuture | None) -> None:
         try:
             answer = await self._answer(message)
         except ToolRefused as refused:
@@ -110,7 +111,7 @@ class PykkaDoor:
         elif answer.get("status") in {"error", "forbidden"}:
             logger.warning("nobody waits for the answer to %s: %s", type(message).__name__, answer["error"])
 
-    async def _answer(self, message: Any) -> Result:
+    async def _answer(self, message: object) -> Result:
         match message:
             case As(session_key=key, call=call) if type(call) in _NAME_OF:
                 return await self._call(key, call)
@@ -142,9 +143,9 @@ class PykkaDoor:
         return self._lanes.setdefault(key, asyncio.Lock())
 
 
-def _given(call: msgspec.Struct) -> dict[str, Any]:
+def _given(call: msgspec.Struct) -> JsonObject:
     """Return what was given of a call, as a door that reads JSON would have it."""
-    values: dict[str, Any] = msgspec.to_builtins(call)
+    values: JsonObject = msgspec.to_builtins(call)
     return {
         field.encode_name: values[field.encode_name]
         for field in msgspec.structs.fields(call)

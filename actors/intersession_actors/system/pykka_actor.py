@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from intersession_actors.runtime import Handler, ReplyFuture
 
@@ -13,12 +12,12 @@ class SystemActor(Handler):
     `close` is called when it is stopped, on another thread: it waits for actors, which no handler may.
     """
 
-    def __init__(self, take: Callable[[Any, ReplyFuture | None], None], close: Callable[[], None]) -> None:
+    def __init__(self, take: Callable[[object, ReplyFuture | None], None], close: Callable[[], None]) -> None:
         super().__init__()
         self._take = take
         self._close = close
 
-    def on_receive(self, message: Any) -> None:
+    def on_receive(self, message: object) -> None:
         """Hand a message on."""
         self._take(message, self.take_reply())
 

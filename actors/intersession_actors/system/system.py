@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import msgspec
 import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent, runner_of
-from intersession_actors.channels import Channel, configured_channels
+from intersession_actors.channels import AnyChannel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
 from intersession_actors.failures import OnFailure
 from intersession_actors.methods import GatewayMethods
-from intersession_actors.runtime import Clock, Runtime, SystemClock
+from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
 from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
@@ -28,8 +28,9 @@ from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_flows, wake_agent
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import Log
+from intersession_events.log import Log, Recorded
 from intersession_events.machine import random_id
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline_views import inline_views
@@ -57,8 +58,8 @@ class SessionSystem:
         store: str | Path | Log | None = None,
         *,
         agents: Mapping[str, Agent] | None = None,
-        channels: Mapping[str, Any] | None = None,
-        config: Config | Mapping[str, Any] | Path | str | None = None,
+        channels: Mapping[str, AnyChannel] | None = None,
+        config: Config | JsonMapping | Path | str | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] = random_id,
         runtime: Runtime | None = None,
@@ -180,7 +181,7 @@ class SessionSystem:
         return self.service.log
 
     @property
-    def ref(self) -> pykka.ActorRef[Any]:
+    def ref(self) -> pykka.ActorRef[Handler]:
         """The system's one actor in Pykka's registry, for hosts built of Pykka actors: `ask` it `As(…)` or `Inbound(…)`.
 
         It is started when it is first asked for. `ActorRegistry.stop_all()`, or stopping it, closes the system.
@@ -220,8 +221,8 @@ class SessionSystem:
         text: str,
         sender: str,
         wait: float | None = None,
-        **fields: Any,
-    ) -> dict[str, Any]:
+        **fields: object,
+    ) -> JsonObject:
         """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
         `fields` are `chat_type, chat_name, account, thread, agent_id, owner, message_id, deliver`. With `wait` seconds, what
@@ -239,8 +240,8 @@ class SessionSystem:
         text: str,
         sender: str,
         wait: float | None = None,
-        **fields: Any,
-    ) -> dict[str, Any]:
+        **fields: object,
+    ) -> JsonObject:
         """Take a person's message as `inbound` does, without blocking the event loop, whose async agents then run on it."""
         self._parts.use_this_loop()
         given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
@@ -269,14 +270,14 @@ class SessionSystem:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
         return self._runs.abort(run_id, by=by)
 
-    def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Any]:
+    def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Recorded]:
         """Iterate over committed events from behind a position (None: from now on), as they come.
 
         Ends when the system closes, or when nothing came for `timeout` seconds.
         """
         return self._while_open(Follower(self.service.log).events(position, timeout=timeout))
 
-    def _while_open(self, events: Iterator[Any]) -> Iterator[Any]:
+    def _while_open(self, events: Iterator[Recorded]) -> Iterator[Recorded]:
         try:
             yield from events
         except StoreUnavailable:
@@ -295,14 +296,14 @@ class SessionSystem:
         self._parts.executor.register(ACP, runner)
         wake_agent(self.service, ACP)
 
-    def register_channel(self, name: str, channel: Channel | Any) -> None:
+    def register_channel(self, name: str, channel: AnyChannel) -> None:
         """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop."""
         with suppress(RuntimeError):
             self._parts.caller.use_loop(asyncio.get_running_loop())
         self._parts.caller.register(name, channel)
         recover_flows(self.service, "delivery")
 
-    def reload(self, config: Config | Mapping[str, Any] | Path | str | None) -> None:
+    def reload(self, config: Config | JsonMapping | Path | str | None) -> None:
         """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).
 
         Agents, channels, the store and the sizes of pools stay as they are until the next start.
@@ -330,7 +331,7 @@ class SessionSystem:
         key = self.service.reader.parse(session_key)
         return bool(ask_session(self.service, str(key), Unbind()).recorded)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonObject:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
         log, reports = self.service.log, self._parts.reports
         return {

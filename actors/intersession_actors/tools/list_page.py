@@ -3,13 +3,14 @@
 import base64
 import binascii
 import hashlib
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import invalid
 from intersession_events.facts import ready
+from intersession_events.plain_json import JsonObject
 
 MAX_BYTES: Final = 256 * 1024
 _ENVELOPE: Final = 2048
@@ -24,7 +25,7 @@ class Fit(NamedTuple):
     cut: bool
 
 
-def fit(entries: list[dict[str, Any]]) -> Fit:
+def fit(entries: list[JsonObject]) -> Fit:
     """Drop messages, oldest first, and count the rows that fit; a row that lost messages says how many.
 
     Each row gets an equal share of the room for messages, and what it leaves goes to those behind it. One row is
@@ -53,7 +54,7 @@ def fit(entries: list[dict[str, Any]]) -> Fit:
     return Fit(count, cut)
 
 
-def _newest(messages: list[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], int]:
+def _newest(messages: list[JsonObject], room: int) -> tuple[list[JsonObject], int]:
     used = 0
     for at in range(len(messages) - 1, -1, -1):
         size = _size(messages[at])
@@ -63,7 +64,7 @@ def _newest(messages: list[dict[str, Any]], room: int) -> tuple[list[dict[str, A
     return messages, used
 
 
-def _size(value: dict[str, Any]) -> int:
+def _size(value: JsonObject) -> int:
     """Return the bytes of a value as compact UTF-8 JSON, with the comma behind it."""
     return len(msgspec.json.encode(value)) + 1
 
@@ -105,7 +106,7 @@ def read_cursor(text: str, filters: str, head: int) -> Cursor:
     return cursor
 
 
-def digest_of_filters(*filters: Any) -> str:
+def digest_of_filters(*filters: object) -> str:
     """Return what binds a cursor to its filters."""
     return hashlib.sha256(msgspec.json.encode(filters)).hexdigest()[:16]
 

@@ -1,6 +1,7 @@
 """Puts what an agent does during a run into its session's transcript; for the tools it calls and for runners of models."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.service import CallingRun, Service, ask_session, invalid
@@ -20,7 +21,7 @@ class RunRecorder:
         self._key = key
         self._run = run
 
-    def said(self, blocks: Any) -> None:
+    def said(self, blocks: Sequence[Block]) -> None:
         """Record what the model said beside a tool call."""
         # Nothing tells these words apart but their order, which a second try may change: the id is random.
         self._record(self._service.new_id(), "assistant", tuple(blocks))
@@ -50,7 +51,10 @@ class RunRecorder:
         message_id: str,
         role: Literal["assistant", "toolResult"],
         content: tuple[Block, ...],
-        **of_a_result: Any,
+        *,
+        tool_call_id: str | None = None,
+        tool_name: str | None = None,
+        is_error: bool | None = None,
     ) -> None:
         run = self._run
         message = Message(
@@ -59,7 +63,9 @@ class RunRecorder:
             content=blocks_without_contents(content),
             timestamp=self._service.clock.now_ms(),
             run_id=run.run_id,
-            **of_a_result,
+            tool_call_id=tool_call_id,
+            tool_name=tool_name,
+            is_error=is_error,
         )
         try:
             check_unknown(message)

@@ -1,7 +1,7 @@
 """The five tools by name: what each is called with, what it does, how it is described to a model."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,6 +12,7 @@ from intersession_actors.tools.sessions_history import SessionsHistory, read_his
 from intersession_actors.tools.sessions_list import SessionsList, list_sessions
 from intersession_actors.tools.sessions_send import SessionsSend, send_message
 from intersession_actors.tools.sessions_spawn import SessionsSpawn, start_subagent
+from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,13 +95,13 @@ TOOLS: Final[Mapping[str, Tool]] = {
 }
 
 
-def schemas(names: Sequence[str], dialect: str) -> list[dict[str, Any]]:
+def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
     """Describe tools as an API takes them: `openai`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
 
     Raises:
         ToolRefused: there is no such dialect (`invalid_request`).
     """
-    described: list[dict[str, Any]] = []
+    described: list[JsonObject] = []
     for tool in (TOOLS[name] for name in names):
         schema = _schema(tool.arguments)
         match dialect:
@@ -120,7 +121,7 @@ def schemas(names: Sequence[str], dialect: str) -> list[dict[str, Any]]:
     return described
 
 
-def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+def _schema(arguments: type[msgspec.Struct]) -> JsonObject:
     """Return a self-contained JSON schema: what models' APIs take has no references in it."""
     (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
     resolved = _resolved(schema, parts)
@@ -128,15 +129,15 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     return {name: value for name, value in resolved.items() if name not in {"title", "description"}}
 
 
-def _resolved(value: Any, parts: Mapping[str, Any]) -> Any:
+def _resolved(value: object, parts: JsonMapping) -> JsonValue:
     match value:
         case {"$ref": str() as name}:
             return _resolved(parts[name], parts)
         case dict():
-            known: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - a schema is JSON
+            known: JsonObject = value  # pyright: ignore[reportUnknownVariableType] - a schema is JSON
             return {name: _resolved(item, parts) for name, item in known.items()}
         case list():
-            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            items: JsonList = value  # pyright: ignore[reportUnknownVariableType]
             return [_resolved(item, parts) for item in items]
         case _:
             return value

@@ -1,7 +1,6 @@
 """`sessions_history`: the transcript of a session a caller can see (HIST)."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -18,6 +17,7 @@ from intersession_actors.service import (
     whole,
 )
 from intersession_events.facts import ready
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.sessions import HistoryPage, UnknownMessage
 
 DEFAULT_LIMIT: Final = 200
@@ -43,8 +43,8 @@ class SessionsHistory(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 def read_history(
-    reader: Reader, requester: Requester, arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], AccessSummary]:
+    reader: Reader, requester: Requester, arguments: JsonMapping
+) -> tuple[JsonObject, AccessSummary]:
     """Return the last messages of a session, oldest first, and what was decided on access.
 
     Raises:
@@ -57,7 +57,7 @@ def read_history(
     key = str(target.key) if target.row is None else target.row.key
     shown = shown_messages(page.messages, redact=reader.is_stranger(requester, key))
     before = shown.first_id if shown.dropped else page.before
-    answer: dict[str, Any] = {
+    answer: JsonObject = {
         "sessionKey": target.shown,
         "messages": shown.messages,
         "truncated": shown.truncated,

@@ -1,7 +1,6 @@
 """`sessions_list`: the sessions a caller can see, as they stand or stood (LIST)."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -12,6 +11,7 @@ from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, 
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.sessions import Seen, SessionRow
 
 DEFAULT_LIMIT: Final = 50
@@ -78,8 +78,8 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_sessions(
-    reader: Reader, requester: Requester, arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], AccessSummary]:
+    reader: Reader, requester: Requester, arguments: JsonMapping
+) -> tuple[JsonObject, AccessSummary]:
     """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and what was decided on access.
 
     Filters and visibility apply before the limit (LIST-2); all rows belong to one position.
@@ -90,7 +90,7 @@ def list_sessions(
     given = read_arguments(SessionsList, arguments)
     query = _query(reader, given)
     rows, more, denied = _rows(reader, requester, query)
-    answer: dict[str, Any] = {}
+    answer: JsonObject = {}
     entries = [_entry(reader, requester, key, row) for key, row in rows]
     if query.message_limit:
         answer |= _add_messages(reader, requester, rows, entries, query)
@@ -166,7 +166,7 @@ def _seen(reader: Reader, requester: Requester) -> Seen | None:
     return Seen(reach.sees_agent, {reach.key, *(reader.tree(requester) if reach.tree else ())})
 
 
-def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> dict[str, Any]:
+def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> JsonObject:
     """Return a row as it is shown: always the same fields, and those there is something for (LIST-5)."""
     dialect = reader.config.session.dialect
     channel, last_channel = {
@@ -174,7 +174,7 @@ def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRo
         "surface": ("provider", "lastChannel"),
         "provider": ("provider", "lastProvider"),
     }[dialect]
-    entry: dict[str, Any] = {
+    entry: JsonObject = {
         "key": reader.show(key, requester),
         "kind": key.kind,
         channel: reader.channel_of(row),
@@ -209,8 +209,8 @@ def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRo
 
 
 def _add_messages(
-    reader: Reader, requester: Requester, rows: list[_Row], entries: list[dict[str, Any]], query: _Query
-) -> dict[str, Any]:
+    reader: Reader, requester: Requester, rows: list[_Row], entries: list[JsonObject], query: _Query
+) -> JsonObject:
     """Add the last messages to each row; return the flags that belong to the whole answer (LIST-4)."""
     truncated = redacted = False
     for (_, row), entry in zip(rows, entries, strict=True):
@@ -243,7 +243,7 @@ def _cursor(query: _Query, last: SessionRow) -> str:
     )
 
 
-def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _present(fields: JsonMapping) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 

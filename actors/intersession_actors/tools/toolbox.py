@@ -1,9 +1,9 @@
 """The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
 
 import itertools
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,6 +26,7 @@ from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 class _Recording(NamedTuple):
@@ -90,11 +91,11 @@ class Tools:
         deepest = self._service.config.agents.defaults.subagents.max_spawn_depth
         return requester.key is not None and requester.key.is_spawned and requester.spawn_depth >= deepest
 
-    def schemas(self, dialect: Dialect | str = "openai") -> list[dict[str, Any]]:
+    def schemas(self, dialect: Dialect | str = "openai") -> list[JsonObject]:
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect)
 
-    def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Result:
+    def call(self, name: str, arguments: JsonMapping | None = None) -> Result:
         """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
 
         Blocks the calling thread, for `sessions_send` up to its timeout. Never call it from a coroutine.
@@ -106,13 +107,13 @@ class Tools:
             _record_result(begun.recording, name, result)
         return result
 
-    async def acall(self, name: str, arguments: Mapping[str, Any] | None = None) -> Result:
+    async def acall(self, name: str, arguments: JsonMapping | None = None) -> Result:
         """Call a tool and await its answer, without ever blocking the event loop."""
         return await (await self.abegin(name, arguments))
 
     async def abegin(
-        self, name: str, arguments: Mapping[str, Any] | None = None
-    ) -> Coroutine[Any, Any, Result]:
+        self, name: str, arguments: JsonMapping | None = None
+    ) -> Coroutine[object, object, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
         given, ordinal = dict(arguments or {}), next(self._ordinals)
         try:
@@ -188,7 +189,7 @@ def _record_result(recording: _Recording | None, name: str, result: Result) -> N
         recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
 
 
-def _source(value: Any) -> str:
+def _source(value: object) -> str:
     """Return JSON source text for the record; what can't be JSON is refused elsewhere."""
     try:
         return msgspec.json.encode(value).decode()

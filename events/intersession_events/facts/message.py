@@ -4,11 +4,12 @@ JSON that is not ours (tool arguments, unknown fields, imported lines) is kept a
 because only the source text hashes the same for ever.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from intersession_events.facts.base import Fact
+from intersession_events.plain_json import JsonObject, JsonValue
 
 Role = Literal["user", "assistant", "toolResult", "system"]
 ProvenanceKind = Literal["external_user", "inter_session", "internal_system"]
@@ -109,14 +110,14 @@ def text_of(message: Message) -> str:
     return "\n".join(block.text for block in message.content if isinstance(block, TextBlock))
 
 
-def raw_block(block: Block) -> dict[str, Any]:
+def raw_block(block: Block) -> JsonObject:
     """Return a block as the JSON object a reader gets, unknown fields back in their places."""
     match block:
         case OtherBlock():
-            value: dict[str, Any] = msgspec.json.decode(block.json)
+            value: JsonObject = msgspec.json.decode(block.json)
             return value
         case ToolCallBlock():
-            raw: dict[str, Any] = {
+            raw: JsonObject = {
                 "type": "toolCall",
                 "id": block.id,
                 "name": block.name,
@@ -130,9 +131,9 @@ def raw_block(block: Block) -> dict[str, Any]:
     return raw
 
 
-def raw_message(message: Message) -> dict[str, Any]:
+def raw_message(message: Message) -> JsonObject:
     """Return a message in the raw transcript form of HIST-3, unknown fields back in their places."""
-    raw: dict[str, Any] = {"id": message.id, "role": message.role}
+    raw: JsonObject = {"id": message.id, "role": message.role}
     if isinstance(message.content, str):
         raw["content"] = message.content
     else:
@@ -164,7 +165,7 @@ def check_unknown(message: Message) -> None:
                 raise ValueError(f"extra: {known[0]!r} has a field of its own")
 
 
-def _json_or_text(source: str) -> Any:
+def _json_or_text(source: str) -> JsonValue:
     """Tool arguments are usually an object; a model may also have produced text that is no JSON at all."""
     try:
         return msgspec.json.decode(source)

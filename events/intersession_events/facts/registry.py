@@ -6,12 +6,13 @@ payload to the new one; old logs load for ever.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import access, delivery, exchange, log, run, session, spawn
+from intersession_events.plain_json import JsonObject
 
 Event = (
     session.SessionEvent
@@ -72,7 +73,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)
-UPCASTERS: Final[Mapping[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]]] = {}
+UPCASTERS: Final[Mapping[str, tuple[str, Callable[[JsonObject], JsonObject]]]] = {}
 
 _TOPIC_OF: Final[Mapping[type[Event], str]] = {cls: topic for topic, cls in TOPICS.items()}
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")

@@ -1,7 +1,7 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
 from intersession_events.log.envelope import FIRST, SALT_BYTES, opened, payload_of, seal, unseal
-from intersession_events.log.log import InlineView, Log, OnCommitted, OnLoaded, Sql
+from intersession_events.log.log import InlineView, Log, OnCommitted, OnLoaded, Row, Sql, SqlValue
 from intersession_events.log.recorded import (
     ANY_VERSION,
     Committed,
@@ -31,8 +31,10 @@ __all__ = [
     "OnOutcome",
     "Outcome",
     "Recorded",
+    "Row",
     "SetAside",
     "Sql",
+    "SqlValue",
     "StreamAppend",
     "Unavailable",
     "VerifyReport",

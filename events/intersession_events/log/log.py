@@ -4,7 +4,7 @@ The protocol that everything else is written against; `stores/` has the implemen
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
 
@@ -14,18 +14,25 @@ OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
 OnCommitted = Callable[[Sequence[Recorded]], None]
 
 
+SqlValue: TypeAlias = str | int | float | bytes | None
+"""What a statement is given."""
+
+Row: TypeAlias = tuple[Any, ...]  # what its columns hold is known where the statement is
+"""What a statement returns."""
+
+
 class Sql(Protocol):
     """A cursor inside a transaction: portable SQL with `?` parameters, rows as tuples."""
 
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "Sql":
+    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> "Sql":
         """Run a statement and return self, ready for fetching."""
         ...
 
-    def fetchone(self) -> Any:
+    def fetchone(self) -> Any:  # a `Row` or None; who asks for a count need not ask for None
         """Return the next row, or None."""
         ...
 
-    def fetchall(self) -> list[Any]:
+    def fetchall(self) -> list[Row]:
         """Return all rows."""
         ...
 
@@ -114,7 +121,7 @@ class Log(Protocol):
         """Return the position of the last committed event; 0 for an empty log."""
         ...
 
-    def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Run a reading statement on a view's tables, on a connection of the calling thread's own."""
         ...
 

@@ -10,13 +10,14 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import TOPICS, UPCASTERS, ready
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
+from intersession_events.log.log import Row
 
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""
@@ -157,7 +158,7 @@ class _Walk:
         self._counts: Counter[str] = Counter()
         self._findings: list[Finding] = []
 
-    def take(self, row: tuple[Any, ...]) -> None:
+    def take(self, row: Row) -> None:
         position, stream, version = row[:3]
         self._events += 1
         if position != self.position + 1:
@@ -215,7 +216,7 @@ class _Walk:
             head=LogHead(log_id=self._log_id, position=self.position, hash=self._lines.hexdigest()),
         )
 
-    def _check_row(self, row: tuple[Any, ...], envelope: Envelope) -> None:
+    def _check_row(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, topic, _ = row
         erased = envelope.salt == "" and bytes(envelope.data) == b"null"
         damage = damaged(
@@ -228,7 +229,7 @@ class _Walk:
         if topic not in TOPICS and topic not in UPCASTERS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
 
-    def _check_place(self, row: tuple[Any, ...], envelope: Envelope) -> None:
+    def _check_place(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, _, _ = row
         last, hashed = self._ends.get(stream, (0, FIRST))
         if version > last + 1:
@@ -295,7 +296,7 @@ class _Walk:
         self,
         code: Code,
         problem: str,
-        row: tuple[Any, ...] = (None, None, None),
+        row: Row = (None, None, None),
         *,
         position: int | None = None,
     ) -> None:
@@ -307,14 +308,14 @@ class _Walk:
             )
 
 
-def _rows(log: RawLog) -> Iterator[tuple[Any, ...]]:
+def _rows(log: RawLog) -> Iterator[Row]:
     after = 0
     while page := log.rows(after=after, limit=_PAGE):
         yield from page
         after = page[-1][0]
 
 
-def _envelope(row: tuple[Any, ...]) -> Envelope | str:
+def _envelope(row: Row) -> Envelope | str:
     """Return the envelope of a row, or what is wrong with its form. Columns of a damaged file can hold anything."""
     _, stream, version, topic, state = row
     if not (isinstance(stream, str) and isinstance(version, int) and isinstance(topic, str)):

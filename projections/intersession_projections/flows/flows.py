@@ -1,7 +1,7 @@
 """The view of exchanges, spawns and deliveries: where each stands, and which children wait to be archived."""
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from intersession_events.facts import (
     AnnounceRequested,
@@ -14,7 +14,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     TurnRequested,
 )
-from intersession_events.log import Log, Recorded, Sql
+from intersession_events.log import Log, Recorded, Sql, SqlValue
 from intersession_projections.columns import from_text, to_text
 from intersession_projections.flows.rows import (
     DeliveryNote,
@@ -227,7 +227,7 @@ class Flows:
         )
         return [stream for (stream,) in rows]
 
-    def _select(self, kind: type[T], condition: str, parameters: Sequence[Any]) -> list[T]:
+    def _select(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> list[T]:
         rows = self._log.query(f"SELECT state FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
         return [from_text(row, kind) for (row,) in rows]
 

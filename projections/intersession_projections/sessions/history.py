@@ -1,7 +1,7 @@
 """The messages of a session, read backwards from the log itself (HIST)."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -9,11 +9,12 @@ from intersession_events.errors import IntersessionError
 from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_message
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
+from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.row import SessionRow
 
-RawMessage = dict[str, Any]
+RawMessage = JsonObject
 
 _FIRST_PAGE: Final = 16
 _PAGE: Final = 256

@@ -6,9 +6,9 @@ What is now is read a page at a time, as far as somebody asks; the past is what 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from intersession_events.log import Log
+from intersession_events.log import Log, SqlValue
 
 _FIRST_PAGE: Final = 256
 _GROWTH: Final = 8
@@ -41,7 +41,7 @@ class _Condition(NamedTuple):
     """A part of a WHERE clause, with its values."""
 
     words: str = ""
-    values: tuple[Any, ...] = ()
+    values: tuple[SqlValue, ...] = ()
 
     def and_also(self, other: "_Condition") -> "_Condition":
         return _Condition(self.words + other.words, self.values + other.values)
@@ -158,7 +158,7 @@ class SessionOrder:
             number += sum(agent in agents for (agent,) in rows)
         return number
 
-    def _select(self, condition: str, parameters: Sequence[Any]) -> list[Place]:
+    def _select(self, condition: str, parameters: Sequence[SqlValue]) -> list[Place]:
         rows = self._log.query(
             f"SELECT -updated_at, session_key, position, agent_id FROM session_list WHERE {condition}",  # noqa: S608 - our own words
             parameters,

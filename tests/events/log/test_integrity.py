@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.errors import NotALog
-from intersession_events.log import Draft, LogHead, VerifyReport, head, verify_log
+from intersession_events.log import Draft, LogHead, SqlValue, VerifyReport, head, verify_log
 from intersession_events.log.verification import KEPT, Finding
 from intersession_events.stores import SqliteLog
 from support.hostile import row_id, rows
@@ -305,7 +305,7 @@ def test_any_edit_is_found_with_a_head(row: int, edit: st.DataObject) -> None:
         old = rows[row][column]
         if isinstance(old, bytes):
             at = edit.draw(st.integers(0, len(old) - 1))
-            new: object = old[:at] + bytes([old[at] ^ (1 << edit.draw(st.integers(0, 7)))]) + old[at + 1 :]
+            new: SqlValue = old[:at] + bytes([old[at] ^ (1 << edit.draw(st.integers(0, 7)))]) + old[at + 1 :]
         elif isinstance(old, int):
             new = edit.draw(st.integers(-3, 10).filter(lambda number: number != old))
         else:

@@ -2,7 +2,7 @@
 
 import json as plain_json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -12,6 +12,7 @@ from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
+from intersession_events.plain_json import JsonObject
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
 from intersession_projections.timeline import counted
 
@@ -79,9 +80,9 @@ def _who(reader: Reader, typed: str) -> str:
         return typed
 
 
-def _value(receipt: Receipt) -> dict[str, Any]:
+def _value(receipt: Receipt) -> JsonObject:
     event = receipt.event
-    base: dict[str, Any] = {"position": receipt.position, "time": receipt.time_ms, "who": receipt.who}
+    base: JsonObject = {"position": receipt.position, "time": receipt.time_ms, "who": receipt.who}
     match event:
         case AccessRecorded():
             value = base | {

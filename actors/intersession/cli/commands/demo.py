@@ -4,7 +4,7 @@ import io
 import shlex
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -18,6 +18,7 @@ from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import VARIABLE, open_log
 from intersession_projections.inline_views import inline_views
 
@@ -85,7 +86,7 @@ def _play(url: str, heard: io.StringIO) -> list[str]:
     return [asked, *exchanges, ordered, *spawns]
 
 
-def _say(system: SessionSystem, **message: Any) -> str:
+def _say(system: SessionSystem, **message: str) -> str:
     answer = system.inbound(wait=_WAIT_S, **message)
     if answer["status"] != "ok":
         raise RuntimeError(f"the demo's own agents failed: {answer}")
@@ -115,7 +116,7 @@ def _commands(url: str, flows: list[str]) -> list[str]:
     ]
 
 
-def _show(screen: Screen, value: dict[str, Any], stories: list[Story]) -> None:
+def _show(screen: Screen, value: JsonObject, stories: list[Story]) -> None:
     for line in _INTRO:
         screen.line(line)
     screen.line()

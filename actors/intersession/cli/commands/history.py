@@ -1,7 +1,6 @@
 """`intersession history`: the transcript of one session."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +11,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_actors.tools import read_history
 from intersession_events.facts import Message, raw_message
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 def history(
@@ -53,7 +53,7 @@ def history(
 
 def _uncut(
     reader: Reader, session: str, *, limit: int | None, before: str | None, as_of: str | None
-) -> dict[str, Any]:
+) -> JsonObject:
     at = place(as_of)
     position = reader.log.head() if at is None else reader.place(at).position
     target = resolve_target(reader, reader.requester(None), session, "history", as_of=position)
@@ -80,8 +80,8 @@ def _up_to(messages: list[Message], before: str) -> list[Message]:
     raise ToolRefused("invalid_request", f"before: no message {before!a} in this session, give the id of one")
 
 
-def _show(screen: Screen, found: Mapping[str, Any]) -> None:
-    messages: list[dict[str, Any]] = found["messages"]
+def _show(screen: Screen, found: JsonMapping) -> None:
+    messages: list[JsonObject] = found["messages"]
     for message in messages:
         show_message(screen, message)
     notes = [f"{len(messages)} messages of {found['sessionKey']} as of position {found['position']}"]

@@ -1,7 +1,7 @@
 """`intersession import`: makes a log, which can be listed, replayed and verified, of another system's transcripts."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import App, Parameter
@@ -10,6 +10,7 @@ from intersession.cli.host import gateway_beside, import_beside, reading_log, st
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views
@@ -56,7 +57,7 @@ def openclaw(
                 report = import_openclaw(
                     directory, log, clock=SystemClock().now_ms, progress=progress, on_taken=on_taken
                 )
-    value: dict[str, Any] = msgspec.to_builtins(report)
+    value: JsonObject = msgspec.to_builtins(report)
     return Answer(value | {"store": path}, lambda on: _show(on, report, path))
 
 

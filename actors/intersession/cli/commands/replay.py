@@ -1,7 +1,7 @@
 """`intersession replay`: a run, an exchange or a whole session, read back from the log as a conversation."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
@@ -44,6 +44,7 @@ from intersession.cli.story import (
     show_legend,
 )
 from intersession_actors.service import Reader
+from intersession_events.plain_json import JsonObject
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, steps_of
 
@@ -116,7 +117,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         standing = Standing.of(reader.flows, subject.flow, at_work=at_work)
         return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
 
-    def value(self, *, steps: bool) -> dict[str, Any]:
+    def value(self, *, steps: bool) -> JsonObject:
         """Return what `--json` prints."""
         match self.subject:
             case FlowSubject(flow=flow):

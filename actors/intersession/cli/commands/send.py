@@ -1,6 +1,6 @@
 """`intersession send`: a message to a session, answered by agents that this command hosts, or by the gateway beside."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -28,6 +28,7 @@ from intersession.cli.shell import (
 from intersession.cli.story import BeatPrinter, Names
 from intersession_actors.config import load_config
 from intersession_events.machine import random_id
+from intersession_events.plain_json import JsonObject
 from intersession_projections.inline_views import inline_views
 
 _HURRIED_S: Final = 0.5
@@ -98,12 +99,12 @@ def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:
     return _answer(result | sending.outcome(), result)
 
 
-def _answer(value: dict[str, Any], result: dict[str, Any]) -> Answer:
+def _answer(value: JsonObject, result: JsonObject) -> Answer:
     failed = result["status"] in {"error", "forbidden"}
     return Answer(value, lambda on: _show(on, value, result), REFUSED if failed else OK)
 
 
-def _show(screen: Screen, value: dict[str, Any], result: dict[str, Any]) -> None:
+def _show(screen: Screen, value: JsonObject, result: JsonObject) -> None:
     screen.line()
     status = result["status"]
     screen.line(

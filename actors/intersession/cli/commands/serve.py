@@ -1,7 +1,7 @@
 """`intersession serve`: the gateway, in a process of its own, for the agents of a configuration."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -10,6 +10,7 @@ from intersession.cli.shell import Answer, Common, Screen, Store
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
+from intersession_events.plain_json import JsonObject
 
 
 def serve(
@@ -40,7 +41,7 @@ def serve(
     server = imported(
         "intersession.gateway.process", what="intersession serve", library="litestar", extra="gateway"
     )
-    given: dict[str, Any] = server.given_config(config)
+    given: JsonObject = server.given_config(config)
     common = Common(store=store)
     if agents is not None:
         system = hosted(common, agents=agents, config=config)

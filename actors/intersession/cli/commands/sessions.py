@@ -1,7 +1,6 @@
 """`intersession sessions`: the sessions of a log, most recently active first."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -10,6 +9,7 @@ from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Scr
 from intersession.cli.story import show_message
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 def sessions(
@@ -50,8 +50,8 @@ def sessions(
     return Answer(found, lambda screen: _show(screen, found))
 
 
-def _show(screen: Screen, found: Mapping[str, Any]) -> None:
-    rows: list[dict[str, Any]] = found["sessions"]
+def _show(screen: Screen, found: JsonMapping) -> None:
+    rows: list[JsonObject] = found["sessions"]
     if any("messages" in row for row in rows):
         for row in rows:
             screen.line(safe(row["key"], "bold"), "  ", safe(_about(row), "dim"))
@@ -78,12 +78,12 @@ def _show(screen: Screen, found: Mapping[str, Any]) -> None:
         screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
 
 
-def _about(row: Mapping[str, Any]) -> str:
+def _about(row: JsonMapping) -> str:
     parts = (row["kind"], moment(row["updatedAt"]), row["runState"], _names(row))
     return "  ".join(part for part in parts if part)
 
 
-def _names(row: Mapping[str, Any]) -> str:
+def _names(row: JsonMapping) -> str:
     """Return what else is worth knowing of a row, in words."""
     route = row.get("deliveryContext", {})
     parts = [

@@ -1,7 +1,7 @@
 """`intersession verify`: proof that a log was not changed, and what can't be proven."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from intersession.cli.host import reading_log
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
 from intersession_events.log import LogHead, VerifyReport, verify_log
+from intersession_events.plain_json import JsonObject
 from intersession_projections.timeline import counted
 
 _MOST_FINDINGS = 50
@@ -50,7 +51,7 @@ def verify(
         exported = str(export_head)
         with export_head.open("xb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n")
-    value: dict[str, Any] = msgspec.to_builtins(report)
+    value: JsonObject = msgspec.to_builtins(report)
     value = {"ok": report.ok, "store": path, **value, "exportedTo": exported}
     refused = export_head is not None and exported is None
     return Answer(

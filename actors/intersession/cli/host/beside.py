@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -18,10 +18,13 @@ from intersession_events.log import Log
 from intersession_events.stores import gateway_of
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 
+Client: TypeAlias = Any  # no door imports another, and what this one needs may be missing
+"""The gateway's `GatewayClient`."""
+
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def gateway_beside(reading: Reading) -> Any | None:
+def gateway_beside(reading: Reading) -> Client | None:
     """Return a client of the gateway that the log's writer has; None if there is none, or it is gone.
 
     Nothing is said to an address that only might be the writer's, and the token is proven, never sent.
@@ -83,7 +86,7 @@ def known_token(config: Config) -> str | None:
     return os.environ.get(TOKEN_VARIABLE) or config.gateway.auth.secret
 
 
-def _client(address: str, token: str) -> Any:
+def _client(address: str, token: str) -> Client:
     module = imported(
         "intersession.gateway.protocol.client",
         what="a command beside a gateway",
@@ -100,7 +103,7 @@ _POLL_S: Final = 0.2
 
 
 def import_beside(
-    client: Any,
+    client: Client,
     log: Log,
     directory: Path,
     *,

@@ -4,10 +4,11 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from intersession.cli.host.reading import store_url
 from intersession.cli.shell import Common, UsageError
+from intersession_actors.agents import Agent
 from intersession_actors.config import load_config
 from intersession_actors.system import SessionSystem
 
@@ -35,7 +36,7 @@ def hosted(common: Common, *, agents: str | None, config: Path | None) -> Sessio
     return SessionSystem(store_url(common, settings), agents=found or {}, config=settings)
 
 
-def _imported(spec: str) -> Mapping[str, Any] | Callable[[str | None], Any]:
+def _imported(spec: str) -> Mapping[str, Agent] | Callable[[str | None], object]:
     module_name, _, name = spec.partition(":")
     if not module_name or not name:
         raise UsageError(f"--agents: {spec!r} names nothing; {_EXPECTED}")
@@ -43,7 +44,7 @@ def _imported(spec: str) -> Mapping[str, Any] | Callable[[str | None], Any]:
     if here not in sys.path:
         sys.path.insert(0, here)  # as for `python -m`: what lies here can be named
     try:
-        found: Any = importlib.import_module(module_name)
+        found: object = importlib.import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
     except Exception as error:
@@ -52,13 +53,13 @@ def _imported(spec: str) -> Mapping[str, Any] | Callable[[str | None], Any]:
             f"--agents: {spec!r} can't be loaded ({type(error).__name__}: {error}); {_EXPECTED}"
         ) from error
     if isinstance(found, Mapping):
-        return cast("Mapping[str, Any]", found)
+        return cast("Mapping[str, Agent]", found)
     if callable(found):
-        return cast("Callable[[str | None], Any]", found)
+        return cast("Callable[[str | None], object]", found)
     raise UsageError(f"--agents: {spec!r} is a {type(found).__name__}; {_EXPECTED}")
 
 
-def _made(factory: Callable[[str | None], Any], common: Common, spec: str) -> SessionSystem:
+def _made(factory: Callable[[str | None], object], common: Common, spec: str) -> SessionSystem:
     system = factory(store_url(common))
     if isinstance(system, SessionSystem):
         return system

@@ -1,11 +1,13 @@
 """The host of a log as `send` sees it: the system in this process, or a gateway in another."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterator
+from typing import Protocol
 
+from intersession.cli.host.beside import Client
 from intersession_actors.errors import ToolRefused
 from intersession_actors.system import Follower, SessionSystem
 from intersession_events.log import Log, Recorded
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs
 
@@ -20,7 +22,7 @@ class LogHost(Protocol):
         """Return the position of the last committed event."""
         ...
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
         """Call a tool and return its answer, a refusal too. May be called from a thread of its own."""
         ...
 
@@ -46,7 +48,7 @@ class HostedHere:
         """Return the position of the last committed event."""
         return self._system.log.head()
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
         """Call a tool and return its answer, a refusal too."""
         return self._tools.call(tool, arguments)
 
@@ -68,7 +70,7 @@ class GatewayBeside:
     """
 
     def __init__(
-        self, log: Log, client: Any, session_key: str | None, another: Callable[[], Any | None]
+        self, log: Log, client: Client, session_key: str | None, another: Callable[[], Client | None]
     ) -> None:
         self._log = log
         self._client = client
@@ -81,13 +83,11 @@ class GatewayBeside:
         """Return the position of the last committed event."""
         return self._log.head()
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
         """Call a tool through the gateway and return its answer, a refusal too: the tool's, or the gateway's own."""
         try:
             with self._client:
-                answer: dict[str, Any] = self._client.call_tool(
-                    tool, arguments, session_key=self._session_key
-                )
+                answer: JsonObject = self._client.call_tool(tool, arguments, session_key=self._session_key)
         except ToolRefused as refused:
             return dict(refused.as_result())
         return answer

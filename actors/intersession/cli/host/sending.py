@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -22,6 +22,7 @@ from intersession_events.facts import (
 from intersession_events.ids import exchange_stream
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
 from intersession_projections.flows import ExchangeSummary
 
 _POLL_S: Final = 0.5
@@ -30,15 +31,15 @@ _POLL_S: Final = 0.5
 class Sending:
     """Calls the tool in a thread of its own, so that what happens can be watched meanwhile."""
 
-    def __init__(self, host: LogHost, arguments: dict[str, Any]) -> None:
+    def __init__(self, host: LogHost, arguments: JsonObject) -> None:
         self._host = host
         self._after = host.head()
         self._idempotency_key: str = arguments["idempotencyKey"]
-        self._answer: dict[str, Any] = {}
+        self._answer: JsonObject = {}
         self._beats: list[Beat] = []
         self._exchange_id: str | None = None
         self._pending: str | None = None
-        self._parked: dict[str, Any] | None = None
+        self._parked: JsonObject | None = None
         self._thread = threading.Thread(target=self._call, args=(arguments,), daemon=True)
         self._thread.start()
 
@@ -51,7 +52,7 @@ class Sending:
                 if printer is not None:
                     printer.print(beat)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> JsonObject:
         """Return what the tool answered, once it has.
 
         Raises:
@@ -65,21 +66,21 @@ class Sending:
             raise ToolRefused(self._answer["code"], self._answer["error"])
         return self._answer
 
-    def outcome(self) -> dict[str, Any]:
+    def outcome(self) -> JsonObject:
         """Return what is known of the exchange by now."""
         flows = self._host.flows
         exchange_id = self._exchange_id or flows.exchange_of_run(self.result()["runId"])
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
             return {}
-        value: dict[str, Any] = {"exchange": flow_value(exchange)}
+        value: JsonObject = {"exchange": flow_value(exchange)}
         if self._beats:
             value["beats"] = msgspec.to_builtins(self._beats)
         if exchange.is_open:
             value["pending"] = self._pending or in_words(exchange)
         return value
 
-    def _call(self, arguments: dict[str, Any]) -> None:
+    def _call(self, arguments: JsonObject) -> None:
         self._answer = self._host.call("sessions_send", arguments)
 
     def _events(self) -> Iterator[Recorded]:

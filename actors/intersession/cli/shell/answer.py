@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from intersession.cli.shell.terminal import Screen
+from intersession_events.plain_json import JsonValue
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -23,12 +24,12 @@ _UNPRINTABLE: Final = re.compile(r"[^ -~\n]")
 class Answer:
     """`value` is what `--json` prints (plain JSON values), `show` prints it for people."""
 
-    value: Any
+    value: JsonValue
     show: Callable[[Screen], None]
     exit_code: int = OK
 
 
-def json_text(value: Any, encoding: str | None) -> str:
+def json_text(value: object, encoding: str | None) -> str:
     """Return a JSON document that is inert in a terminal: what is not printable is escaped.
 
     Nothing but ASCII goes to what is not UTF-8.

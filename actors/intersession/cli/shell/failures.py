@@ -1,6 +1,6 @@
 """Turns an exception into what a command reports: a code, a sentence, and the exit code that a script looks at."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cyclopts import CycloptsError
 
@@ -19,6 +19,7 @@ from intersession_events.errors import (
     StoreUnavailable,
     UnknownTopic,
 )
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import holder_of
 from intersession_projections.seek import UnknownPlace
 
@@ -36,7 +37,7 @@ class Failure(NamedTuple):
     status: str = "error"
 
     @property
-    def value(self) -> dict[str, Any]:
+    def value(self) -> JsonObject:
         """What `--json` prints."""
         return {"status": self.status, "code": self.code, "error": self.error}
 

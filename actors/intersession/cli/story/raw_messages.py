@@ -1,16 +1,14 @@
 """Prints the messages of a transcript in their raw form, for `history` and `sessions`: who, when, what, which tools."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from intersession.cli.shell import Screen, moment, one_line, safe
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonMapping, is_object
 
 _INTERNAL = "the system"
 
 
-def show_message(screen: Screen, message: Mapping[str, Any], *, indent: int = 0, ids: bool = False) -> None:
+def show_message(screen: Screen, message: JsonMapping, *, indent: int = 0, ids: bool = False) -> None:
     """Show one message: a line on who and when, then its words. With `ids` also its id, to page back from."""
     head = [safe(" " * indent), safe(speaker(message), "bold cyan"), safe(f"  {_when(message)}", "dim")]
     if ids:
@@ -20,7 +18,7 @@ def show_message(screen: Screen, message: Mapping[str, Any], *, indent: int = 0,
         screen.indented(safe(text, style), indent + 4)
 
 
-def speaker(message: Mapping[str, Any]) -> str:
+def speaker(message: JsonMapping) -> str:
     """Return who says it, in words."""
     role = message.get("role")
     if role == "assistant":
@@ -40,7 +38,7 @@ def speaker(message: Mapping[str, Any]) -> str:
             return _INTERNAL
 
 
-def parts(message: Mapping[str, Any]) -> list[tuple[str, str]]:
+def parts(message: JsonMapping) -> list[tuple[str, str]]:
     """Return the texts of a message, each with the style it is shown in."""
     content = message.get("content")
     if isinstance(content, str):
@@ -55,7 +53,7 @@ def call_text(name: str, arguments: object) -> str:
     return one_line(f"calls {name} {text}")
 
 
-def _part(block: Mapping[str, Any]) -> tuple[str, str]:
+def _part(block: JsonMapping) -> tuple[str, str]:
     match block.get("type"):
         case "text":
             return str(block.get("text", "")), ""
@@ -67,6 +65,6 @@ def _part(block: Mapping[str, Any]) -> tuple[str, str]:
             return f"({block.get('type')})", "dim"
 
 
-def _when(message: Mapping[str, Any]) -> str:
+def _when(message: JsonMapping) -> str:
     time = message.get("timestamp")
     return moment(time) if isinstance(time, int) else ""

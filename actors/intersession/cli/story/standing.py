@@ -1,10 +1,11 @@
 """How a flow stands with its deliveries, and whether anybody works on it: what `runs` and `replay` say of it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from intersession.cli.shell import clock
 from intersession.cli.story.summary import Flow, flow_value, in_words
 from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.plain_json import JsonObject
 from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
@@ -29,7 +30,7 @@ class Standing(NamedTuple):
                 found = flows.deliveries_of_run(flow.run_id)
         return cls(flow, tuple((row, flows.note_of(row)) for row in found), at_work)
 
-    def value(self) -> dict[str, Any]:
+    def value(self) -> JsonObject:
         """Return it as `--json` prints it."""
         value = {**flow_value(self.flow, at_work=self.at_work), "inWords": self.in_words(whole=False)}
         if self.deliveries:
@@ -47,7 +48,7 @@ class Standing(NamedTuple):
         return "; ".join([in_words(self.flow, at_work=self.at_work), *told])
 
 
-def delivery_value(row: DeliverySummary, note: DeliveryNote | None) -> dict[str, Any]:
+def delivery_value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:
     """Return a delivery as `--json` prints it; what is not known is left out."""
     value = {
         "id": row.delivery_id,

@@ -1,7 +1,5 @@
 """How far an exchange, a spawn or a run has got: as plain JSON for programs, in a few words for people."""
 
-from typing import Any
-
 from intersession_events.facts import FailureCode
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome

@@ -5,7 +5,7 @@ Read from the log at the reader's own pace: a slow reader holds nothing but its 
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from intersession.gateway.door import Door
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
 
 PAGE: Final = 200
 _SESSION: Final = session_stream("")
@@ -68,10 +69,10 @@ def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
 
 def _shown(recorded: Recorded, *, whole: bool) -> bytes:
     """Return an event as it is sent; tracebacks are the operator's."""
-    event: Any = msgspec.to_builtins(recorded.event)
+    event: JsonObject = msgspec.to_builtins(recorded.event)
     if not whole:
         event.pop("traceback", None)
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "position": recorded.position,
         "stream": recorded.stream,
         "version": recorded.version,

@@ -1,6 +1,6 @@
 """The HTTP routes: `POST /tools/invoke` as the original has it, committed events, liveness, and their description."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
@@ -19,7 +19,7 @@ from intersession.gateway.door import Door, own_version
 from intersession.gateway.http.event_stream import event_stream
 from intersession.gateway.http.shield import CREDENTIAL
 from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_events.plain_json import is_list, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 
 _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
     "invalid_request": (400, "invalid_request_error"),
@@ -39,7 +39,7 @@ class InvokeBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     """
 
     tool: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-    args: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    args: JsonObject = msgspec.field(default_factory=JsonObject)
     session_key: str | None = None
     action: Annotated[str, msgspec.Meta(max_length=128)] | None = None
     dry_run: bool | None = None
@@ -56,7 +56,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's answer: as an object, and as the text a model would read."""
 
     content: list[TextContent]
-    details: dict[str, Any]
+    details: JsonObject
 
 
 class Invoked(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,8 +120,8 @@ _SAID: Final = {
     raises=[],
 )
 async def invoke_tool(
-    data: JSONBody[InvokeBody], request: Request[Any, Any, State], state: State
-) -> Response[Any]:
+    data: JSONBody[InvokeBody], request: Request[object, object, State], state: State
+) -> Response[object]:
     """Call a session tool."""
     door: Door = state.door
     credential: Credential = request.scope["state"][CREDENTIAL]
@@ -166,7 +166,7 @@ async def invoke_tool(
     raises=[],
 )
 async def follow_events(
-    request: Request[Any, Any, State],
+    request: Request[object, object, State],
     state: State,
     last_event_id: Annotated[
         str | None,
@@ -176,7 +176,7 @@ async def follow_events(
         int | None,
         QueryParameter(ge=0, description="Begin behind this position; without it, with what comes."),
     ] = None,
-) -> Response[Any]:
+) -> Response[object] | Stream:
     """Follow what is committed, from any position on."""
     door: Door = state.door
     credential: Credential = request.scope["state"][CREDENTIAL]
@@ -230,12 +230,12 @@ def routes(door: Door) -> ASGIApp:
     )
 
 
-def _failed(status: int, kind: str, message: str, code: str | None = None) -> Response[Any]:
+def _failed(status: int, kind: str, message: str, code: str | None = None) -> Response[object]:
     failed = Failed(ok=False, error=ErrorShape(type=kind, message=message, code=code))
     return Response(failed, status_code=status, media_type=MediaType.JSON)
 
 
-def _http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+def _http_error(request: Request[object, object, State], error: HTTPException) -> Response[object]:
     """Answer what the framework refused in the one shape of errors."""
     del request
     if isinstance(error, ClientException) and error.status_code == 400:  # noqa: PLR2004
@@ -248,17 +248,17 @@ def _http_error(request: Request[Any, Any, Any], error: HTTPException) -> Respon
 
 
 def _words(error: HTTPException) -> str:
-    extra: Any = error.extra
+    extra: JsonValue = error.extra
     details = [str(each.get("message", "")) for each in extra if is_object(each)] if is_list(extra) else []
     return "; ".join(filter(None, details)).replace("`", "") or "the body is no JSON of the right shape"
 
 
-def _bad_json(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+def _bad_json(request: Request[object, object, State], error: Exception) -> Response[object]:
     del request, error
     return _failed(400, "invalid_request_error", "the body is no JSON")
 
 
-def _fault(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+def _fault(request: Request[object, object, State], error: Exception) -> Response[object]:
     """Answer a fault of ours: its words stay in the process's own log."""
     door: Door = request.app.state.door
     refused = door.known(error, request.url.path)

@@ -3,10 +3,21 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
-from litestar.types import ASGIApp, Receive, Send
+from litestar.types import (
+    ASGIApp,
+    HTTPReceiveMessage,
+    HTTPResponseBodyEvent,
+    HTTPResponseStartEvent,
+    Message,
+    Receive,
+    Send,
+    WebSocketReceiveMessage,
+    WebSocketResponseBodyEvent,
+    WebSocketResponseStartEvent,
+)
 
 from intersession.gateway.admission import (
     Credential,
@@ -16,7 +27,8 @@ from intersession.gateway.admission import (
     printable,
 )
 from intersession.gateway.door import STOPPING, Door
-from intersession.gateway.http.websocket import WebSocketShell
+from intersession.gateway.http.websocket import Scope, WebSocketShell
+from intersession_events.plain_json import JsonMapping
 
 logger = logging.getLogger("intersession.gateway")
 
@@ -60,7 +72,7 @@ class Shield:
         self._routes = routes
         self._mounts = dict(mounts)
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request or one connection."""
         match scope["type"]:
             case "http":
@@ -72,7 +84,7 @@ class Shield:
 
     # --- HTTP
 
-    async def _http(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope)
         refusal = self._place(scope, headers)
         if refusal is None and _path(scope) not in OPEN_PATHS:
@@ -92,14 +104,14 @@ class Shield:
             return
         await self._application(scope)(scope, receive, _guarded(send))
 
-    def _application(self, scope: Any) -> ASGIApp:
+    def _application(self, scope: Scope) -> ASGIApp:
         path = _path(scope)
         for prefix, application in self._mounts.items():
             if path == prefix or path.startswith(f"{prefix}/"):
                 return application
         return self._routes
 
-    def _place(self, scope: Any, headers: "Headers") -> Refusal | None:
+    def _place(self, scope: Scope, headers: "Headers") -> Refusal | None:
         """Judge where a request thinks it goes, and which page sent it."""
         settings = self._door.settings
         host = headers.one("host")
@@ -115,7 +127,7 @@ class Shield:
             return Refusal(403, "forbidden", what)
         return None
 
-    def _token(self, scope: Any, headers: "Headers") -> Credential | Refusal:
+    def _token(self, scope: Scope, headers: "Headers") -> Credential | Refusal:
         given = headers.raw("authorization")
         missing = Refusal(401, "unauthorized", "Unauthorized", (("www-authenticate", "Bearer"),))
         if len(given) != 1 or not given[0].lower().startswith(_BEARER):
@@ -155,7 +167,7 @@ class Shield:
         try:
             async with asyncio.timeout(self._door.limits.body_s):
                 while True:
-                    message: Mapping[str, Any] = await receive()
+                    message: JsonMapping = await receive()
                     if message["type"] != "http.request":
                         return Refusal(400, "invalid_request_error", "the request was cut off", closing)
                     chunks.append(message.get("body", b""))
@@ -169,7 +181,7 @@ class Shield:
 
     # --- connections
 
-    async def _websocket(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._place(scope, Headers(scope))
         if refusal is None and self._door.draining:
             refusal = Refusal(503, "unavailable", STOPPING)
@@ -180,12 +192,16 @@ class Shield:
         if "websocket.http.response" not in (scope.get("extensions") or {}):
             await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})
             return
-        start: Any = {
+        start: WebSocketResponseStartEvent = {
             "type": "websocket.http.response.start",
             "status": refusal.status,
             "headers": refusal.raw_headers,
         }
-        body: Any = {"type": "websocket.http.response.body", "body": refusal.body, "more_body": False}
+        body: WebSocketResponseBodyEvent = {
+            "type": "websocket.http.response.body",
+            "body": refusal.body,
+            "more_body": False,
+        }
         await send(start)
         await send(body)
 
@@ -193,7 +209,7 @@ class Shield:
 class Headers:
     """A request's headers by lower-case name."""
 
-    def __init__(self, scope: Any) -> None:
+    def __init__(self, scope: Scope) -> None:
         self._headers: list[tuple[bytes, bytes]] = scope["headers"]
 
     def raw(self, name: str) -> list[bytes]:
@@ -211,7 +227,7 @@ class Headers:
         return found[0] if len(found) == 1 else None
 
 
-def _path(scope: Any) -> str:
+def _path(scope: Scope) -> str:
     """Return the path below where the gateway is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
@@ -222,7 +238,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     """Return a way to receive a body that was read already, and then what comes after it."""
     left = [body]
 
-    async def again() -> Any:
+    async def again() -> HTTPReceiveMessage | WebSocketReceiveMessage:
         if left:
             return {"type": "http.request", "body": left.pop(), "more_body": False}
         return await receive()
@@ -233,7 +249,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def _guarded(send: Send) -> Send:
     """Return a way to send that adds what every answer carries."""
 
-    async def guarded(message: Any) -> None:
+    async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             names = {name.lower() for name, _ in message.get("headers", [])}
             more = [(b"x-content-type-options", b"nosniff")]
@@ -246,7 +262,11 @@ def _guarded(send: Send) -> Send:
 
 
 async def _answer(send: Send, refusal: Refusal) -> None:
-    start: Any = {"type": "http.response.start", "status": refusal.status, "headers": refusal.raw_headers}
-    body: Any = {"type": "http.response.body", "body": refusal.body, "more_body": False}
+    start: HTTPResponseStartEvent = {
+        "type": "http.response.start",
+        "status": refusal.status,
+        "headers": refusal.raw_headers,
+    }
+    body: HTTPResponseBodyEvent = {"type": "http.response.body", "body": refusal.body, "more_body": False}
     await send(start)
     await send(body)

@@ -7,8 +7,8 @@ nobody else waits for it.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from litestar.types import Receive
@@ -27,6 +27,7 @@ from intersession.gateway.protocol import (
     Welcome,
 )
 from intersession_actors.errors import ToolRefused
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 logger = logging.getLogger("intersession.gateway")
 
@@ -34,18 +35,23 @@ EXTENSION: Final = "intersession.connection"
 """Where our own server's protocol offers what ASGI has no words for: `allow(size)` and `close_at_once(code, reason)`."""
 
 
+Scope: TypeAlias = Any  # litestar's own types want what its router adds later
+"""What ASGI says of a request or a connection."""
+
+
 class WebSocketShell:
     """Carries frames between one client and the logic of its connection."""
 
     def __init__(
-        self, door: Door, strangers: Strangers, scope: Any, receive: Receive, send: AsgiSend
+        self, door: Door, strangers: Strangers, scope: Scope, receive: Receive, send: AsgiSend
     ) -> None:
         client = scope.get("client")
         self._door = door
         self._strangers = strangers
         self._receive = receive
         self._send = send
-        extensions: dict[str, Any] = scope.get("extensions") or {}
+        extensions: JsonObject = scope.get("extensions") or {}
+        # Ours, which the process puts there (`uvicorn_protocols.py`); ASGI knows dicts only. A host's server has none.
         self._protocol: Any = extensions.get(EXTENSION)
         self._here = is_this_machine(client[0] if client else None, scope["headers"])
         server = scope.get("server") if self._here else None
@@ -96,7 +102,7 @@ class WebSocketShell:
 
     async def _read(self) -> None:
         while True:
-            message: Mapping[str, Any] = await self._receive()
+            message: JsonMapping = await self._receive()
             if message["type"] != "websocket.receive":
                 return
             data = message.get("text")

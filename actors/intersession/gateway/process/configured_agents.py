@@ -1,13 +1,13 @@
 """Agents as a configuration describes them: each on its model's provider, an OpenAI-compatible endpoint."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from intersession_actors.agents import AgentFunction, Reply, Turn, openai_agent
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.policy import find_model
-from intersession_events.plain_json import is_list, is_object
+from intersession_events.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 
 SPEAKS: Final = frozenset({"openai-completions"})
 """The kinds of endpoint (`models.providers.<id>.api`) that can be called."""
@@ -102,7 +102,7 @@ def configured_agents(config: Config) -> ConfiguredAgents:
     return ConfiguredAgents(agents, tuple(notices))
 
 
-def _problem(provider_id: str, provider: dict[str, Any] | None) -> ConfigProblem | None:
+def _problem(provider_id: str, provider: JsonObject | None) -> ConfigProblem | None:
     """Return why a provider can't be called, if it can't."""
     if provider is None:
         return None
@@ -118,17 +118,17 @@ def _problem(provider_id: str, provider: dict[str, Any] | None) -> ConfigProblem
     return None
 
 
-def _reasons(provider: dict[str, Any], model_id: str) -> bool:
+def _reasons(provider: JsonObject, model_id: str) -> bool:
     """Whether the configuration says of a model that it can be told how much to think (`reasoning: true`)."""
-    models: Any = provider.get("models")
-    entries: list[Any] = models if is_list(models) else []
+    models: JsonValue = provider.get("models")
+    entries: JsonList = models if is_list(models) else []
     return any(
         is_object(entry) and entry.get("id") == model_id and entry.get("reasoning") is True
         for entry in entries
     )
 
 
-def _options(provider: dict[str, Any]) -> dict[str, Any]:
+def _options(provider: JsonObject) -> JsonObject:
     # An endpoint that asks for no key still gets one: the client insists.
     api_key = provider.get("apiKey")
     headers = provider.get("headers")

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,7 +16,7 @@ from intersession.gateway.process.server import run
 from intersession_actors.config import Config, read_config_file
 from intersession_actors.errors import ConfigError
 from intersession_actors.system import SessionSystem
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonValue, is_object
 
 __all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "serve", "with_token"]
 
@@ -28,13 +28,13 @@ mcp_over_http()
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def given_config(path: Path | None, variables: Mapping[str, str] = os.environ) -> Any:
+def given_config(path: Path | None, variables: Mapping[str, str] = os.environ) -> JsonValue:
     """Return what a configuration's file says, with the token of the environment where it has none.
 
     Raises:
         ConfigError: it can't be read.
     """
-    given: Any = {} if path is None else read_config_file(path)
+    given: JsonValue = {} if path is None else read_config_file(path)
     token = variables.get(TOKEN_VARIABLE)
     if not token or not is_object(given):
         return given
@@ -95,7 +95,7 @@ async def _watched(system: SessionSystem, path: Path, every_s: float) -> None:
             logger.info("the configuration was read again")
 
 
-def _given(path: Path) -> Any:
+def _given(path: Path) -> JsonValue | Path:
     """Return what a file says; one that can't be read is left to the system, which remembers why it refused."""
     try:
         return given_config(path)

@@ -8,8 +8,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Generator
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Generator
+from typing import Final
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -66,7 +66,7 @@ def run(
     host: str | None = None,
     port: int | None = None,
     ready: Ready = lambda _address: None,
-    also: Callable[[], Any] | None = None,
+    also: Callable[[], Coroutine[object, object, object]] | None = None,
     limits: Limits | None = None,
 ) -> None:
     """Serve a system until a signal comes, then close it. Blocks; belongs into the main thread.
@@ -87,7 +87,7 @@ async def _run(
     host: str | None,
     port: int | None,
     ready: Ready,
-    also: Callable[[], Any] | None,
+    also: Callable[[], Coroutine[object, object, object]] | None,
     limits: Limits,
 ) -> None:
     settings = system.config.gateway
@@ -163,8 +163,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def address_of(listening: socket.socket) -> str:
     """Return the URL under which a gateway is reached from this machine."""
-    name: Any = listening.getsockname()
-    host, port = str(name[0]), int(name[1])
+    host, port = map(str, listening.getsockname()[:2])
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     shown = f"[{reachable}]" if ":" in reachable else reachable
     return f"http://{shown}:{port}"

@@ -16,9 +16,12 @@ from litestar.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+from websockets.http11 import Request
 
 from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
 from intersession.gateway.http import EXTENSION
+from intersession_events.plain_json import JsonObject
 
 ABORT_S: Final = 5.0
 
@@ -36,7 +39,7 @@ _logger.setLevel(logging.WARNING)
 class ServerConfig(uvicorn.Config):
     """Uvicorn's configuration, and the gateway's limits."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, **options: Any) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, **options: Any) -> None:  # uvicorn's own, by name
         super().__init__(app, http=PatientHttp, ws=CappedWebSocket, ws_max_size=limits.body_bytes, **options)
         self.limits = limits
 
@@ -47,7 +50,7 @@ class PatientHttp(H11Protocol):
     _late: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
-    def __init__(self, config: Any, *args: Any, **options: Any) -> None:
+    def __init__(self, config: ServerConfig, *args: Any, **options: Any) -> None:  # uvicorn's own
         super().__init__(config, *args, **options)
         self.logger = _logger
         self._limits: Limits = config.limits
@@ -152,19 +155,19 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
     _is_in = False
     _pings = 0
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:  # uvicorn's own
         super().__init__(*args, **options)
         self.logger = self.conn.logger = _logger
         self.conn.debug = False
         self.conn.max_message_size = HANDSHAKE_BYTES
 
-    def handle_connect(self, event: Any) -> None:
+    def handle_connect(self, event: Request) -> None:
         """Offer the logic of the connection what ASGI has no words for."""
         super().handle_connect(event)
-        scope = cast("dict[str, Any]", getattr(self, "scope", {}))
+        scope = cast("JsonObject", getattr(self, "scope", {}))
         scope.setdefault("extensions", {})[EXTENSION] = self
 
-    def handle_cont(self, event: Any) -> None:
+    def handle_cont(self, event: Frame) -> None:
         """Take a further part of a message. Empty parts are parts, too: without a bound, they would be kept for ever."""
         if len(self.frames) >= MOST_FRAGMENTS:
             self._fail(1009, "too many fragments")
@@ -201,13 +204,13 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
         if not self.read_paused:
             self.transport.resume_reading()
 
-    async def send(self, message: Any) -> None:
+    async def send(self, message: Any) -> None:  # uvicorn keeps its types of messages to itself
         """Send, unless the client has gone: asyncio would warn of each time that it is tried."""
         if self.transport.is_closing():
             raise ClientDisconnected
         await super().send(message)
 
-    async def receive(self) -> Any:
+    async def receive(self) -> Any:  # as `send`
         """Return the next message; what comes after it stays in the network while the client does not read."""
         message = await super().receive()
         if self._unread and not self.read_paused:

@@ -1,10 +1,9 @@
 """A small client of the gateway's WebSocket protocol, for commands beside a running gateway."""
 
 import json
-from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from websockets.exceptions import WebSocketException
@@ -14,7 +13,7 @@ from intersession.gateway.admission import Handshake, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_events.machine import random_id
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonMapping, JsonObject, is_object
 
 OPEN_S: Final = 10.0
 
@@ -47,11 +46,11 @@ class GatewayClient:
     def call(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: JsonMapping | None = None,
         *,
         final: bool = False,
         timeout: float | None = 60.0,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Call a method and return its payload; with `final` the second one of `agent`.
 
         Raises:
@@ -64,7 +63,7 @@ class GatewayClient:
             frame = self._receive(timeout)
             if frame.get("type") != "res" or frame.get("id") != request_id:
                 continue
-            payload: dict[str, Any] = frame.get("payload") or {}
+            payload: JsonObject = frame.get("payload") or {}
             if not frame["ok"]:
                 raise _refused(frame["error"])
             if not final or payload.get("status") != "accepted":
@@ -73,11 +72,11 @@ class GatewayClient:
     def call_tool(
         self,
         tool: str,
-        arguments: Mapping[str, Any],
+        arguments: JsonMapping,
         *,
         session_key: str | None = None,
         timeout: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Call a session tool, as a session or as the operator, and return its answer.
 
         Raises:
@@ -127,15 +126,15 @@ class GatewayClient:
             raise ToolRefused("forbidden", "it did not prove that it knows the token")
         return handshake.proof(digest, "ticket")
 
-    def _send(self, frame: Mapping[str, Any]) -> None:
+    def _send(self, frame: JsonMapping) -> None:
         try:
             self._opened.send(json.dumps(frame))
         except WebSocketException as error:
             raise ToolRefused("unavailable", f"the gateway closed the connection: {error}") from None
 
-    def _receive(self, timeout: float | None) -> dict[str, Any]:
+    def _receive(self, timeout: float | None) -> JsonObject:
         try:
-            frame: dict[str, Any] = json.loads(self._opened.recv(timeout=timeout))
+            frame: JsonObject = json.loads(self._opened.recv(timeout=timeout))
         except TimeoutError:
             raise ToolRefused("unavailable", "the gateway did not answer in time") from None
         except WebSocketException as error:
@@ -143,7 +142,7 @@ class GatewayClient:
         return frame
 
 
-def _refused(error: Mapping[str, Any]) -> ToolRefused:
+def _refused(error: JsonMapping) -> ToolRefused:
     details = error.get("details")
     code = details.get("code") if is_object(details) else None
     known: RefusalCode = code if code in REFUSAL_CODES else "invalid_request"

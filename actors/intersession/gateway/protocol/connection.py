@@ -5,7 +5,7 @@ credential alone: what a client claims can only narrow them. A device's identity
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -39,6 +39,7 @@ from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
+from intersession_events.plain_json import JsonObject
 
 TOOL_EVENTS: Final = "tool-events"
 """The capability of a client that wants to hear of tool calls."""
@@ -91,7 +92,7 @@ class ConnectParams(_Strict, frozen=True, kw_only=True):
     path_env: str | None = None
     role: str = "operator"
     scopes: tuple[str, ...] | None = None
-    device: dict[str, Any] | None = None
+    device: JsonObject | None = None
     auth: ConnectAuth | None = None
     locale: str | None = None
     user_agent: str | None = None
@@ -123,7 +124,7 @@ class Perform(msgspec.Struct, frozen=True):
 
     request_id: str
     method: str
-    params: dict[str, Any]
+    params: JsonObject
 
 
 Effect = Send | Close | Welcome | Perform

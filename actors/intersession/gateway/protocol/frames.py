@@ -1,15 +1,16 @@
 """The frames of the WebSocket protocol, version 3: requests in, responses and events out. JSON, one object a frame."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from intersession_actors.errors import RefusalCode, ToolRefused
+from intersession_events.plain_json import JsonObject
 
 PROTOCOL: Final = 3
 
 ErrorCode = Literal["INVALID_REQUEST", "UNAVAILABLE", "AGENT_TIMEOUT", "NOT_PAIRED", "NOT_LINKED"]
-Frame = dict[str, Any]
+Frame = JsonObject
 
 _UNAVAILABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable", "internal"})
 _RETRYABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable"})
@@ -35,7 +36,7 @@ class Request(
 
     id: Word
     method: Word
-    params: dict[str, Any] | None = None
+    params: JsonObject | None = None
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -60,12 +61,12 @@ def read_request(data: str | bytes) -> Request:
         raise BadFrame(_said(error), _request_id(data)) from None
 
 
-def response(request_id: str, payload: Any) -> Frame:
+def response(request_id: str, payload: object) -> Frame:
     """Return the answer to a request."""
     return {"type": "res", "id": request_id, "ok": True, "payload": payload}
 
 
-def error_response(request_id: str, error: Frame, payload: Any = None) -> Frame:
+def error_response(request_id: str, error: Frame, payload: object = None) -> Frame:
     """Return the refusal of a request."""
     frame: Frame = {"type": "res", "id": request_id, "ok": False, "error": error}
     return frame if payload is None else frame | {"payload": payload}
@@ -75,7 +76,7 @@ def error_shape(
     code: ErrorCode,
     message: str,
     *,
-    details: Any = None,
+    details: object = None,
     retryable: bool = False,
     retry_after_ms: int | None = None,
 ) -> Frame:
@@ -100,7 +101,7 @@ def refusal_shape(refused: ToolRefused) -> Frame:
     )
 
 
-def event(name: str, payload: Any, seq: int | None = None) -> Frame:
+def event(name: str, payload: object, seq: int | None = None) -> Frame:
     """Return an event."""
     frame: Frame = {"type": "event", "event": name, "payload": payload}
     return frame if seq is None else frame | {"seq": seq}

@@ -4,8 +4,8 @@ Each run counts its own events from 1. Whatever is told here was durable before.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -25,6 +25,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.run_outcomes import Asked, asked_in
 
 MOST_RUNS: Final = 10_000
@@ -37,7 +38,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     session_key: str
     position: int
-    payload: dict[str, Any]
+    payload: JsonObject
     tools: bool = False
     asked: Asked | None = None
 
@@ -68,7 +69,7 @@ class RunEvents:
             case RunStarted() as event:
                 progress = self._progress(event.run_id)
                 progress.started_ms, progress.text = recorded.time, ""
-                data: dict[str, Any] = {
+                data: JsonObject = {
                     "phase": "start",
                     "startedAt": recorded.time,
                     "attempt": event.attempt,
@@ -150,12 +151,12 @@ class RunEvents:
             self._runs.popitem(last=False)
         return progress
 
-    def _since(self, run_id: str, data: dict[str, Any]) -> dict[str, Any]:
+    def _since(self, run_id: str, data: JsonObject) -> JsonObject:
         started = self._progress(run_id).started_ms
         return data if started is None else data | {"startedAt": started}
 
     def _agent(
-        self, recorded: Recorded, run_id: str, stream: str, data: Mapping[str, Any], *, tools: bool = False
+        self, recorded: Recorded, run_id: str, stream: str, data: JsonMapping, *, tools: bool = False
     ) -> RunEvent:
         progress = self._progress(run_id)
         progress.seq += 1
@@ -177,7 +178,7 @@ class RunEvents:
             asked=progress.asked,
         )
 
-    def _chat(self, recorded: Recorded, run_id: str, fields: Mapping[str, Any]) -> RunEvent:
+    def _chat(self, recorded: Recorded, run_id: str, fields: JsonMapping) -> RunEvent:
         key = recorded.stream.removeprefix(_SESSION)
         progress = self._progress(run_id)
         payload = {"runId": run_id, "sessionKey": key, "seq": progress.seq, **fields}
@@ -202,5 +203,5 @@ def _injected(recorded: Recorded, message: Message) -> RunEvent:
     return RunEvent(name="chat", session_key=key, position=recorded.position, payload=payload)
 
 
-def _said(text: str, time_ms: int) -> dict[str, Any]:
+def _said(text: str, time_ms: int) -> JsonObject:
     return {"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": time_ms}

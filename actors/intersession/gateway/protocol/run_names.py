@@ -1,8 +1,9 @@
 """Names runs to a client as it named them, by its `idempotencyKey`: clients of the original know no other name (GATE-1)."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.run_outcomes import Asked
 
 _NAMED_BY: Final = {
@@ -15,10 +16,10 @@ _NAMED_BY: Final = {
 
 def named(
     method: str,
-    params: Mapping[str, Any],
-    payload: Mapping[str, Any],
+    params: JsonMapping,
+    payload: JsonMapping,
     own_name: Callable[[str], str],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return an answer in the words of who asked. `own_name` gives the caller's name of a run's id."""
     answer = dict(payload)
     name = params.get(_NAMED_BY.get(method, ""))

@@ -1,10 +1,10 @@
 """Reads the table of events, for the log: proves each row, and notices a missing one."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Recorded, unseal
+from intersession_events.log import FIRST, Recorded, SqlValue, unseal
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.readers import Readers, rows
 
@@ -45,7 +45,7 @@ class EventReader:
         """
         statement = COLUMNS + "WHERE originator_id=? AND originator_version>? "
         # A row that somebody gave a version below 1 is read with the others, and does not hash.
-        parameters: list[Any] = [stream, after or -(2**63)]
+        parameters: list[SqlValue] = [stream, after or -(2**63)]
         if to is not None:
             statement += "AND originator_version<=? "
             parameters.append(to)

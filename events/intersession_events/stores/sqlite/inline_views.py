@@ -8,7 +8,7 @@ import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded, SetAside
+from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue
 from intersession_events.stores.sqlite.failures import attempt
 
 PAGE: Final = 500
@@ -22,16 +22,16 @@ class TransactionSql:
         self._cursor = cursor.sqlite_cursor.connection.cursor()
         self._cursor.row_factory = None
 
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Self:
+    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Self:
         """Run a statement and return self, ready for fetching."""
         self._cursor.execute(statement, parameters)
         return self
 
-    def fetchone(self) -> Any:
+    def fetchone(self) -> Any:  # as `Sql` has it
         """Return the next row, or None."""
         return self._cursor.fetchone()
 
-    def fetchall(self) -> list[Any]:
+    def fetchall(self) -> list[Row]:
         """Return all rows."""
         return self._cursor.fetchall()
 

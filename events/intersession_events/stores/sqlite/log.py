@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from intersession_events.errors import ForkedStoreError, LogError, NoSuchStore, StoreUnavailable
 from intersession_events.log import (
@@ -18,9 +18,11 @@ from intersession_events.log import (
     Recorded,
     SetAside,
     Sql,
+    SqlValue,
     StreamAppend,
     Unavailable,
 )
+from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.file import check_one_name
 from intersession_events.stores.sqlite import identity
@@ -201,7 +203,7 @@ class SqliteLog:
         self._check_process()
         return self._events.head() if self._writer is None else self._frontier.head
 
-    def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Run a reading statement on a view's tables; rows are tuples.
 
         Raises:

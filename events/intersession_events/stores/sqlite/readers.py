@@ -2,12 +2,13 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Row, SqlValue
 from intersession_events.stores.file import FileUse, Presence, inode_of
 from intersession_events.stores.sqlite.connections import connect_to_read, is_at_rest
 
@@ -141,7 +142,7 @@ class MemoryReaders:
         self._closed = True
 
 
-def rows(readers: Readers, statement: str, parameters: Any = ()) -> list[Any]:
+def rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
     """Return all rows of a statement as tuples."""
     with readers.connection() as connection:
         cursor = connection.cursor()

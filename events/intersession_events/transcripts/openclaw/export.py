@@ -1,12 +1,12 @@
 """Writes facts as lines of a transcript in OpenClaw's format, version 3, for the files of `transcriptPath` (LIST-5)."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
 from intersession_events.facts import LineImported, MessageRecorded, raw_message
 from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -26,7 +26,7 @@ def entry_line(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | No
     match event:
         case MessageRecorded(source=str() as source) | LineImported(source=source):
             try:
-                entry: dict[str, Any] = msgspec.json.decode(source, type=dict[str, Any])
+                entry: JsonObject = msgspec.json.decode(source, type=JsonObject)
             except (ValueError, RecursionError):
                 return None
             if entry.get("type") == "session":
@@ -57,5 +57,5 @@ def iso(time_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _line(entry: dict[str, Any]) -> bytes:
+def _line(entry: JsonObject) -> bytes:
     return _ENCODER.encode(entry) + b"\n"

@@ -8,9 +8,10 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from intersession_events.errors import ImportFailed
+from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_count,
@@ -179,7 +180,7 @@ class _Reader:
         for run_id, values, source in self._objects(path, "runs"):
             yield RunRecord(run_id=run_id, values=values, source=source)
 
-    def _objects(self, path: Path, under: str | None = None) -> Iterator[tuple[str, dict[str, Any], str]]:
+    def _objects(self, path: Path, under: str | None = None) -> Iterator[tuple[str, JsonObject, str]]:
         """Yield (name, values, source) of each object in a file that is an object of objects."""
         source = self._whole(path)
         if source is None:

@@ -1,12 +1,12 @@
 """Reads JSON and JSON5 that somebody else wrote: every refusal is an `Unreadable` with a reason in one line."""
 
 import datetime as dt
-from typing import Any, Final
+from typing import Final
 
 import json5
 import msgspec
 
-from intersession_events.plain_json import is_list, is_object
+from intersession_events.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 
 LARGEST: Final = 2**53 - 1
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -16,7 +16,7 @@ class Unreadable(Exception):
     """A text is not the JSON object it should be; the message is the reason for the report."""
 
 
-def read_object(source: bytes) -> tuple[dict[str, Any], dict[str, msgspec.Raw]]:
+def read_object(source: bytes) -> tuple[JsonObject, dict[str, msgspec.Raw]]:
     """Return the values of a JSON object, and the source text of each.
 
     Raises:
@@ -27,7 +27,7 @@ def read_object(source: bytes) -> tuple[dict[str, Any], dict[str, msgspec.Raw]]:
     except UnicodeDecodeError as error:
         raise Unreadable(f"not UTF-8 at byte {error.start + 1}") from None
     try:
-        values: Any = msgspec.json.decode(source)
+        values: JsonValue = msgspec.json.decode(source)
         if not is_object(values):
             raise Unreadable("JSON, but no object")
         return values, _RAW.decode(source)
@@ -37,14 +37,14 @@ def read_object(source: bytes) -> tuple[dict[str, Any], dict[str, msgspec.Raw]]:
         raise Unreadable(f"no JSON: {error}") from None
 
 
-def read_json5(source: bytes) -> dict[str, Any]:
+def read_json5(source: bytes) -> JsonObject:
     """Return the values of a JSON5 object.
 
     Raises:
         Unreadable: it is no UTF-8, no JSON5 or no object.
     """
     try:
-        values: Any = json5.loads(source.decode())
+        values: JsonValue = json5.loads(source.decode())
     except (ValueError, RecursionError, OverflowError) as error:
         raise Unreadable(f"no JSON5: {error}") from None
     if not is_object(values):
@@ -57,31 +57,31 @@ def text_of(raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
-def at(value: Any, *path: str) -> Any:
+def at(value: object, *path: str) -> JsonValue:
     """Return what lies under names in nested objects; None where there is nothing."""
     for name in path:
         value = value.get(name) if is_object(value) else None
     return value
 
 
-def a_list(value: Any) -> list[Any]:
+def a_list(value: object) -> JsonList:
     """Return a value if it is an array, else an empty one."""
     return value if is_list(value) else []
 
 
-def a_text(value: Any) -> str | None:
+def a_text(value: object) -> str | None:
     """Return a value if it is a text that says something."""
     return value if isinstance(value, str) and value.strip() else None
 
 
-def a_count(value: Any) -> int | None:
+def a_count(value: object) -> int | None:
     """Return a value if it is a whole number of a size that may be stored."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value <= LARGEST else None
 
 
-def a_time(value: Any) -> int | None:
+def a_time(value: object) -> int | None:
     """Return a time in milliseconds, from a number of milliseconds or an ISO text; None if it is neither."""
     if isinstance(value, float):
         return int(value) if 0 <= value <= LARGEST else None

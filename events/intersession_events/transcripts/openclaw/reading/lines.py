@@ -1,10 +1,9 @@
 """Reads the lines of a transcript, versions 1 to 3: messages, other entries, and reasons for what is neither."""
 
-from typing import Any
-
 import msgspec
 
 from intersession_events.facts import Message
+from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_text,
@@ -68,7 +67,7 @@ class _Reader:
         self._seen: dict[str, bytes] = {}
         self._clock: int | None = None
         self._backwards = 0
-        self._version: Any = None
+        self._version: JsonValue = None
 
     def read(self) -> Transcript:
         for number, source in self._file.lines:
@@ -151,7 +150,7 @@ class _Reader:
             )
         )
 
-    def _time(self, values: dict[str, Any]) -> int:
+    def _time(self, values: JsonObject) -> int:
         for value in (values.get("timestamp"), at(values, "message", "timestamp")):
             time = a_time(value)
             if time is not None:

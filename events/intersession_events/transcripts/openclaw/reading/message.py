@@ -4,7 +4,7 @@ What `Message` has no field for, or can't hold (floats, unknown fields, values o
 its source text. The conversion proves itself: what would come back is compared with the source, field by field.
 """
 
-from typing import Any, Final, Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 import msgspec
 
@@ -24,7 +24,7 @@ from intersession_events.facts import (
     raw_block,
     raw_message,
 )
-from intersession_events.plain_json import is_list, is_object
+from intersession_events.plain_json import JsonObject, is_list, is_object
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     LARGEST,
     a_count,
@@ -76,7 +76,7 @@ def to_message(source: bytes, *, entry_id: str, time: int) -> Message | None:
     return msgspec.structs.replace(message, extra=_object(differing, raws))
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: object, right: object) -> bool:
     """Whether two JSON values are one: 1, 1.0 and true differ, the order of an object's fields does not matter."""
     if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
@@ -85,7 +85,7 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _content(value: Any, raw: msgspec.Raw | None) -> str | tuple[Block, ...] | None:
+def _content(value: object, raw: msgspec.Raw | None) -> str | tuple[Block, ...] | None:
     if isinstance(value, str):
         return value
     if not is_list(value) or raw is None or not all(map(is_object, value)):
@@ -94,7 +94,7 @@ def _content(value: Any, raw: msgspec.Raw | None) -> str | tuple[Block, ...] | N
     return tuple(_block(block, source) for block, source in zip(value, sources, strict=True))
 
 
-def _block(values: dict[str, Any], source: msgspec.Raw) -> Block:
+def _block(values: JsonObject, source: msgspec.Raw) -> Block:
     raws = msgspec.json.decode(source, type=dict[str, msgspec.Raw])
     block: Block
     match values:
@@ -125,7 +125,7 @@ def _object(names: list[str], raws: dict[str, msgspec.Raw]) -> str | None:
     return "{" + ",".join(fields) + "}"
 
 
-def _provenance(value: Any) -> Provenance | None:
+def _provenance(value: object) -> Provenance | None:
     kind = at(value, "kind")
     if kind not in _KINDS:
         return None
@@ -141,7 +141,7 @@ def _provenance(value: Any) -> Provenance | None:
     )
 
 
-def _usage(value: Any) -> Usage:
+def _usage(value: object) -> Usage:
     cost = at(value, "cost", "total")
     micros: int | None = None
     if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost * _MILLION <= LARGEST:
@@ -156,13 +156,13 @@ def _usage(value: Any) -> Usage:
     )
 
 
-def _role(value: Any) -> Role | None:
+def _role(value: object) -> Role | None:
     return cast("Role", value) if value in _ROLES else None
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _truth(value: Any) -> Literal[True, False] | None:
+def _truth(value: object) -> Literal[True, False] | None:
     return value if isinstance(value, bool) else None

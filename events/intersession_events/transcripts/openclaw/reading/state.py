@@ -1,9 +1,10 @@
 """An OpenClaw state directory as it was read, before anything is made of it: lines as bytes, entries, records."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 Closing = Literal["reset", "deleted", "bak"]
@@ -23,7 +24,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     key: str
-    values: dict[str, Any]
+    values: JsonObject
     source: str
 
 
@@ -47,7 +48,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of `subagents/runs.json`."""
 
     run_id: str
-    values: dict[str, Any]
+    values: JsonObject
     source: str
 
 

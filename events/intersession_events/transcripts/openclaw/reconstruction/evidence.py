@@ -3,9 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from intersession_events.facts import text_of
+from intersession_events.plain_json import JsonList
 from intersession_events.transcripts.openclaw.reading import (
     RunRecord,
     Transcript,
@@ -179,9 +180,9 @@ def _single(found: Iterator[Found]) -> Found | None:
     return next(iter(by_key.values())) if len(by_key) == 1 else None
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     return (a_text(value) or "").strip(WHITE_SPACE)
 
 
-def _rows(call: Call) -> list[Any]:
+def _rows(call: Call) -> JsonList:
     return a_list(call.details.get("sessions")) if call.name == "sessions_list" else []

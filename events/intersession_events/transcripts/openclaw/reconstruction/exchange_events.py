@@ -1,7 +1,7 @@
 """Makes the facts of a found exchange's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
+from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading import Line, a_text
 from intersession_events.transcripts.openclaw.reconstruction.drafts import (
     Links,
@@ -309,7 +310,7 @@ class _Facts:
 
     def _evidence(self) -> str:
         exchange = self._exchange
-        evidence: dict[str, Any] = {"message": _where(exchange.primary.at.step.message)}
+        evidence: JsonObject = {"message": _where(exchange.primary.at.step.message)}
         if exchange.send is not None:
             call = exchange.send.call
             evidence["call"] = _where(call.line)
@@ -323,8 +324,8 @@ class _Facts:
         return msgspec.json.encode(evidence, order="sorted").decode()
 
 
-def _turn_evidence(turn: Turn) -> dict[str, Any]:
-    evidence: dict[str, Any] = {"message": _where(turn.at.step.message), "reply": _where(turn.at.step.reply)}
+def _turn_evidence(turn: Turn) -> JsonObject:
+    evidence: JsonObject = {"message": _where(turn.at.step.message), "reply": _where(turn.at.step.reply)}
     if turn.stale:
         evidence["stale"] = True
     if turn.rivals:
@@ -332,7 +333,7 @@ def _turn_evidence(turn: Turn) -> dict[str, Any]:
     return evidence
 
 
-def _where(line: Line | None) -> dict[str, Any] | None:
+def _where(line: Line | None) -> JsonObject | None:
     return None if line is None else {"file": line.file, "line": line.number, "entry": line.entry_id}
 
 

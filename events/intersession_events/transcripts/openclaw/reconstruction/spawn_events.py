@@ -1,6 +1,6 @@
 """Makes the facts of a found spawn's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -16,6 +16,7 @@ from intersession_events.facts import (
     SpawnClose,
     SpawnClosed,
 )
+from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading import Line, a_count, a_text, at
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Place, Planned, StreamPlan, beside
 from intersession_events.transcripts.openclaw.reconstruction.evidence import task_of
@@ -206,7 +207,7 @@ class _Facts:
 
     def _evidence(self) -> str:
         spawn = self._spawn
-        evidence: dict[str, Any] = {
+        evidence: JsonObject = {
             "call": _where(spawn.call.line) if spawn.call is not None else None,
             "result": _where(spawn.call.result) if spawn.call is not None else None,
             "record": spawn.record.run_id if spawn.record is not None else None,
@@ -218,13 +219,13 @@ class _Facts:
         return msgspec.json.encode(evidence, order="sorted").decode()
 
 
-def _where(line: Line | None) -> dict[str, Any] | None:
+def _where(line: Line | None) -> JsonObject | None:
     return None if line is None else {"file": line.file, "line": line.number, "entry": line.entry_id}
 
 
-def _arguments(spawn: Spawn) -> dict[str, Any]:
+def _arguments(spawn: Spawn) -> JsonObject:
     return spawn.call.arguments if spawn.call is not None else {}
 
 
-def _record(spawn: Spawn) -> dict[str, Any]:
+def _record(spawn: Spawn) -> JsonObject:
     return spawn.record.values if spawn.record is not None else {}

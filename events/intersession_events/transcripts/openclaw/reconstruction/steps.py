@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonObject, is_object
 from intersession_events.transcripts.openclaw.reading import (
     Line,
     Unreadable,
@@ -27,9 +27,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     line: Line
-    arguments: dict[str, Any]
+    arguments: JsonObject
     result: Line | None = None
-    details: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    details: JsonObject = msgspec.field(default_factory=JsonObject)
 
     @property
     def status(self) -> str:
@@ -167,13 +167,13 @@ def _call(line: Line, block: ToolCallBlock, result: Line | None) -> Call:
     )
 
 
-def _details(message: Message) -> dict[str, Any]:
+def _details(message: Message) -> JsonObject:
     """Return a tool's result: the object kept beside the text if there is one, else the text if it is an object."""
     details = _object(message.extra or "{}").get("details")
     return details if is_object(details) else _object(text_of(message))
 
 
-def _object(source: str) -> dict[str, Any]:
+def _object(source: str) -> JsonObject:
     try:
         return read_object(source.encode())[0]
     except (Unreadable, UnicodeEncodeError):
