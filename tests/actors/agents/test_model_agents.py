@@ -195,7 +195,8 @@ def test_a_tool_of_a_pydantic_ai_agent_that_raises_is_recorded_and_breaks_the_ru
 
     result = answer_of(executor, agent, a_turn(diary))
 
-    assert result == Broke(code="backend", error="ValueError: dark")
+    assert isinstance(result, Broke)
+    assert (result.code, result.error) == ("backend", "ValueError: dark")
     assert [note[0] for note in diary.notes] == ["call", "result"]
     assert diary.notes[1][2:] == ("look", "ValueError: dark", True)
 
