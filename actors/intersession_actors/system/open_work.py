@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from intersession_actors.service import Reader
+from intersession_events.plain_json import JsonObject
 
 
 def open_work(
     reader: Reader, *, has_channel: Callable[[str], bool], has_agent: Callable[[str], bool]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return what is open: runs that wait for an agent, by session key, and deliveries, by channel and how they stand.
 
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.

@@ -81,7 +81,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     beats: tuple[Beat, ...]
     steps: tuple[Step, ...]
     standing: Standing | None = None
-    undelivered: tuple[dict[str, Any], ...] = ()
+    undelivered: tuple[JsonObject, ...] = ()
     waiting: tuple[str, ...] = ()
     """What did not reach people outside, of a session: as plain JSON, and in words."""
 

@@ -1,6 +1,7 @@
 """How far an exchange, a spawn or a run has got: as plain JSON for programs, in a few words for people."""
 
 from intersession_events.facts import FailureCode
+from intersession_events.plain_json import JsonObject
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import CLOSES, FAILURES, LOOP_ENDS, counted
@@ -35,12 +36,12 @@ def began_ms(flow: Flow) -> int:
     return flow.queued_ms if isinstance(flow, RunOutcome) else flow.accepted_ms
 
 
-def flow_value(flow: Flow, *, at_work: bool = True) -> dict[str, Any]:
+def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
     """Return where it stands, as `--json` prints it. Times in ms; what is not known is left out.
 
     `atWork` says whether a process is there that goes on with it, `at_work`, where it is not over.
     """
-    value: dict[str, Any] = {
+    value: JsonObject = {
         "id": flow_id(flow),
         "kind": kind_of(flow),
         "runId": flow.run_id,
