@@ -157,3 +157,13 @@ def test_a_story_may_tell_more_and_has_to_tell_what_it_told_in_order(now: Any, t
     was = {"beats": [{"at": 1, "cause": None}, {"at": 2}]}
 
     assert list(differences(was, {"beats": now})) == told
+
+
+@pytest.mark.clause("PROV-2")
+def test_a_log_of_before_senders_were_recorded_says_that_it_does_not_know_them(tmp_path: Path) -> None:
+    [demo] = [golden for golden in golden_logs() if (golden.version, golden.name) == (FIRST, "demo")]
+    path = demo.unpack(tmp_path)
+
+    told = ran("history", "agent:research:main", "--store", path).out
+
+    assert "a person (discord; the log does not say who)" in told

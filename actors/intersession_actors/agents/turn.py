@@ -17,8 +17,10 @@ from intersession_actors.prompt import (
     fence_id,
     openai_messages,
     render,
+    senders_shown,
 )
 from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
+from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonList, JsonMapping, JsonObject
 
 Dialect = Literal["openai", "anthropic", "pydantic-ai"]
@@ -150,12 +152,23 @@ class Turn:
         )
         return (*self.transcript, self.asked, *self.partial, note)
 
+    @property
+    def sender(self) -> str | None:
+        """Who of the people spoke: their name on the channel, else their id there; None if it is no person's message."""
+        said_by = self.asked.provenance
+        return None if said_by is None else said_by.sender_name or said_by.sender
+
+    @property
+    def _senders(self) -> bool:
+        in_group = SessionKey.parse(self.session_key).kind == "group"
+        return senders_shown(self.shown, in_group=in_group)
+
     def prompt(self) -> str:
         """Return all of it as one text, context first, for a model that takes a prompt (PROV-3).
 
         Whatever no person typed is fenced, so that no text can pass for another's or for the system's.
         """
-        said = render(self.shown, run_id=self.run_id)
+        said = render(self.shown, run_id=self.run_id, senders=self._senders)
         if not self.context:
             return said
         return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
@@ -171,9 +184,9 @@ class Turn:
         """
         match dialect:
             case "openai":
-                return list(openai_messages(self.shown, run_id=self.run_id))
+                return list(openai_messages(self.shown, run_id=self.run_id, senders=self._senders))
             case "anthropic":
-                return list(anthropic_messages(self.shown, run_id=self.run_id))
+                return list(anthropic_messages(self.shown, run_id=self.run_id, senders=self._senders))
             case "pydantic-ai":
                 adapter = imported(
                     "intersession_actors.agents.pydantic_ai",

@@ -14,7 +14,7 @@ from intersession_actors.prompt.instructions import (
     spawn_announce_context,
     turn_context,
 )
-from intersession_actors.prompt.rendering import render
+from intersession_actors.prompt.rendering import render, senders_shown
 from intersession_actors.prompt.silence import (
     ANNOUNCE_SKIP,
     NO_REPLY,
@@ -47,6 +47,7 @@ __all__ = [
     "primary_context",
     "render",
     "result_context",
+    "senders_shown",
     "spawn_announce_context",
     "spoken",
     "turn_context",

@@ -50,18 +50,20 @@ class _Said(msgspec.Struct, frozen=True):
         return fenced(self.told, self.identity)
 
 
-def openai_messages(messages: Sequence[Message], *, run_id: str) -> list[JsonObject]:
-    """Return the messages as a list for servers that speak OpenAI's chat completions."""
-    return [_to_openai(said) for said in _said(messages, run_id, tool_images=False)]
+def openai_messages(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
+    """Return the messages as a list for servers that speak OpenAI's chat completions; with `senders` it says who spoke."""
+    return [_to_openai(said) for said in _said(messages, run_id, tool_images=False, senders=senders)]
 
 
-def anthropic_messages(messages: Sequence[Message], *, run_id: str) -> list[JsonObject]:
-    """Return the messages as a list for servers that speak Anthropic's messages."""
-    return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True)]
+def anthropic_messages(
+    messages: Sequence[Message], *, run_id: str, senders: bool = False
+) -> list[JsonObject]:
+    """Return the messages as a list for servers that speak Anthropic's messages; with `senders` it says who spoke."""
+    return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True, senders=senders)]
 
 
-def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool) -> Iterator[_Said]:
-    shown = [seen(message) for message in messages]
+def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool, senders: bool) -> Iterator[_Said]:
+    shown = [seen(message, with_sender=senders) for message in messages]
     paired = _paired(shown)
     for index, (message, told) in enumerate(zip(messages, shown, strict=True)):
         answers = told.tool_call_id if told.role == "toolResult" and index in paired else None

@@ -2,9 +2,10 @@
 
 Two transcripts with different `Seen`s never render alike: the tests read each rendering back. Not shown, and so not
 carried: ids and times of messages, thinking, usage, models, stop reasons, where a person's message came from, blocks of
-unknown kinds, and the bytes of pictures.
+unknown kinds, and the bytes of pictures. Who of several people spoke is shown where several can: see `senders_shown`.
 
-A person's message stands as it is behind its role and its length; every other message stands in a fence. Both
+A person's message stands as it is behind its role and its length, and in a fence where its sender is shown; every other
+message stands in a fence. Both
 are read by length, so that no text can begin, end or imitate a message.
 """
 
@@ -48,15 +49,33 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_call_id: str | None = msgspec.field(default=None, name="toolCallId")
     tool: str | None = None
     is_error: bool | None = msgspec.field(default=None, name="isError")
+    sender: str | None = None
+    sender_name: str | None = msgspec.field(default=None, name="senderName")
     calls: tuple[Call, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
 
-def seen(message: Message) -> Seen:
-    """Return what a rendering carries of a message."""
+def senders_shown(messages: Sequence[Message], *, in_group: bool) -> bool:
+    """Whether an agent is told who of the people spoke: in groups and channels, and where more than one did (PROV-2)."""
+    if in_group:
+        return True
+    people = {_sender(message) for message in messages} - {None}
+    return len(people) > 1
+
+
+def _sender(message: Message) -> tuple[str | None, str] | None:
+    said_by = message.provenance
+    if said_by is None or said_by.kind != "external_user" or said_by.sender is None:
+        return None
+    return said_by.source_channel, said_by.sender
+
+
+def seen(message: Message, *, with_sender: bool = False) -> Seen:
+    """Return what a rendering carries of a message; `with_sender` also who of the people spoke."""
     blocks = () if isinstance(message.content, str) else message.content
     provenance = message.provenance
     told = None if provenance is None or provenance.kind == "external_user" else provenance
+    person = provenance if with_sender and told is None else None
     return Seen(
         role=message.role,
         text=text_of(message),
@@ -67,6 +86,8 @@ def seen(message: Message) -> Seen:
         tool_call_id=message.tool_call_id,
         tool=message.tool_name,
         is_error=message.is_error,
+        sender=None if person is None else person.sender,
+        sender_name=None if person is None else person.sender_name,
         calls=tuple(
             Call(block.id, block.name, _compact(block.arguments))
             for block in blocks
@@ -82,9 +103,9 @@ def picture_of(block: ImageBlock) -> Picture:
     return Picture(block.mime_type or "application/octet-stream", digest)
 
 
-def render(messages: Sequence[Message], *, run_id: str) -> str:
-    """Return the messages as one text, for a model that takes a prompt."""
-    return _BETWEEN.join(_rendered(message, run_id) for message in messages)
+def render(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> str:
+    """Return the messages as one text, for a model that takes a prompt; with `senders` it is told who spoke."""
+    return _BETWEEN.join(_rendered(message, run_id, senders) for message in messages)
 
 
 def fenced(shown: Seen, identity: str) -> str:
@@ -99,8 +120,8 @@ def message_fence(run_id: str, message: Message) -> str:
     return fence_id(run_id, "message", message.id, text_of(message))
 
 
-def _rendered(message: Message, run_id: str) -> str:
-    shown = seen(message)
+def _rendered(message: Message, run_id: str, senders: bool) -> str:
+    shown = seen(message, with_sender=senders)
     if shown == Seen(role="user", kind="external_user", text=shown.text):
         return f"user ({len(shown.text)} characters):\n{shown.text}"
     return fenced(shown, message_fence(run_id, message))

@@ -44,6 +44,7 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     chat_id: str
     text: str
     sender: str
+    sender_name: str | None = None
     chat_type: ChatType = "direct"
     chat_name: str | None = None
     account: str | None = None
@@ -137,7 +138,12 @@ def _receive(
         idempotency_key=run_id if message.message_id is not None else None,
         chain=(str(key),),
     )
-    said_by = Provenance(kind="external_user", source_channel=message.channel)
+    said_by = Provenance(
+        kind="external_user",
+        source_channel=message.channel,
+        sender=message.sender,
+        sender_name=message.sender_name,
+    )
     runs = message.deliver and command is None
     ask_session(
         service,

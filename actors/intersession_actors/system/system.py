@@ -225,7 +225,7 @@ class SessionSystem:
     ) -> JsonObject:
         """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
-        `fields` are `chat_type, chat_name, account, thread, agent_id, owner, message_id, deliver`. With `wait` seconds, what
+        `fields` are `sender_name, chat_type, chat_name, account, thread, agent_id, owner, message_id, deliver`. With `wait` seconds, what
         `agent.wait` answers. A refusal is an answer; nothing is raised for it.
         """
         return self._chat.inbound(

@@ -17,7 +17,11 @@ SourceTool = Literal["sessions_send", "sessions_spawn"]
 
 
 class Provenance(Fact, frozen=True, kw_only=True):
-    """Where a message came from (PROV-2). Set by the system alone; no caller can send one."""
+    """Where a message came from (PROV-2). Set by the system alone; no caller can send one.
+
+    `sender` is who spoke, as the channel knows them (`inbound`'s own word), `sender_name` what they are called there.
+    Logs of version 0.1.0 did not record it: a person's message without a `sender` is of such a log, or the operator's.
+    """
 
     kind: ProvenanceKind
     source_session_key: str | None = None
@@ -26,6 +30,8 @@ class Provenance(Fact, frozen=True, kw_only=True):
     exchange_id: str | None = None
     turn: int | None = None
     hops: int | None = None
+    sender: str | None = None
+    sender_name: str | None = None
 
 
 class Usage(Fact, frozen=True, kw_only=True):

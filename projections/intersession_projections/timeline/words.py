@@ -82,7 +82,6 @@ _A_PERSON: Final = "a person"
 _A_SESSION: Final = "a session"
 _THE_SYSTEM: Final = "the system"
 _SPEAKERS: Final = {
-    "external_user": _A_PERSON,
     "internal_system": _THE_SYSTEM,
     "inter_session": _A_SESSION,
 }
@@ -147,6 +146,13 @@ def words_of_message(message: Message, key: str | None) -> Iterator[Words]:
             yield Words(_asker(message), key, text, _asks(message), text, "said")
 
 
+def person(sender: str | None, sender_name: str | None) -> str:
+    """Return a person as stories call them: name and id; `a person` where the log does not say who spoke."""
+    if sender is None:
+        return _A_PERSON
+    return sender if sender_name in {None, sender} else f"{sender_name} ({sender})"
+
+
 def speaker(message: Message) -> str:
     """Return who asks an agent with a message: a session's key, or words for a person or the system."""
     origin = message.provenance
@@ -154,7 +160,8 @@ def speaker(message: Message) -> str:
         return _THE_SYSTEM if message.role == "system" else _A_PERSON
     match origin.kind:
         case "external_user":
-            return _A_PERSON if origin.source_channel is None else f"{_A_PERSON} on {origin.source_channel}"
+            who = person(origin.sender, origin.sender_name)
+            return who if origin.source_channel is None else f"{who} on {origin.source_channel}"
         case "inter_session":
             return origin.source_session_key or _A_SESSION
         case "internal_system":
@@ -206,7 +213,11 @@ def _of_session(event: SessionEvent, key: str | None) -> Words:  # noqa: C901 - 
 def _asker(message: Message) -> str | None:
     """Return who asks, as a step shows it: None where the message has no record of it."""
     origin = message.provenance
-    return None if origin is None else origin.source_session_key or _SPEAKERS[origin.kind]
+    if origin is None:
+        return None
+    if origin.kind == "external_user":
+        return person(origin.sender, origin.sender_name)
+    return origin.source_session_key or _SPEAKERS[origin.kind]
 
 
 def _asks(message: Message) -> str:

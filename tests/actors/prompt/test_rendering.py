@@ -110,6 +110,8 @@ provenances = st.none() | st.builds(
     source_session_key=st.none() | st.sampled_from(["agent:main:main", "\n]]"]),
     source_channel=st.none() | texts,
     source_tool=st.sampled_from([None, "sessions_send", "sessions_spawn"]),
+    sender=st.none() | texts,
+    sender_name=st.none() | texts,
 )
 messages = st.builds(
     Message,
@@ -136,6 +138,22 @@ transcripts = st.lists(messages.map(lambda one: [one]) | exchanges, max_size=5).
 @pytest.mark.clause("PROV-3", "X4")
 def test_what_was_rendered_reads_back(rendered: Render, parsed: Parse, transcript: list[Message]) -> None:
     assert parsed(rendered(transcript)) == [seen(one) for one in transcript]
+
+
+@pytest.mark.parametrize(
+    ("rendered", "parsed"),
+    [(render, parse), (openai_messages, parse_openai), (anthropic_messages, parse_anthropic)],
+    ids=["text", "openai", "anthropic"],
+)
+@given(transcript=transcripts)
+@pytest.mark.clause("PROV-3", "PROV-2", "X4")
+def test_what_was_rendered_with_senders_reads_back(
+    rendered: Callable[..., Any], parsed: Parse, transcript: list[Message]
+) -> None:
+    """Nor can a person pass for another: who spoke is in the fence, never in the text."""
+    shown = rendered(transcript, run_id=RUN, senders=True)
+
+    assert parsed(shown) == [seen(one, with_sender=True) for one in transcript]
 
 
 @each_form

@@ -153,7 +153,7 @@ def test_history_says_who_speaks(demo_log: DemoLog) -> None:
     assert [line.split("  ")[0] for line in done.out.splitlines() if line and not line.startswith(" ")][
         :-1
     ] == [
-        "a person (discord)",
+        "ben (discord)",
         "agent",
         "session agent:main:main",
         "agent",

@@ -4,6 +4,7 @@ import json
 
 from intersession.cli.shell import Screen, moment, one_line, safe
 from intersession_events.plain_json import JsonMapping, is_object
+from intersession_projections.timeline import person
 
 _INTERNAL = "the system"
 
@@ -30,8 +31,10 @@ def speaker(message: JsonMapping) -> str:
         return str(role)
     match origin.get("kind"):
         case "external_user":
-            channel = origin.get("sourceChannel")
-            return "a person" if channel is None else f"a person ({channel})"
+            who, channel = person(origin.get("sender"), origin.get("senderName")), origin.get("sourceChannel")
+            if origin.get("sender") is None and channel not in {None, "operator"}:
+                return f"{who} ({channel}; the log does not say who)"
+            return who if channel is None else f"{who} ({channel})"
         case "inter_session":
             return f"session {origin.get('sourceSessionKey') or '?'}"
         case _:

@@ -138,6 +138,8 @@ def _provenance(value: object) -> Provenance | None:
         exchange_id=_text(at(value, "exchangeId")),
         turn=a_count(at(value, "turn")),
         hops=a_count(at(value, "hops")),
+        sender=_text(at(value, "sender")),
+        sender_name=_text(at(value, "senderName")),
     )
 
 
