@@ -1,14 +1,20 @@
 """The transcripts beside the log."""
 
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from intersession_actors.config import Config
 from intersession_events.facts import Message, MessageRecorded, TextBlock
 from intersession_events.log import Draft, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
-from intersession_projections.transcript_mirror import TranscriptMirror
+from intersession_projections.transcript_files import file_name
+from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
+from support.rows import edited
 
 STREAM = "session:agent:main:main"
 
@@ -60,17 +66,201 @@ def test_after_a_crash_nothing_stands_twice_and_a_torn_line_is_written_again(tmp
     assert (directory / "s1.jsonl").read_bytes() == whole
 
 
-def test_transcripts_of_another_log_are_put_aside_and_not_mixed(tmp_path: Path) -> None:
+def test_transcripts_of_a_log_that_is_gone_are_put_aside_and_not_mixed(tmp_path: Path) -> None:
     directory = tmp_path / "transcripts"
-    for name, text in (("a.db", "from a"), ("b.db", "from b")):
-        log = open_log(str(tmp_path / name))
+    for text in ("from a", "from b", "from c"):
+        log = open_log(str(tmp_path / "log.db"))
         said(log, 1, text)
         TranscriptMirror(log, directory).catch_up()
         log.close()
+        (tmp_path / "log.db").unlink()
+        if text == "from a":
+            (directory / ".mirror.json").write_bytes(b'{"logId": "../../elsewhere", "position": 1}')
 
-    assert "from b" in str(lines(directory))
-    assert "from a" not in str(lines(directory))
-    assert len(list(tmp_path.glob("transcripts.*"))) == 1
+    assert "from c" in str(lines(directory))
+    assert "from b" not in str(lines(directory))
+    assert len(list(tmp_path.glob("transcripts.*"))) == 2
+    assert list(tmp_path.glob("transcripts.unknown"))
+
+
+@pytest.mark.clause("LIST-5")
+def test_two_logs_in_one_folder_keep_to_themselves(tmp_path: Path) -> None:
+    """B8: each took the other's directory away while it ran."""
+    with open_log(str(tmp_path / "a.db")) as one, open_log(str(tmp_path / "b.db")) as other:
+        directories = [mirror_directory(log, wanted=True) for log in (one, other)]
+        mirrors = [
+            TranscriptMirror(log, found)
+            for log, found in zip((one, other), directories, strict=True)
+            if found
+        ]
+        for number in (1, 2):
+            for log, name, mirror in zip((one, other), ("a", "b"), mirrors, strict=True):
+                said(log, number, f"{number} from {name}")
+                mirror.catch_up()
+
+    assert [each.name for each in sorted(tmp_path.glob("*.transcripts*"))] == [
+        "a.db.transcripts",
+        "b.db.transcripts",
+    ]
+    for name in ("a", "b"):
+        shown = lines(tmp_path / f"{name}.db.transcripts")
+        assert [f"{number} from {name}" in str(line) for number, line in enumerate(shown)][1:] == [True, True]
+
+
+@pytest.mark.clause("LIST-5")
+def test_there_are_none_unless_asked_for(tmp_path: Path) -> None:
+    with open_log(str(tmp_path / "log.db")) as log, open_log(":memory:") as memory:
+        assert mirror_directory(log, wanted=False) is None
+        assert mirror_directory(memory, wanted=True) is None
+    assert not Config().transcripts.mirror
+
+
+@pytest.mark.parametrize("cut", [1, 10, 3_000_000])
+def test_a_line_of_megabytes_is_found_again_and_completed_once(tmp_path: Path, cut: int) -> None:
+    """B8: lines over 1 MiB were doubled or glued together after a crash."""
+    directory = tmp_path / "transcripts"
+    with open_log(str(tmp_path / "log.db")) as log:
+        for number, text in enumerate(["small", "x" * 3_200_000, "y" * 2_000_000], start=1):
+            said(log, number, text)
+            TranscriptMirror(log, directory).catch_up()
+        whole = (directory / "s1.jsonl").read_bytes()
+        (directory / ".mirror.json").write_bytes(msgspec.json.encode({"logId": log.log_id, "position": 0}))
+        TranscriptMirror(log, directory).catch_up()
+        assert (directory / "s1.jsonl").read_bytes() == whole
+
+        (directory / "s1.jsonl").write_bytes(whole[:-cut])
+        (directory / ".mirror.json").write_bytes(msgspec.json.encode({"logId": log.log_id, "position": 0}))
+        TranscriptMirror(log, directory).catch_up()
+
+        assert (directory / "s1.jsonl").read_bytes() == whole
+
+
+def test_what_somebody_wrote_into_a_file_doubles_nothing(tmp_path: Path) -> None:
+    with open_log(str(tmp_path / "log.db")) as log:
+        said(log, 1, "one")
+        TranscriptMirror(log, tmp_path / "transcripts").catch_up()
+        with (tmp_path / "transcripts" / "s1.jsonl").open("a") as file:
+            file.write("no json\n" + "[" * 100_000 + "\n")
+        (tmp_path / "transcripts" / ".mirror.json").unlink()
+
+        TranscriptMirror(log, tmp_path / "transcripts").catch_up()
+
+        assert (tmp_path / "transcripts" / "s1.jsonl").read_bytes().count(b'"m1"') == 1
+
+
+def test_a_damaged_row_is_left_out_and_the_others_are_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B8: one bad row stopped all transcripts."""
+    path = tmp_path / "log.db"
+    with open_log(str(path)) as log:
+        for number in range(1, 6):
+            said(log, number, f"text {number}")
+    with edited(path) as rows:
+        rows.execute("UPDATE stored_events SET state=CAST('{}' AS BLOB) WHERE rowid IN (1, 3)")
+    with open_log(str(path), read_only=True) as log:
+        mirror = TranscriptMirror(log, tmp_path / "transcripts")
+
+        assert mirror.catch_up() == 5
+        assert mirror.catch_up() == 5
+
+    assert [line["id"] for line in lines(tmp_path / "transcripts")[1:]] == ["m2", "m4", "m5"]
+    warned = [each.message for each in caplog.records if "is in no transcript" in each.message]
+    assert [message.split()[1] for message in warned] == ["1", "3"]
+
+
+def a_link(path: Path, victim: Path) -> None:
+    path.symlink_to(victim)
+
+
+def a_dangling_link(path: Path, victim: Path) -> None:
+    path.symlink_to(victim.with_name("not-there"))
+
+
+def a_pipe(path: Path, _victim: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_directory(path: Path, _victim: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("planted", [a_link, a_dangling_link, a_pipe, a_directory])
+@pytest.mark.parametrize("name", ["s1.jsonl", ".mirror.json", ".mirror.json.new"])
+def test_nothing_is_written_through_what_is_no_file(
+    tmp_path: Path, name: str, planted: Callable[[Path, Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """B8: a file was truncated through a symbolic link."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"one line\nand a half")
+    directory = tmp_path / "transcripts"
+    directory.mkdir()
+    planted(directory / name, victim)
+    with open_log(str(tmp_path / "log.db")) as log:
+        said(log, 1, "hello")
+        other = MessageRecorded(
+            session_id="s2", message=Message(id="m", role="user", content="x", timestamp=1)
+        )
+        draft = Draft(event=other, id="other", time=1)
+        log.append_now([StreamAppend(stream="session:agent:ops:main", expected=0, drafts=(draft,))])
+        mirror = TranscriptMirror(log, directory)
+        mirror.start()
+        mirror.stop()
+
+    assert victim.read_bytes() == b"one line\nand a half"
+    assert not victim.with_name("not-there").exists()
+    if name == "s1.jsonl":
+        assert (directory / "s2.jsonl").exists()
+        assert "the transcript of s1 can't be written" in caplog.text
+
+
+def test_a_directory_that_is_a_link_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "transcripts").symlink_to(tmp_path / "elsewhere")
+    with open_log(str(tmp_path / "log.db")) as log:
+        said(log, 1, "hello")
+        mirror = TranscriptMirror(log, tmp_path / "transcripts")
+        mirror.start()
+        mirror.stop()
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert "are behind" in caplog.text
+
+
+def test_files_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:
+    with open_log(str(tmp_path / "log.db")) as log:
+        said(log, 1, "one")
+        mirror = TranscriptMirror(log, tmp_path / "transcripts")
+        mirror.catch_up()
+        shutil.rmtree(tmp_path / "transcripts")
+        said(log, 2, "two")
+
+        mirror.catch_up()
+
+        assert [line["id"] for line in lines(tmp_path / "transcripts")] == ["s1", "m1", "m2"]
+
+
+@pytest.mark.parametrize(
+    "session_id", ["../out", "a/b", "..", ".mirror.json", "x" * 500, "", "nul\0", "tab\tä"]
+)
+def test_an_id_that_is_no_name_of_a_file_gets_one(tmp_path: Path, session_id: str) -> None:
+    with open_log(str(tmp_path / "log.db")) as log:
+        event = MessageRecorded(
+            session_id=session_id, message=Message(id="m", role="user", content="x", timestamp=1)
+        )
+        draft = Draft(event=event, id="e", time=1)
+        log.append_now([StreamAppend(stream=STREAM, expected=0, drafts=(draft,))])
+        TranscriptMirror(log, tmp_path / "transcripts").catch_up()
+
+    assert sorted(path.name for path in (tmp_path / "transcripts").iterdir()) == sorted(
+        [".mirror.json", file_name(session_id)]
+    )
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_ids_of_the_usual_form_are_the_names_of_their_files() -> None:
+    for usual in ("f47483ee-bbbe-4e1c-a2af-c9cdfabd1d02", "s-agent", "a.b_c", "topic-1~2"):
+        assert file_name(usual) == f"{usual}.jsonl"
 
 
 def test_a_mirror_follows_the_log_until_it_is_stopped(tmp_path: Path) -> None:

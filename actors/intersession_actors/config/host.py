@@ -107,9 +107,9 @@ class Runs(Settings, frozen=True, kw_only=True):
 
 
 class Transcripts(Settings, frozen=True, kw_only=True):
-    """The transcripts kept beside the log (LIST-5). `mirror` not given: for file stores."""
+    """The transcripts kept beside a log that is a file, in `<store>.transcripts` (LIST-5)."""
 
-    mirror: bool | None = None
+    mirror: bool = False
 
 
 class Audit(Settings, frozen=True, kw_only=True):

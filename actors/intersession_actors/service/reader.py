@@ -17,6 +17,7 @@ from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
 from intersession_projections.sessions import History, SessionRow, Sessions
+from intersession_projections.transcript_files import file_name
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""
@@ -147,7 +148,7 @@ class Reader:
 
     def transcript_path(self, session_id: str) -> str | None:
         """Return where the mirrored transcript of a session is, if transcripts are mirrored."""
-        return None if self.transcripts is None else str(self.transcripts / f"{session_id}.jsonl")
+        return None if self.transcripts is None else str(self.transcripts / file_name(session_id))
 
     def _opens_sandboxed(self, key: SessionKey) -> bool:
         return self.config.sandboxed(key.agent_id, main=key.is_main)

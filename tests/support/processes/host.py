@@ -32,6 +32,7 @@ CONFIG: dict[str, Any] = {
     },
     "agents": {"defaults": {"subagents": {"archiveAfterMinutes": 60}}},
     "runs": {"shutdownGraceSeconds": 1},
+    "transcripts": {"mirror": True},
 }
 
 

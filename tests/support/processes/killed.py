@@ -143,12 +143,13 @@ class Host:
         answers = {line["runId"]: line for line in self.lines("waits")}
         before = self.events()
         again: dict[str, Any] = {}
-        with SessionSystem(self.url, agents=dict.fromkeys(("main", "research", "helper"), _nobody)) as system:
+        agents = dict.fromkeys(("main", "research", "helper"), _nobody)
+        with SessionSystem(self.url, agents=agents, config={"transcripts": {"mirror": True}}) as system:
             for run_id in answers:
                 again[run_id] = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
         assert json.dumps(again) == json.dumps(answers)
         assert self.events() == before
-        check_mirror(before, self.directory / "transcripts")
+        check_mirror(before, self.directory / "log.db.transcripts")
 
     def check_views(self) -> None:
         """Check that the views written with the events are what the events say."""

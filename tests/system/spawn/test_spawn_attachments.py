@@ -156,7 +156,7 @@ def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, tm
             asked.append(turn.tools.call("sessions_spawn", {"task": "t", "attachments": [encoded]}))
         return worker(turn)
 
-    system = started(booth, agent=requester)
+    system = started(booth, ON, {"transcripts": {"mirror": True}}, agent=requester)
     system.inbound(channel="telegram", chat_id="42", text="go", sender="p", wait=20)
     closed_spawn(system, asked[0]["runId"])
 
@@ -178,9 +178,9 @@ def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, tm
     }
     assert [answer.get("code") for answer in asked] == [None, "invalid_base64"]
     system.close()
-    written = everything_written(tmp_path) + b"".join(
-        found.read_bytes() for found in (tmp_path / "transcripts").glob("*")
-    )
+    transcripts = [found.read_bytes() for found in (tmp_path / "log.db.transcripts").glob("*.jsonl")]
+    assert transcripts
+    written = everything_written(tmp_path) + b"".join(transcripts)
     assert canary.encode() not in written
     assert base64.b64encode(canary.encode()) not in written
 
