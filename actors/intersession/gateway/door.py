@@ -22,7 +22,7 @@ from intersession.gateway.admission import (
 )
 from intersession.gateway.hub import Hub
 from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
-from intersession_actors.config import Gateway
+from intersession_actors.config import Gateway, GatewayAuth
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.methods import NoParams, unknown_method
 from intersession_actors.service import claimed_session, invalid, read_arguments
@@ -61,6 +61,18 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     session_key: str | None = None
 
 
+def refuse_without_token(credentials: Credentials, auth: GatewayAuth) -> None:
+    """Refuse a gateway that nobody could come into.
+
+    Raises:
+        ConfigError: no token is set.
+    """
+    if not credentials.known:
+        what = "is missing; set it, for example to ${INTERSESSION_GATEWAY_TOKEN}: there is no gateway without a token"
+        field = "password" if auth.mode == "password" else "token"
+        raise ConfigError([ConfigProblem(f"gateway.auth.{field}", what)])
+
+
 class Door:
     """The gateway's shared state. `settings` gives the settings in force; the system's own if not given.
 
@@ -89,10 +101,7 @@ class Door:
         self.draining = False
         self._monotonic = monotonic
         self._started = monotonic()
-        if not self.credentials.known:
-            what = "is missing; set it, for example to ${INTERSESSION_GATEWAY_TOKEN}: there is no gateway without a token"
-            field = "password" if self.settings.auth.mode == "password" else "token"
-            raise ConfigError([ConfigProblem(f"gateway.auth.{field}", what)])
+        refuse_without_token(self.credentials, self.settings.auth)
 
     @property
     def settings(self) -> Gateway:

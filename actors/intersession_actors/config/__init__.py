@@ -2,7 +2,7 @@
 
 from intersession_actors.config.agents import SessionToolsVisibility
 from intersession_actors.config.config import Config, load_config
-from intersession_actors.config.host import Gateway, GatewayAuth, OperatorScope
+from intersession_actors.config.host import Gateway, GatewayAuth, Logging, OperatorScope
 from intersession_actors.config.read import read_config_file
 from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
 from intersession_actors.config.settings import (
@@ -26,6 +26,7 @@ __all__ = [
     "Config",
     "Gateway",
     "GatewayAuth",
+    "Logging",
     "ModelChoice",
     "OperatorScope",
     "SendAction",

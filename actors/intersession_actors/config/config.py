@@ -111,6 +111,11 @@ class Config(Settings, frozen=True, kw_only=True):
         own = primary_of(self.agent(agent_id).model) if agent_id in self.agent_ids else None
         return own or primary_of(self.agents.defaults.model)
 
+    def thinking_of(self, agent_id: str) -> str | None:
+        """Return the thinking level that an agent runs with where nothing else is asked for."""
+        own = self.agent(agent_id).thinking_default if agent_id in self.agent_ids else None
+        return own or self.agents.defaults.thinking_default
+
     def refer(self, text: str, *, requester_agent: str | None = None) -> Reference:
         """Return what a text means where a session is asked for, by an agent or by the operator (KEY-2 to KEY-6).
 

@@ -1,6 +1,8 @@
 """The parts of a configuration that concern the process: gateway, models, runs, transcripts, audit, logging."""
 
-from typing import Annotated, Literal
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -41,9 +43,8 @@ class GatewayAuth(Settings, frozen=True, kw_only=True):
 
 
 class ControlUi(Settings, frozen=True, kw_only=True):
-    """The web debugger: where it may be shown from."""
+    """Which web pages may call the gateway."""
 
-    enabled: bool = True
     allowed_origins: tuple[str, ...] = ()
 
 
@@ -119,6 +120,22 @@ class Audit(Settings, frozen=True, kw_only=True):
 
 
 class Logging(Settings, frozen=True, kw_only=True):
-    """What the process says of itself, apart from its log of events."""
+    """What a process of our command line says of itself, apart from its log of events."""
 
     level: LogLevel = "info"
+
+    @property
+    def threshold(self) -> int:
+        """The level as `logging` counts: of the lines below it none is printed."""
+        return _THRESHOLDS[self.level]
+
+
+_THRESHOLDS: Final[Mapping[LogLevel, int]] = {
+    "silent": logging.CRITICAL + 10,
+    "fatal": logging.CRITICAL,
+    "error": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+    "trace": logging.DEBUG,
+}

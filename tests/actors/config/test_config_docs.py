@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -9,7 +10,7 @@ import msgspec
 
 from intersession_actors.config import Config, load_config, read_config_file
 from intersession_actors.config.settings import Settings
-from support.paths import DOCS
+from support.paths import DOCS, ROOT
 
 DOC = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
 
@@ -50,3 +51,39 @@ def test_the_example_of_the_reference_loads(tmp_path: Path) -> None:
     assert config.tools.sessions.visibility == "all"
     assert notices == ()
     assert read_config_file(file)["gateway"]["auth"]["token"] == "${GATEWAY_TOKEN}"
+
+
+def names(shape: type[Settings], seen: set[type]) -> Iterator[str]:
+    """Yield the name of every setting, as the sources have it."""
+    seen.add(shape)
+    for field in msgspec.structs.fields(shape):
+        yield field.name
+        for inner in (field.type, *get_args(field.type)):
+            if isinstance(inner, type) and issubclass(inner, Settings) and inner not in seen:
+                yield from names(inner, seen)
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    """Finding D6, the kind: a key that no code reads belongs to those that are accepted and not used."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "actors").rglob("*.py"))
+
+    unread = [name for name in names(Config, set()) if not re.search(rf"\.{name}\b", sources)]
+    assert unread == []
+
+
+def test_a_setting_that_does_nothing_is_named_at_the_start() -> None:
+    """Finding D6: `gateway.controlUi.enabled` did nothing and nobody said so."""
+    notices = load_config({"gateway": {"controlUi": {"enabled": False}}}).notices
+
+    assert notices == ("accepted and not used here: gateway.controlUi.enabled",)
+
+
+def test_the_default_of_thinking_is_what_an_agent_without_its_own_gets() -> None:
+    """Finding D6, the kind: `thinkingDefault` did nothing."""
+    agents = {
+        "defaults": {"thinkingDefault": "low"},
+        "list": [{"id": "ops", "thinkingDefault": "high"}, {"id": "main"}],
+    }
+    config = load_config({"agents": agents}).config
+
+    assert [config.thinking_of(agent) for agent in ("ops", "main", "else")] == ["high", "low", "low"]

@@ -1,12 +1,14 @@
 """`intersession serve`: the gateway, in a process of its own, for the agents of a configuration."""
 
+import contextlib
 from pathlib import Path
+from socket import socket
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from intersession.cli.host import hosted, store_url
-from intersession.cli.shell import Answer, Common, Screen, Store
+from intersession.cli.shell import Answer, Common, Screen, Store, console_log, use_level
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
@@ -33,6 +35,8 @@ def serve(
 ) -> Answer:
     """Serve the session tools over HTTP and the gateway's WebSocket protocol, until it is told to stop.
 
+    It says what is configured and what stands still, and prints what goes wrong to standard error, from logging.level on.
+
     It listens on this machine alone unless gateway.bind says otherwise, and takes nobody without the token of
     gateway.auth (or $INTERSESSION_GATEWAY_TOKEN). The configuration is read again when its file changes. SIGTERM refuses
     new work and gives what runs its time; a second one ends the process at once.
@@ -43,21 +47,40 @@ def serve(
     )
     given: JsonObject = server.given_config(config)
     common = Common(store=store)
-    if agents is not None:
-        system = hosted(common, agents=agents, config=config)
-        system.reload(server.with_token(system.config))
-    else:
-        settings = load_config(given).config
-        made = server.configured_agents(settings)
-        for notice in made.notices:
-            screen.note(notice)
-        system = SessionSystem(store_url(common, settings), agents=made.agents, config=given)
+    settings = load_config(given).config
+    with console_log(settings.logging), contextlib.ExitStack() as taken:
+        listening: socket | None = None
+        if agents is None or config is not None:
+            # What would be refused is refused before a log is made or touched.
+            server.refuse_open_door(settings)
+            gateway = settings.gateway
+            listening = taken.enter_context(
+                server.listen(gateway.host, gateway.port if port is None else port)
+            )
+        if agents is not None:
+            system = hosted(common, agents=agents, config=config)
+            system.reload(server.with_token(system.config))
+            use_level(system.config.logging)
+        else:
+            made = server.configured_agents(settings)
+            for notice in made.notices:
+                screen.note(notice)
+            system = SessionSystem(store_url(common, settings), agents=made.agents, config=given)
 
-    def ready(address: str) -> None:
-        names = ", ".join(system.status()["agents"]) or "no agents"
-        screen.line(f"serving {names} at {address}")
-        screen.flush()
+        def ready(address: str) -> None:
+            names = ", ".join(system.status()["agents"]) or "no agents"
+            screen.line(f"serving {names} at {address}")
+            for line in server.startup_lines(system, address, config_file=config):
+                screen.line(f"  {line}")
+            screen.flush()
 
-    with system:
-        server.serve(system, config_file=config, port=port, ready=ready)
+        with system:
+            server.serve(
+                system,
+                config_file=config,
+                port=port,
+                listening=listening,
+                ready=ready,
+                changed=lambda in_force: use_level(in_force.logging),
+            )
     return Answer(None, lambda _: None)

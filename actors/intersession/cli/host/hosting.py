@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from intersession.cli.host.reading import store_url
-from intersession.cli.shell import Common, UsageError
+from intersession.cli.shell import Common, UsageError, use_level
 from intersession_actors.agents import Agent
 from intersession_actors.config import load_config
 from intersession_actors.system import SessionSystem
@@ -33,6 +33,7 @@ def hosted(common: Common, *, agents: str | None, config: Path | None) -> Sessio
             )
         return _made(found, common, agents or "")
     settings = load_config(config).config
+    use_level(settings.logging)
     return SessionSystem(store_url(common, settings), agents=found or {}, config=settings)
 
 

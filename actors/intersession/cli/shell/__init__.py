@@ -2,6 +2,7 @@
 
 from intersession.cli.shell.answer import NOT_VERIFIED, OK, REFUSED, Answer
 from intersession.cli.shell.failures import UsageError
+from intersession.cli.shell.log_lines import console_log, use_level
 from intersession.cli.shell.options import (
     COMMON,
     READING,
@@ -37,6 +38,7 @@ __all__ = [
     "Store",
     "UsageError",
     "clock",
+    "console_log",
     "day",
     "duration",
     "main",
@@ -44,4 +46,5 @@ __all__ = [
     "one_line",
     "place",
     "safe",
+    "use_level",
 ]

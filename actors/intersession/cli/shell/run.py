@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from intersession.cli.app import app
 from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, json_text
 from intersession.cli.shell.failures import Failure, failure_of
+from intersession.cli.shell.log_lines import ROOT
 from intersession.cli.shell.terminal import Screen, give_up_output, safe
 
 
@@ -17,6 +18,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     screen = Screen()
     warnings = _Warnings(screen)
     logging.getLogger().addHandler(warnings)
+    level = logging.getLogger(ROOT).level
     try:
         exit_code = _run(given, screen)
         screen.flush()
@@ -27,6 +29,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     finally:
         logging.getLogger().removeHandler(warnings)
+        logging.getLogger(ROOT).setLevel(level)
     return exit_code
 
 

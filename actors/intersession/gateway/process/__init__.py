@@ -1,6 +1,16 @@
 """`intersession serve`: the gateway as a process of its own. Needs the extra `gateway`."""
 
 from intersession.gateway.process.configured_agents import configured_agents
-from intersession.gateway.process.serve import given_config, serve, with_token
+from intersession.gateway.process.serve import given_config, refuse_open_door, serve, with_token
+from intersession.gateway.process.server import listen
+from intersession.gateway.process.startup import startup_lines
 
-__all__ = ["configured_agents", "given_config", "serve", "with_token"]
+__all__ = [
+    "configured_agents",
+    "given_config",
+    "listen",
+    "refuse_open_door",
+    "serve",
+    "startup_lines",
+    "with_token",
+]

@@ -41,7 +41,8 @@ class ConfiguredAgent:
         """
         # A model that was chosen in another system may stand there without its provider (IMP-1).
         chosen = None if turn.model is None else find_model(self._config, turn.model) or turn.model
-        agent = self._with(chosen or self._model, turn.thinking)
+        thinking = turn.thinking or self._config.thinking_of(turn.agent_id)
+        agent = self._with(chosen or self._model, thinking)
         return await cast("Callable[[Turn], Awaitable[Reply]]", agent)(turn)
 
     def _with(self, model: str, thinking: str | None) -> AgentFunction:

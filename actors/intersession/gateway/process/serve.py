@@ -5,11 +5,13 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from socket import socket
 from typing import Final
 
 import msgspec
 
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission import Credentials, Limits
+from intersession.gateway.door import refuse_without_token
 from intersession.gateway.process.configured_agents import configured_agents
 from intersession.gateway.process.mcp_mount import mcp_over_http
 from intersession.gateway.process.server import run
@@ -18,7 +20,7 @@ from intersession_actors.errors import ConfigError
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonValue, is_object
 
-__all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "serve", "with_token"]
+__all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "refuse_open_door", "serve", "with_token"]
 
 logger = logging.getLogger("intersession.gateway")
 
@@ -59,26 +61,42 @@ def with_token(config: Config, variables: Mapping[str, str] = os.environ) -> Con
     return msgspec.structs.replace(config, gateway=gateway)
 
 
+def refuse_open_door(config: Config) -> None:
+    """Refuse a configuration without a token, before a log is made for it.
+
+    Raises:
+        ConfigError: nobody could come in, because no token is set.
+    """
+    refuse_without_token(Credentials(lambda: config.gateway.auth), config.gateway.auth)
+
+
 def serve(
     system: SessionSystem,
     *,
     config_file: Path | None = None,
     port: int | None = None,
+    listening: socket | None = None,
     ready: Callable[[str], None] = lambda _address: None,
+    changed: Callable[[Config], None] = lambda _config: None,
     limits: Limits | None = None,
 ) -> None:
     """Serve a system until a signal comes. A configuration file that changes is read again (CFG-4).
+
+    `listening` is an address that was taken before, `ready` hears of the address that answers, `changed` of a configuration that
+    came into force.
 
     Raises:
         ConfigError: no token is set.
         OSError: the address can't be listened on.
     """
     limits = limits or Limits()
-    watch = None if config_file is None else lambda: _watched(system, config_file, limits.check_s)
-    run(system, port=port, ready=ready, also=watch, limits=limits)
+    watch = None if config_file is None else lambda: _watched(system, config_file, limits.check_s, changed)
+    run(system, port=port, listening=listening, ready=ready, also=watch, limits=limits)
 
 
-async def _watched(system: SessionSystem, path: Path, every_s: float) -> None:
+async def _watched(
+    system: SessionSystem, path: Path, every_s: float, changed: Callable[[Config], None]
+) -> None:
     """Take a changed file into force. A bad one is refused and the old configuration stays."""
     known = _stamp(path)
     while True:
@@ -93,6 +111,7 @@ async def _watched(system: SessionSystem, path: Path, every_s: float) -> None:
             pass  # told by the system
         else:
             logger.info("the configuration was read again")
+            changed(system.config)
 
 
 def _given(path: Path) -> JsonValue | Path:

@@ -65,39 +65,40 @@ def run(
     *,
     host: str | None = None,
     port: int | None = None,
+    listening: socket.socket | None = None,
     ready: Ready = lambda _address: None,
     also: Callable[[], Coroutine[object, object, object]] | None = None,
     limits: Limits | None = None,
 ) -> None:
     """Serve a system until a signal comes, then close it. Blocks; belongs into the main thread.
 
-    `also` is a coroutine function that runs beside it. The first SIGTERM or SIGINT refuses new work and gives runs under way
+    `listening` is an address that was taken before, `also` is a coroutine function that runs beside it. The first SIGTERM or SIGINT refuses new work and gives runs under way
     `runs.shutdownGraceSeconds`; the second ends the process at once, which loses nothing that was acknowledged.
 
     Raises:
         OSError: the address can't be listened on.
         ConfigError: no token is set.
     """
-    asyncio.run(_run(system, host=host, port=port, ready=ready, also=also, limits=limits or Limits()))
+    if listening is None:
+        settings = system.config.gateway
+        listening = listen(host or settings.host, settings.port if port is None else port)
+    asyncio.run(_run(system, listening=listening, ready=ready, also=also, limits=limits or Limits()))
 
 
 async def _run(
     system: SessionSystem,
     *,
-    host: str | None,
-    port: int | None,
+    listening: socket.socket,
     ready: Ready,
     also: Callable[[], Coroutine[object, object, object]] | None,
     limits: Limits,
 ) -> None:
-    settings = system.config.gateway
     mounted = contextlib.AsyncExitStack()
     credentials = Credentials(lambda: system.config.gateway.auth)
     mcp = mcp_mount(system, credentials)
     app = asgi_application(
         system, limits=limits, mounts={} if mcp is None else {MCP_PATH: mcp}, credentials=credentials
     )
-    listening = listen(host or settings.host, settings.port if port is None else port)
     server = Server(app, limits)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -120,13 +121,17 @@ async def _run(
         if beside is not None:
             beside.cancel()
         app.door.drain()
-        with contextlib.suppress(Exception):
+        logger.info("stopping: no new work, runs under way get %g s", grace * SHARE_FOR_RUNS)
+        try:
             system.log.announce_gateway(None)
+        except Exception as error:  # noqa: BLE001 - stopping goes on
+            logger.warning("the address could not be taken from the lock's file: %s", error)
         # Requests that wait for a run are still answered while it ends; new ones are refused.
         await system.aclose(grace * SHARE_FOR_RUNS)
         server.should_exit = True
         await serving
         await mounted.aclose()
+        logger.info("stopped")
 
 
 def _signalled(stopping: asyncio.Event, grace: float) -> None:

@@ -1,0 +1,66 @@
+"""What `intersession serve` says as it starts: what is configured, what goes on, and what stands still."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_over_http
+from intersession_actors.config import Config
+from intersession_actors.system import SessionSystem
+
+
+def startup_lines(system: SessionSystem, address: str, *, config_file: Path | None) -> list[str]:
+    """Return what an operator wants to know of a start, a line each, without secrets."""
+    status, config = system.status(), system.config
+    source = "all defaults" if config_file is None else f"{config_file}, read again when it changes"
+    return [
+        f"log:      {system.log.path}, position {status['position']}, epoch {status['epoch']}",
+        f"config:   {source}; log lines from {config.logging.level} on",
+        *_agents(status, config),
+        *_channels(status, config),
+        *_doors(address, config),
+        *_open(status),
+    ]
+
+
+def _agents(status: dict[str, Any], config: Config) -> Iterator[str]:
+    for agent in status["agents"]:
+        model = config.model_of(agent)
+        provider = config.models.providers.get((model or "").partition("/")[0], {})
+        where = f", model {model} at {_place(str(provider['baseUrl']))}" if provider.get("baseUrl") else ""
+        yield f"agent:    {agent}{where}"
+    silent = sorted({*config.agent_ids} - {*status["agents"]})
+    if silent:
+        yield f"agent:    nobody answers for {', '.join(silent)}; their messages wait"
+
+
+def _channels(status: dict[str, Any], config: Config) -> Iterator[str]:
+    for channel in status["channels"]:
+        deliver = config.channels.get(channel, {}).get("deliver")
+        yield f"channel:  {channel}" + (f", to {_place(str(deliver))}" if deliver else "")
+    if not status["channels"]:
+        yield "channel:  none; texts for people wait in the log"
+
+
+def _doors(address: str, config: Config) -> Iterator[str]:
+    paths = "WebSocket /, POST /tools/invoke, GET /events"
+    yield f"doors:    {address}: {paths}{f', MCP {MCP_PATH}' if mcp_over_http() else ''}"
+    credentials = len(config.gateway.auth.credentials)
+    yield (
+        f"lets in:  who has gateway.auth.{config.gateway.auth.mode}"
+        f"{f', and {credentials} limited credentials' if credentials else ''}"
+    )
+
+
+def _open(status: dict[str, Any]) -> Iterator[str]:
+    for key, number in sorted(status["parkedRuns"].items()):
+        yield f"waits:    {number} in {key}, until its agent is here"
+    for channel, number in sorted(status["deliveries"]["waiting"].items()):
+        yield f"waits:    {number} for channel {channel}, until it is configured"
+
+
+def _place(url: str) -> str:
+    """Return where a URL leads, without anything in it that may be a secret."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or '…'}"
