@@ -195,8 +195,8 @@ def test_accepting_is_one_append_of_message_run_and_exchange(booth: Booth) -> No
     topics = [item.topic for item in system.log.all()]
     at = topics.index("run_queued.1")
     assert topics[at - 3 : at + 1] == [
-        "session_opened.1",
         "exchange_accepted.1",
+        "session_opened.1",
         "message_recorded.1",
         "run_queued.1",
     ]
