@@ -26,13 +26,17 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of one attempt: the transcript before, the message, and what earlier attempts did."""
+    """The input of one attempt: the transcript before, the message, and what earlier attempts did.
+
+    `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4).
+    """
 
     message: Message
     transcript: tuple[Message, ...]
     partial: tuple[Message, ...]
     system_context: str
     hash: str
+    version: int
 
 
 class TranscriptFold:
@@ -90,6 +94,7 @@ class TranscriptFold:
             partial=partial,
             system_context=queued.system_context,
             hash=_hash(self._chain, queued.system_context, message, partial),
+            version=self.version,
         )
 
     def _begin(self, session_id: str) -> None:

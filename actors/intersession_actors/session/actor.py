@@ -396,16 +396,18 @@ class SessionActor(Handler):
             return
         if self.world.stopping:
             return  # it begins after the restart, as a first attempt
-        run_id = self.state.queue[0].queued.run_id
+        run_id, version = self.state.queue[0].queued.run_id, self._owner.version
         if not self.world.agents.has(self.world.agent_of(self.key)):
             self._parked(run_id)
             return  # parked until the agent is registered (KEY-9)
         if self._starter.is_reading:
             return
-        if self._starter.context_of(run_id) is not None:
+        if self._starter.context_at(run_id, version) is not None:
             self._owner.take(StartNext())
+        elif self._starter.has_read_beyond(run_id, version):
+            self._owner.load()
         else:
-            self._starter.read(run_id, self.state.interrupted + 1, self._owner.version)
+            self._starter.read(run_id, self.state.interrupted + 1, version)
 
     def _parked(self, run_id: str) -> None:
         if self._told_parked != run_id:
@@ -420,9 +422,11 @@ class SessionActor(Handler):
 
     def _start(self) -> Plan | Refused:
         head = next(iter(self.state.queue), None)
-        context = self._starter.context_of(head.queued.run_id) if head is not None else None
-        if context is None:
+        if head is None:
             return Plan()
+        context = self._starter.context_at(head.queued.run_id, self._owner.version)
+        if context is None:
+            return Plan()  # the stream has moved: the context is read anew before the run is started
         now = self.world.clock.now_ms()
         return self._of_the_run(rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
 

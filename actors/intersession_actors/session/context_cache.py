@@ -41,6 +41,16 @@ class ContextCache:
 
         self._log.load(ids.session_stream(key), loaded, after=fold.version)
 
+    def at(self, key: str, run_id: str, version: int) -> RunContext | None:
+        """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
+
+        Raises:
+            LookupError: no such run waits in the stream.
+        """
+        with self._lock:
+            fold = self._folds.get(key)
+            return None if fold is None or fold.version != version else fold.context(run_id)
+
     def take(self, key: str, recorded: Sequence[Recorded]) -> None:
         """Take in what a session's actor has just recorded, if it follows on what is here."""
         with self._lock:

@@ -51,9 +51,21 @@ class RunStarter:
         """Whether a context is being read."""
         return self._reading is not None
 
-    def context_of(self, run_id: str) -> RunContext | None:
-        """Return the context that was read for a run, if there is one."""
-        return self._ready.get(run_id)
+    def context_at(self, run_id: str, version: int) -> RunContext | None:
+        """Return the context that was read for a run, if it is of this very version of the stream (PROV-4)."""
+        context = self._ready.get(run_id)
+        if context is None or context.version == version:
+            return context
+        # Somebody spoke between the reading and now. The transcript was kept current, so that nobody can outrun it.
+        context = self._contexts.at(self._key, run_id, version)
+        if context is not None:
+            self._ready = {run_id: context}
+        return context
+
+    def has_read_beyond(self, run_id: str, version: int) -> bool:
+        """Whether the context that was read holds more than the stream up to a version: somebody else wrote to it."""
+        context = self._ready.get(run_id)
+        return context is not None and context.version > version
 
     def read(self, run_id: str, attempt: int, version: int) -> None:
         """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""

@@ -1,17 +1,22 @@
 """Transcripts that are kept between runs: what a run sees is the same, wherever it is read from."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
-from intersession_actors.prompt import RunContext
+from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_actors.prompt.transcript import build
 from intersession_actors.session import ContextCache
 from intersession_events.facts import (
     Event,
     Message,
     MessageRecorded,
+    RunAborted,
     RunCompleted,
+    RunInterrupted,
     RunQueued,
     RunStarted,
     SessionOpened,
@@ -95,3 +100,81 @@ def test_a_transcript_that_missed_something_is_read_up_to_the_end(log: SqliteLog
     log.step()
 
     assert found == [build(log.stream(STREAM), "two")]
+
+
+@pytest.mark.clause("PROV-4")
+def test_a_context_is_given_for_the_version_that_is_asked_for_or_not_at_all(log: SqliteLog) -> None:
+    """Finding A11: what was said between the reading and the start of a run was in the log, not in the hash."""
+    cache = ContextCache(log)
+    ask(log, "one")
+    read(cache, "one", 3)
+    log.step()
+
+    cache.take(KEY, ask(log, "two"))
+
+    assert cache.at(KEY, "one", 5) == build(log.stream(STREAM), "one")
+    assert cache.at(KEY, "one", 3) is None
+
+
+MOMENTS = st.lists(
+    st.sampled_from(["ask", "say", "look", "start", "answer", "cut off", "give up"]), max_size=40
+)
+
+
+@pytest.mark.clause("PROV-4")
+@for_all(MOMENTS)
+def test_however_often_and_whenever_a_context_is_looked_at_it_is_that_of_the_log(moments: list[str]) -> None:
+    """Finding A11, as a law: a fold that is asked at any point goes on to the same hash as one that never was."""
+    events: list[Event] = [SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")]
+    fold, kept, waiting = TranscriptFold(), 0, list[str]()
+    running: str | None = None
+    attempt = 0
+    for number, moment in enumerate(moments):
+        match moment:
+            case "ask":
+                said = Message(id=f"m{number}", role="user", content=f"{number}?", timestamp=number)
+                queued = RunQueued(run_id=f"r{number}", session_id="s", step="message", message_id=said.id)
+                events += [MessageRecorded(session_id="s", message=said), queued]
+                waiting.append(queued.run_id)
+            case "say":
+                role: Literal["user", "assistant"] = "assistant" if running else "user"
+                words = Message(id=f"m{number}", role=role, content="so", timestamp=number, run_id=running)
+                events.append(MessageRecorded(session_id="s", message=words))
+            case "start" if running is None and waiting:
+                running, attempt = waiting.pop(0), attempt + 1
+                events.append(RunStarted(run_id=running, attempt=attempt, context_hash="h"))
+            case "answer" if running is not None:
+                events.append(RunCompleted(run_id=running, attempt=attempt, reply="so"))
+                running, attempt = None, 0
+            case "cut off" if running is not None:
+                events.append(RunInterrupted(run_id=running, attempt=attempt))
+                waiting.insert(0, running)
+                running = None
+            case "give up" if waiting and not (attempt and running is None):
+                events.append(RunAborted(run_id=waiting.pop(), attempt=0, by="me"))
+            case "look" if running is None and waiting:
+                for version, event in enumerate(events[kept:], start=kept + 1):
+                    fold.apply(recorded(version, event))
+                kept = len(events)
+                whole = [recorded(version, event) for version, event in enumerate(events, start=1)]
+                assert fold.context(waiting[0]) == build(whole, waiting[0])
+            case _:
+                pass
+
+
+def recorded(version: int, event: Event) -> Recorded:
+    return Recorded(
+        position=version,
+        stream=STREAM,
+        version=version,
+        topic="",
+        event=event,
+        id=f"e{version}",
+        time=0,
+        causation=None,
+        correlation=None,
+        epoch=1,
+        prev="",
+        digest="",
+        hash="",
+    )
