@@ -47,6 +47,11 @@ def delivery_stream(delivery_id: str) -> str:
     return f"delivery:{delivery_id}"
 
 
+def inbound_stream(run_id: str) -> str:
+    """Name the stream that a channel's message is known by which starts no run."""
+    return f"inbound:{run_id}"
+
+
 def access_stream(requester: str | None) -> str:
     """Name the stream of access receipts of a requester (None: the operator)."""
     return f"access:{requester or 'operator'}"

@@ -113,6 +113,47 @@ def test_the_same_message_of_the_channel_is_taken_once(booth: Booth, given: dict
     assert len(said) == 2
 
 
+@pytest.mark.clause("INB-1", "INB-2")
+@pytest.mark.parametrize("given", [{"deliver": False}, {"text": "/send inherit", "owner": True}])
+def test_a_message_that_starts_no_run_is_never_recorded_twice(booth: Booth, given: dict[str, Any]) -> None:
+    """Finding A15: it was, after 200 events; and a second telling that waits was an unknown run."""
+    told: dict[str, Any] = {"message_id": "m7", "chat_type": "group", "chat_id": "-1", **given}
+    first = booth.start({"main": parrot})
+    before = speak(first, wait=None, **told)
+    for number in range(220):
+        speak(first, str(number), wait=None, chat_type="group", chat_id="-1", deliver=False)
+    again = speak(first, wait=None, **told)
+    first.gateway.call("sessions.reset", {"key": before["sessionKey"]})
+    after_reset = speak(first, wait=None, **told)
+    first.close()
+    second = booth.start({"main": parrot})
+    after_restart = speak(second, wait=1, **told)
+    second.gateway.call("sessions.delete", {"key": before["sessionKey"]})
+    after_deletion = speak(second, wait=None, **told | {"deliver": True})
+
+    assert [again, after_reset, after_restart, after_deletion] == [before] * 4
+    said = [event.message.content for event in recorded(second, MessageRecorded)]
+    assert said.count(told.get("text", "hi")) == 1
+    assert recorded(second, RunQueued) == []
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("deliver", [True, False])
+def test_a_message_is_known_again_wherever_its_chat_would_go_by_now(booth: Booth, deliver: bool) -> None:
+    """Finding A15: the same channel, account, chat and message are the same run, also under other settings."""
+    told: dict[str, Any] = {"message_id": "m7", "wait": None, "deliver": deliver}
+    first = booth.start({"main": parrot, "ops": parrot})
+    before = speak(first, **told)
+    first.close()
+    second = booth.start({"main": parrot}, None, {"session": {"dmScope": "per-peer"}})
+
+    again = speak(second, **told)
+    of_an_agent_that_is_gone = speak(second, agent_id="ops", **told)
+
+    assert [again, of_an_agent_that_is_gone] == [before, before]
+    assert len([event for event in recorded(second, MessageRecorded) if event.message.role == "user"]) == 1
+
+
 @pytest.mark.clause("INB-1")
 def test_only_a_person_changes_a_route(booth: Booth) -> None:
     system = booth.start({"main": parrot, "ops": parrot}, None, QUIET)

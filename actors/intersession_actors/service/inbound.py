@@ -1,6 +1,6 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -14,11 +14,12 @@ from intersession_actors.service.pending import BlockingThreads, Pending, Result
 from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.service.service import Service
 from intersession_actors.session import Enqueue, message_for
+from intersession_actors.streams import append_of
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import (
     ChatType,
-    MessageRecorded,
+    InboundTaken,
     Provenance,
     Route,
     RouteChanged,
@@ -31,9 +32,6 @@ from intersession_events.log import StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 Command = Literal["allow", "deny", "inherit"]
-
-LOOK_BACK: Final = 200
-"""Events of a session that are searched for a message that a channel may have told twice."""
 
 
 @ready
@@ -75,14 +73,37 @@ def receive(service: Service, message: InboundMessage) -> InboundAccepted:
             `unavailable`).
     """
     _refuse_blank(message)
+    run_id = _run_id(service, message)
+    taken = _taken_before(service, run_id) if message.message_id is not None else None
+    if taken is not None:
+        return taken
     bound = _bound(service, message)
     if bound is not None:
         try:
-            return _receive(service, message, bound[0], thread=bound[1])
+            return _receive(service, message, bound[0], run_id, thread=bound[1])
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-    return _receive(service, message, session_key_of(service, message))
+    return _receive(service, message, session_key_of(service, message), run_id)
+
+
+def _run_id(service: Service, message: InboundMessage) -> str:
+    """Return the id of the message's run: the same for the same message of a channel, for ever (INB-1)."""
+    if message.message_id is None:
+        return service.new_id()
+    parts = (message.channel, message.account or "", message.chat_id, message.message_id)
+    return ids.derive(service.log.log_id, "run", "inbound", *parts)
+
+
+def _taken_before(service: Service, run_id: str) -> InboundAccepted | None:
+    """Return what became of a channel's message that was told before, in whichever session that was."""
+    run = service.runs.get(run_id)
+    if run is not None:
+        return InboundAccepted(run_id=run_id, session_key=run.session_key)
+    for item in service.log.stream(ids.inbound_stream(run_id), to=1):
+        if isinstance(item.event, InboundTaken):
+            return InboundAccepted(run_id=run_id, session_key=item.event.session_key, runs=False)
+    return None
 
 
 def _refuse_blank(message: InboundMessage) -> None:
@@ -109,22 +130,9 @@ def _route(message: InboundMessage) -> Route:
 
 
 def _receive(
-    service: Service, message: InboundMessage, key: SessionKey, *, thread: Route | None = None
+    service: Service, message: InboundMessage, key: SessionKey, run_id: str, *, thread: Route | None = None
 ) -> InboundAccepted:
     log_id, now = service.log.log_id, service.clock.now_ms()
-    run_id = service.new_id()
-    if message.message_id is not None:
-        run_id = ids.derive(
-            log_id,
-            "run",
-            "inbound",
-            message.channel,
-            message.account or "",
-            message.chat_id,
-            message.message_id,
-        )
-        if service.runs.get(run_id) is not None or _is_recorded(service, key, run_id):
-            return InboundAccepted(run_id=run_id, session_key=str(key))
     command = parse_send_command(message.text) if message.owner else None
     route = _route(message)
     queued = RunQueued(
@@ -145,7 +153,10 @@ def _receive(
         sender_name=message.sender_name,
     )
     runs = message.deliver and command is None
-    ask_session(
+    carried = () if command is None else (_answer(service, key, command, route, run_id),)
+    if not runs and message.message_id is not None:
+        carried = (*carried, _taken(log_id, key, queued, now))
+    accepted = ask_session(
         service,
         str(key),
         Enqueue(
@@ -159,21 +170,23 @@ def _receive(
             else None,
             only_bound=thread,
             patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
-            carried=() if command is None else (_answer(service, key, command, route, run_id),),
+            carried=carried,
             at_most=service.config.runs.inbox_max,
             correlation=run_id,
         ),
     )
-    return InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
+    answer = InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
+    if accepted.recorded:
+        return answer
+    # Told twice at once, and this was the second time.
+    return _taken_before(service, run_id) or msgspec.structs.replace(answer, runs=False)
 
 
-def _is_recorded(service: Service, key: SessionKey, run_id: str) -> bool:
-    """Whether a message that starts no run was recorded before, by its channel's own id for it."""
-    message_id = ids.derive(service.log.log_id, "message", run_id)
-    stream = service.log.stream(ids.session_stream(str(key)), backwards=True, limit=LOOK_BACK)
-    return any(
-        isinstance(item.event, MessageRecorded) and item.event.message.id == message_id for item in stream
-    )
+def _taken(log_id: str, key: SessionKey, queued: RunQueued, now: int) -> StreamAppend:
+    """Return the append that a message which starts no run is known by: a second one conflicts with it."""
+    taken = InboundTaken(session_key=str(key), message_id=queued.message_id)
+    stream = ids.inbound_stream(queued.run_id)
+    return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=queued.run_id)
 
 
 def _patch(command: Command, *, by: str) -> SessionPatched:

@@ -305,8 +305,7 @@ class SessionActor(Handler):
 
     def _enqueue(self, command: Enqueue) -> Plan | Refused:
         run = command.queue
-        known = self.state.knows(run.run_id) if run is not None else command.message.id in self.state.heard
-        if known:
+        if (run is not None and self.state.knows(run.run_id)) or command.message.id in self.state.heard:
             return Plan()  # told twice, after a restart of whoever tells it: the log has it
         denied = self._denied() if command.check_policy else None
         return denied or _plan(

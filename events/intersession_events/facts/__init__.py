@@ -28,7 +28,7 @@ from intersession_events.facts.exchange import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.facts.log import ConfigLoaded, ImportReported, LogOpened, SystemEvent
+from intersession_events.facts.log import ConfigLoaded, ImportReported, InboundTaken, LogOpened, SystemEvent
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -130,6 +130,7 @@ __all__ = [
     "FailureCode",
     "ImageBlock",
     "ImportReported",
+    "InboundTaken",
     "LateReplyDropped",
     "Limits",
     "LineImported",

@@ -1,4 +1,7 @@
-"""What can have happened to the log as a whole: opened, configured, imported into. Stream `log` and `import:<id>`."""
+"""What can have happened to the log as a whole: opened, configured, imported into, told something by a channel.
+
+Streams `log`, `import:<id>` and `inbound:<id>`.
+"""
 
 from intersession_events.facts.base import Fact
 
@@ -31,4 +34,15 @@ class ImportReported(Fact, frozen=True, kw_only=True):
     report: str
 
 
-SystemEvent = LogOpened | ConfigLoaded | ImportReported
+class InboundTaken(Fact, frozen=True, kw_only=True):
+    """A channel's message that starts no run was recorded in a session, and never will be again (INB-1).
+
+    Its stream is named after the id of the run that the channel's own id stands for, and holds nothing else: a message that
+    is told twice meets it there, however long ago the first time was.
+    """
+
+    session_key: str
+    message_id: str
+
+
+SystemEvent = LogOpened | ConfigLoaded | ImportReported | InboundTaken

@@ -70,6 +70,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "log_opened.1": log.LogOpened,
     "config_loaded.1": log.ConfigLoaded,
     "import_reported.1": log.ImportReported,
+    "inbound_taken.1": log.InboundTaken,
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)

@@ -30,6 +30,7 @@ from intersession_events.facts import (
     ExchangeClosed,
     ExchangeEvent,
     ImportReported,
+    InboundTaken,
     LateReplyDropped,
     LineImported,
     LogOpened,
@@ -379,6 +380,8 @@ def _of_system(event: AccessEvent | SystemEvent) -> Words:
         case ImportReported():
             brief = f"{event.source}: {event.sessions} sessions, {event.messages} messages"
             return Words(None, None, brief)
+        case InboundTaken():
+            return Words(None, event.session_key, f"message {event.message_id}")
 
 
 _SENDS: Final[Mapping[Purpose, str]] = {

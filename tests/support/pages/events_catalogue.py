@@ -48,12 +48,13 @@ STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
         "Access",
         "`access:<requester key>`, `access:operator`, `access:credential:<name>`",
     ),
-    (log, log.SystemEvent, "The log", "`log`, `import:<id>`"),
+    (log, log.SystemEvent, "The log", "`log`, `import:<id>`, `inbound:<id>`"),
 )
 STREAM_OF: Mapping[type, str] = {
     log.LogOpened: "`log`",
     log.ConfigLoaded: "`log`",
     log.ImportReported: "`import:<id>`",
+    log.InboundTaken: "`inbound:<id>`",
 }
 
 HEAD = f"""# Events
