@@ -26,15 +26,15 @@ class ManualClock:
 
 
 class ManualTimers:
-    """Timers that fire when the clock is advanced through them, in order of their deadlines."""
+    """Timers that fire when the clock is advanced through them, in order of the times that they fall due."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self._timers: dict[tuple[str, ...], tuple[int, Callable[[], None]]] = {}
 
-    def at(self, deadline_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
+    def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
         self._timers.pop(key, None)
-        self._timers[key] = (deadline_ms, fire)
+        self._timers[key] = (self.clock.now_ms() + delay_ms, fire)
 
     def cancel(self, key: tuple[str, ...]) -> None:
         self._timers.pop(key, None)

@@ -69,8 +69,8 @@ T = TypeVar("T")
 class Alarms(Protocol):
     """The timers this needs."""
 
-    def at(self, deadline_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
-        """Call `fire` once the clock has reached the deadline."""
+    def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
+        """Call `fire` in so many milliseconds."""
         ...
 
     def cancel(self, key: tuple[str, ...]) -> None:
@@ -227,7 +227,7 @@ class ChannelCaller:
                 return
             self._running[call] = name
         if self._timers is not None and self._clock is not None:
-            self._timers.at(self._clock.now_ms() + self._timeout_ms, timer, give_up)
+            self._timers.after(self._timeout_ms, timer, give_up)
         self._outside.call(call, function, argument)
 
     def _forget(self, call: Call) -> None:

@@ -135,6 +135,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 crash_point("A5")
                 self._call(stream, state, event.attempt)
             case DeliveryFailed(retry_at_ms=int()):
+                self.world.stopwatch.begin(
+                    "failed", stream, str(event.attempt), at=self._flow(stream).decided_at
+                )
                 self._retry_later(stream, state)
             case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
                 crash_point("A7")
@@ -198,8 +201,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         def answered(verdict: Verdict | Refused) -> None:
             if isinstance(verdict, Refused):
                 # Nobody to ask: the system stops, or the session is degraded. Nothing is decided by that.
-                self.world.timers.at(
-                    self.world.clock.now_ms() + ASK_AGAIN_MS,
+                self.world.timers.after(
+                    ASK_AGAIN_MS,
                     ("ask", stream),
                     lambda: self.tell_self(Resume(stream=stream)),
                 )
@@ -232,9 +235,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
     def _retry_later(self, stream: str, state: Delivery) -> None:
         if state.retry_at_ms is not None:
-            attempt = state.attempt
-            self.world.timers.at(
-                state.retry_at_ms,
+            attempt, delay = state.attempt, rules.retry_delay_ms(state.attempt)
+            waited = self.world.stopwatch.elapsed_ms(
+                "failed", stream, str(attempt), since_ms=state.retry_at_ms - delay
+            )
+            self.world.timers.after(
+                delay - waited,
                 ("retry", stream),
                 lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
             )

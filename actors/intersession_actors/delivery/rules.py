@@ -81,6 +81,11 @@ def decide_done(
     ]
 
 
+def retry_delay_ms(attempt: int) -> int:
+    """Return how long after a failed attempt it is tried again."""
+    return FIRST_RETRY_MS * int(RETRY_FACTOR ** (attempt - 1))
+
+
 def decide_not_done(
     state: Delivery,
     attempt: int,
@@ -105,7 +110,7 @@ def decide_not_done(
             delivery_id=state.decided.delivery_id,
             attempt=attempt,
             error=error,
-            retry_at_ms=now_ms + FIRST_RETRY_MS * RETRY_FACTOR ** (attempt - 1) if again else None,
+            retry_at_ms=now_ms + retry_delay_ms(attempt) if again else None,
             traceback=traceback,
         )
     ]

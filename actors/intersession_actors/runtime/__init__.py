@@ -6,6 +6,7 @@ from intersession_actors.runtime.inbox import InboxFull
 from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler
 from intersession_actors.runtime.runtime import LocalRef, Runtime, RuntimeStopped, ThreadingRuntime
+from intersession_actors.runtime.stopwatch import Stopwatch
 from intersession_actors.runtime.timers import TimerWheel
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ReplyFuture",
     "Runtime",
     "RuntimeStopped",
+    "Stopwatch",
     "SystemClock",
     "ThreadingRuntime",
     "TimerWheel",

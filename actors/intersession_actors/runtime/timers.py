@@ -1,4 +1,4 @@
-"""One thread that wakes everybody: deadlines are in the log, here is only the alarm."""
+"""One thread that wakes everybody: what is awaited is in the log, here is only the alarm."""
 
 import logging
 import threading
@@ -27,10 +27,9 @@ class _Alarm(NamedTuple):
 
 
 class TimerWheel:
-    """Calls back at a time, from its own thread. A key has one timer.
+    """Calls back after a while, from its own thread. A key has one timer.
 
-    The deadline is wall-clock time, as the log has it; how long that is from now is reckoned once, when the timer
-    is set. A step of the wall clock afterwards moves nothing (`docs/reliability.md`, L8).
+    It knows the monotonic clock alone, so that no step of the wall clock moves anything (`docs/reliability.md`, L8).
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -42,15 +41,15 @@ class TimerWheel:
         self._stopped = False
         self._thread: threading.Thread | None = None
 
-    def at(self, deadline_ms: int, key: Key, fire: Fire) -> None:
-        """Call `fire` once the deadline is reached, at once if it has passed; it must not block.
+    def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
+        """Call `fire` in so many milliseconds, at once for 0 and less; it must not block.
 
         Setting a key again moves its timer. After `stop` nothing is set any more.
         """
         with self._changed:
             if self._stopped:
                 return
-            due = self._clock.monotonic() + (deadline_ms - self._clock.now_ms()) / 1000
+            due = self._clock.monotonic() + delay_ms / 1000
             number = next(self._numbers)
             self._set[key] = (number, fire)
             heappush(self._alarms, _Alarm(due, number, key))

@@ -37,11 +37,11 @@ class Supervisor:
     """Keeps the addresses of all actors. Its methods may be called from any thread."""
 
     def __init__(
-        self, runtime: Runtime, *, reports: Reports, now_ms: Callable[[], int], inbox_limit: int = 1_000
+        self, runtime: Runtime, *, reports: Reports, monotonic: Callable[[], float], inbox_limit: int = 1_000
     ) -> None:
         self._runtime = runtime
         self._reports = reports
-        self._now_ms = now_ms
+        self._monotonic = monotonic
         self._inbox_limit = inbox_limit
         self._lock = threading.Lock()
         self._sessions: dict[str, Ref] = {}
@@ -196,7 +196,7 @@ class Supervisor:
 
     def _failed(self, name: str, failure: Failure) -> None:
         """Start an actor again from the log, or give it up."""
-        now = self._now_ms()
+        now = self._monotonic()
         with self._lock:
             given_up = self._failures.setdefault(name, Failures()).too_many(now)
             if given_up:

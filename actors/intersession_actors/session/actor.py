@@ -65,12 +65,14 @@ from intersession_events.errors import AppendConflict, NotStorable
 from intersession_events.facts import (
     Event,
     LateReplyDropped,
+    MessageRecorded,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunStarted,
     SessionArchived,
+    ThreadBound,
 )
 from intersession_events.log import Recorded, StreamAppend
 
@@ -194,7 +196,8 @@ class SessionActor(Handler):
                 owner.load()
                 return None
             case Unbind():
-                return _plan(rules.decide_unbind(self.state, command, self.world.clock.now_ms()))
+                self._watch_thread()  # it may have been said since that it is not time yet
+                return _plan(rules.decide_unbind(self.state, command, self._thread_left()))
             case _:
                 assert_never(command)
 
@@ -231,6 +234,7 @@ class SessionActor(Handler):
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
         if isinstance(command, Enqueue) and command.queue is not None:
             crash_point("S3")
+        self._mark(commit.fresh)
         self._watch_thread()
         before = commit.before or Session()
         for item in commit.fresh:
@@ -309,7 +313,7 @@ class SessionActor(Handler):
             return Plan()  # told twice, after a restart of whoever tells it: the log has it
         denied = self._denied() if command.check_policy else None
         return denied or _plan(
-            rules.decide_enqueue(self.state, command),
+            rules.decide_enqueue(self.state, command, thread_left=self._thread_left()),
             carried=command.carried,
             cause=command.causation,
             correlation=command.correlation,
@@ -381,10 +385,11 @@ class SessionActor(Handler):
         running = self.state.running
         if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
             return ()  # told to go on, and it does
+        now_ms = running.started_ms + self._starter.age_ms(running)
         return rules.decide_wake(
             self.state,
             retry_interrupted=self.world.retry_interrupted,
-            now_ms=self.world.clock.now_ms(),
+            now_ms=now_ms,
         )
 
     # --- starting runs
@@ -435,7 +440,7 @@ class SessionActor(Handler):
         event = recorded.event
         self._report(event)
         if isinstance(event, RunStarted):
-            self._starter.start(event, self.state.running)
+            self._starter.start(event, self.state.running, self._owner.decided_at)
         elif isinstance(event, RunCompleted | RunFailed | RunAborted):
             self._starter.unwatch(event.run_id)
             if isinstance(event, RunAborted):
@@ -475,10 +480,32 @@ class SessionActor(Handler):
 
     def _watch_thread(self) -> None:
         """Have the thread that belongs to this session taken from it when it has had its time (SPAWN-12)."""
-        due = self.state.unbind_at
-        if due is not None:
+        left = self._thread_left()
+        if left is not None:
             world, key = self.world, self.key
-            world.timers.at(due[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True)))
+            world.timers.after(
+                left[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True))
+            )
+
+    def _mark(self, fresh: Sequence[Recorded]) -> None:
+        """Take down when the session was bound to its thread, and when something was said there last."""
+        if self.state.bound is None:
+            return
+        for item in fresh:
+            if isinstance(item.event, ThreadBound):
+                self.world.stopwatch.begin("bound", self.key, at=self._owner.decided_at)
+            elif isinstance(item.event, MessageRecorded):
+                self.world.stopwatch.begin("said", self.key, at=self._owner.decided_at)
+
+    def _thread_left(self) -> rules.ThreadLeft:
+        """Return for how long the session's thread is still its own (SPAWN-12)."""
+        state, elapsed = self.state, self.world.stopwatch.elapsed_ms
+        if state.bound is None:
+            return None
+        return state.thread_left(
+            age_ms=elapsed("bound", self.key, since_ms=state.bound_ms),
+            quiet_ms=elapsed("said", self.key, since_ms=state.last_message_ms),
+        )
 
     # --- falling asleep
 
@@ -486,8 +513,8 @@ class SessionActor(Handler):
         if self._asleep_after == self._owner.version:
             return
         self._asleep_after = version = self._owner.version
-        self.world.timers.at(
-            self.world.clock.now_ms() + self.world.idle_ms,
+        self.world.timers.after(
+            self.world.idle_ms,
             ("idle", self.key),
             lambda: self._tell_self(IdleFor(version=version)),
         )

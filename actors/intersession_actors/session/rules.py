@@ -37,6 +37,7 @@ from intersession_events.facts import (
     SessionPatched,
     SessionReset,
     ThreadUnbound,
+    UnbindReason,
     Usage,
 )
 
@@ -45,15 +46,20 @@ SETTINGS_FOR_AGENTS: Final = frozenset(
 )
 """The settings of a session that its agent is told, beside the model and how much it should think."""
 
+ThreadLeft = tuple[int, UnbindReason] | None
+"""For how many milliseconds a thread is still the session's own, and why no longer; None: for good, or there is none."""
+
 SETTINGS: Final = SETTINGS_FOR_AGENTS | {"sendPolicy", "label", "model", "thinkingLevel", "displayName"}
 """What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
 
 
-def decide_enqueue(state: Session, command: Enqueue) -> list[Event] | Refused:
+def decide_enqueue(
+    state: Session, command: Enqueue, *, thread_left: ThreadLeft = None
+) -> list[Event] | Refused:
     """Return what accepting a message leads to: perhaps an opening, the message, perhaps its run."""
     events: list[Event] = []
     session_id = state.session_id
-    if command.only_bound is not None and not _is_bound(state, command.only_bound, command.message.timestamp):
+    if command.only_bound is not None and not _is_bound(state, command.only_bound, thread_left):
         return Refused(code="not_visible", error="thread: it belongs to this session no more")
     if not state.exists:
         if command.opening is None or (state.archived and command.session_id is not None):
@@ -84,21 +90,19 @@ def _replaced(field: str) -> Refused:
     return Refused(code="not_visible", error=f"{field}: the session was replaced meanwhile, list again")
 
 
-def _is_bound(state: Session, route: Route, now_ms: int) -> bool:
-    due = state.unbind_at
-    return state.bound is not None and state.bound.route == route and (due is None or now_ms < due[0])
+def _is_bound(state: Session, route: Route, left: ThreadLeft) -> bool:
+    return state.bound is not None and state.bound.route == route and (left is None or left[0] > 0)
 
 
-def decide_unbind(state: Session, command: Unbind, now_ms: int) -> list[Event]:
+def decide_unbind(state: Session, command: Unbind, left: ThreadLeft) -> list[Event]:
     """Return that the session's thread is its own no more; nothing where it has none, or has it a while yet."""
     if state.bound is None:
         return []
     if not command.only_due:
         return [ThreadUnbound(route=state.bound.route, reason="unbound")]
-    due = state.unbind_at
-    if due is None or now_ms < due[0]:
+    if left is None or left[0] > 0:
         return []
-    return [ThreadUnbound(route=state.bound.route, reason=due[1])]
+    return [ThreadUnbound(route=state.bound.route, reason=left[1])]
 
 
 def _route_differs(state: Session, change: RouteChanged) -> bool:

@@ -89,8 +89,8 @@ class RunStarter:
         if isinstance(message.context, StoreUnavailable):
             self._world.reports.store_away(message.context, session_key=self._key, run_id=message.run_id)
             due = ContextDue(run_id=message.run_id)
-            self._world.timers.at(
-                self._world.clock.now_ms() + STORE_RETRY_MS,
+            self._world.timers.after(
+                STORE_RETRY_MS,
                 ("context", self._key),
                 lambda: self._tell_self(due),
             )
@@ -105,10 +105,11 @@ class RunStarter:
         if self._reading == due.run_id:
             self._reading = None
 
-    def start(self, started: RunStarted, running: Running | None) -> None:
+    def start(self, started: RunStarted, running: Running | None, decided_at: float) -> None:
         """Call the agent of a run, once its start is durable."""
         context = self._ready.pop(started.run_id, None)
         if running is not None and context is not None:
+            self._world.stopwatch.begin(*_attempt(running), at=decided_at)
             self.watch(running)
             self._call(running, context)
 
@@ -129,11 +130,17 @@ class RunStarter:
 
     def watch(self, running: Running) -> None:
         """End the attempt when it has had its time (LOOP-7)."""
-        if not running.deadline_ms:
+        limit_ms = running.waiting.queued.timeout_ms
+        if not limit_ms:
             return
         world, key = self._world, self._key
+        left_ms = limit_ms - self.age_ms(running)
         passed = DeadlinePassed(run_id=running.waiting.queued.run_id, attempt=running.attempt)
-        world.timers.at(running.deadline_ms, _timer(passed.run_id), lambda: world.tell_session(key, passed))
+        world.timers.after(left_ms, _timer(passed.run_id), lambda: world.tell_session(key, passed))
+
+    def age_ms(self, running: Running) -> int:
+        """Return how long ago the attempt began."""
+        return self._world.stopwatch.elapsed_ms(*_attempt(running), since_ms=running.started_ms)
 
     def unwatch(self, run_id: str) -> None:
         """Forget the clock of a run that has ended."""
@@ -155,6 +162,10 @@ RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
 
 def _points(queued: RunQueued) -> tuple[str, str]:
     return _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
+
+
+def _attempt(running: Running) -> tuple[str, ...]:
+    return ("attempt", running.waiting.queued.run_id, str(running.attempt))
 
 
 def _timer(run_id: str) -> tuple[str, ...]:

@@ -89,17 +89,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     bound_ms: int = 0
     last_message_ms: int = 0
 
-    @property
-    def unbind_at(self) -> "tuple[int, UnbindReason] | None":
-        """When the thread is taken from it, if nothing more is said, and why."""
+    def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, UnbindReason] | None":
+        """Return for how long the thread is still its own if nothing more is said (milliseconds), and why no longer.
+
+        It was bound `age_ms` ago, and the last message was `quiet_ms` ago.
+        """
         bound = self.bound
         if bound is None:
             return None
         limits: list[tuple[int, UnbindReason]] = []
         if bound.max_age_ms:
-            limits.append((self.bound_ms + bound.max_age_ms, "max_age"))
+            limits.append((bound.max_age_ms - age_ms, "max_age"))
         if bound.idle_ms:
-            limits.append((max(self.bound_ms, self.last_message_ms) + bound.idle_ms, "idle"))
+            limits.append((bound.idle_ms - min(age_ms, quiet_ms), "idle"))
         return min(limits, default=None)
 
     @property

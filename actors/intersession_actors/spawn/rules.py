@@ -63,8 +63,8 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
         return self.closed is not None and self.closed.reason == "not_started"
 
     @property
-    def archive_at_ms(self) -> int | None:
-        """When the child is to be archived (SPAWN-11); 0 is at once, None never."""
+    def archive_after_ms(self) -> int | None:
+        """How long after the end of its run the child is to be archived (SPAWN-11); 0 is at once, None never."""
         accepted = self.accepted
         if self.phase != "closed" or self.archived or accepted.mode == "session" or self.not_started:
             return None
@@ -72,7 +72,7 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
             return 0
         if not accepted.archive_after_ms or self.ended is None or self.ended.ended_ms is None:
             return None
-        return self.ended.ended_ms + accepted.archive_after_ms
+        return accepted.archive_after_ms
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,6 +54,7 @@ from intersession_events.facts import (
     AttachmentRemovalFailed,
     AttachmentsReady,
     ChildArchived,
+    ChildEnded,
     DeliveryDecided,
     ResultHanded,
     Route,
@@ -98,7 +99,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
 
     def is_over(self, state: Spawn) -> bool:
         """Whether the spawn is closed and its child needs no archiving any more."""
-        return state.phase == "closed" and state.archive_at_ms is None and state.files_due is None
+        return state.phase == "closed" and state.archive_after_ms is None and state.files_due is None
 
     def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
@@ -112,6 +113,8 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         elif isinstance(event, ThreadOpened | AttachmentsReady):
             crash_point("P4")
             self._say_started(stream, Accepted(recorded=()))
+        elif isinstance(event, ChildEnded):
+            self.world.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
         elif isinstance(event, AnnounceDecided) and event.text is None:
             crash_point("A4")
         elif isinstance(event, SpawnClosed):
@@ -304,22 +307,24 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         return plan
 
     def _archive_later(self, stream: str, state: Spawn) -> None:
-        due = state.archive_at_ms
-        if due is not None:
-            self.world.timers.at(
-                max(due, self.world.clock.now_ms()),
+        after, ended = state.archive_after_ms, state.ended
+        if after is not None:
+            if after and ended is not None:
+                after -= self.world.stopwatch.elapsed_ms("ended", stream, since_ms=ended.ended_ms or 0)
+            self.world.timers.after(
+                after,
                 ("archive", stream),
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
 
     def _archive(self, flow: SpawnFlow) -> Plan | None:
         state, stream = flow.state, flow.stream
-        if state is None or state.archive_at_ms is None:
+        if state is None or state.archive_after_ms is None:
             return None
         refusal = flow.refused.pop("", None)
         if refusal is not None and refusal.code != "not_visible":
-            self.world.timers.at(
-                self.world.clock.now_ms() + BUSY_CHILD_MS,
+            self.world.timers.after(
+                BUSY_CHILD_MS,
                 ("archive", stream),
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Final
 
 RESTARTS: Final = 3
-WITHIN_MS: Final = 5_000
+WITHIN_S: Final = 5.0
 
 
 class Failures:
@@ -13,9 +13,9 @@ class Failures:
     __slots__ = ("_times",)
 
     def __init__(self) -> None:
-        self._times: deque[int] = deque(maxlen=RESTARTS + 1)
+        self._times: deque[float] = deque(maxlen=RESTARTS + 1)
 
-    def too_many(self, now_ms: int) -> bool:
-        """Count one more, and say whether that is too many."""
-        self._times.append(now_ms)
-        return len(self._times) > RESTARTS and now_ms - self._times[0] <= WITHIN_MS
+    def too_many(self, now: float) -> bool:
+        """Count one more, at so many seconds of the monotonic clock, and say whether that is too many."""
+        self._times.append(now)
+        return len(self._times) > RESTARTS and now - self._times[0] <= WITHIN_S

@@ -31,10 +31,10 @@ STORE_RETRY_MS: Final = 500
 
 
 class Told(NamedTuple, Generic[C]):
-    """A command, and since when the store could not take what it leads to (milliseconds; None: it could, or was not asked)."""
+    """A command, and since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
 
     command: C
-    away_since: int | None = None
+    away_since: float | None = None
 
 
 class Commit(NamedTuple, Generic[S]):
@@ -114,6 +114,8 @@ class Owner(Generic[S, C]):
         self.cause: str | None = None
         """The id of the last event: what a step of its own accord is caused by."""
         self.correlation: str | None = None
+        self.decided_at = 0.0
+        """When the last command was decided, in seconds of the monotonic clock: when its events say that they happened."""
         self._empty = empty
         self._work = work
         self._world = world
@@ -222,6 +224,7 @@ class Owner(Generic[S, C]):
     # --- deciding and appending
 
     def _decide(self, told: Told[C]) -> None:
+        self.decided_at = self._world.clock.monotonic()
         try:
             plan = self._work.plan(self, told.command)
             if plan is None:
@@ -338,10 +341,10 @@ class Owner(Generic[S, C]):
             refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
             self._work.refused(self, told.command, refused)
             return
-        now = self._world.clock.now_ms()
+        now = self._world.clock.monotonic()
         # Counted for each command by itself: trouble that is long over must not shorten the patience with the next.
         since = now if told.away_since is None else told.away_since
-        if self._work.gives_up(self, told.command, now - since):
+        if self._work.gives_up(self, told.command, round((now - since) * 1000)):
             return
         self._ask_store_later(Told(told.command, since))
 
@@ -350,8 +353,8 @@ class Owner(Generic[S, C]):
         if told is not None:
             self._put_off[number] = told
         due = StoreDue(stream=self.stream, number=number)
-        self._world.timers.at(
-            self._world.clock.now_ms() + STORE_RETRY_MS,
+        self._world.timers.after(
+            STORE_RETRY_MS,
             ("store", self.stream, str(number)),
             lambda: self._tell_self(due),
         )

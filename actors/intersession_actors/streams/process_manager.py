@@ -212,7 +212,7 @@ class ProcessManager(Handler, Generic[S, C]):
         stream = owner.stream
         failures = self._failures.setdefault(stream, Failures())
         damaged = isinstance(error, LogError) and not isinstance(error, AppendConflict)
-        if damaged or failures.too_many(self.world.clock.now_ms()):
+        if damaged or failures.too_many(self.world.clock.monotonic()):
             self._put_aside(owner, error, told)
             return
         self.world.reports.tell("flow_restarted", stream=stream, error=error)

@@ -11,7 +11,7 @@ from intersession_actors.channels import DeliveryResult, NotDelivered, Outbound,
 from intersession_actors.config import SendAction
 from intersession_actors.failures import Reports
 from intersession_actors.policy import Verdict
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, Stopwatch
 from intersession_actors.streams.commands import Command
 from intersession_events.facts import ChatType, ExchangeAccepted, Route
 from intersession_events.log import Log
@@ -30,10 +30,10 @@ class OnDisk(Protocol):
 
 
 class Timers(Protocol):
-    """Wakes somebody at a time. A key has one timer; setting it again moves it."""
+    """Wakes somebody after a while. A key has one timer; setting it again moves it."""
 
-    def at(self, deadline_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
-        """Call `fire` once the clock has reached the deadline."""
+    def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
+        """Call `fire` in so many milliseconds, at once for 0 and less."""
         ...
 
     def cancel(self, key: tuple[str, ...]) -> None:
@@ -101,7 +101,8 @@ class World:
     """Everything an actor needs, handed in once and whole by the system.
 
     `tell_session` and `tell_flow` reach other actors: a session by its key, the process manager of a stream by the stream's
-    prefix. `set_aside` is told of a flow that can't go on, and why; `resume_flow` has a flow resumed as after a restart. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
+    prefix. The `stopwatch` says how long ago something began: deadlines are reckoned by it, never by the `clock`, which is for what
+    is recorded. `set_aside` is told of a flow that can't go on, and why; `resume_flow` has a flow resumed as after a restart. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
     outside of any actor and hands on what came of it. `reports` tells the operator what goes wrong, `failure_text` is what a person is
     told whose message found no answer. `announce_route` is where an exchange's announce goes, `transcript_path` where the
     transcript of a session id is mirrored, if it is (LIST-5).
@@ -133,6 +134,7 @@ class World:
     ) -> None:
         self.log = log
         self.clock = clock
+        self.stopwatch = Stopwatch(clock)
         self.timers = timers
         self.reports = reports
         self.agents = agents

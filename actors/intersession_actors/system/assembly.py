@@ -69,7 +69,10 @@ class Assembly:
         self.threads = BlockingThreads(BLOCKING_THREADS, thread_name_prefix="blocking")
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
         self.supervisor = Supervisor(
-            runtime or PooledRuntime(), reports=self.reports, now_ms=clock.now_ms, inbox_limit=runs.inbox_max
+            runtime or PooledRuntime(),
+            reports=self.reports,
+            monotonic=clock.monotonic,
+            inbox_limit=runs.inbox_max,
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.session import Archive, Enqueue, Unbind
-from intersession_actors.session.rules import decide_archive, decide_enqueue, decide_unbind
+from intersession_actors.session.rules import ThreadLeft, decide_archive, decide_enqueue, decide_unbind
 from intersession_actors.session.state import Session, evolve
 from intersession_actors.streams import Refused
 from intersession_events.facts import (
@@ -60,6 +60,11 @@ def said(at: int) -> tuple[int, Event]:
     return at, MessageRecorded(session_id="s1", message=message(at))
 
 
+def left(state: Session, now: int) -> ThreadLeft:
+    """Return for how long a thread is its session's own at a time, by a clock that nobody sets."""
+    return state.thread_left(age_ms=now - state.bound_ms, quiet_ms=now - state.last_message_ms)
+
+
 def bound(*more: tuple[int, Event], idle_ms: int = 0, max_age_ms: int = 0) -> Session:
     binding = ThreadBound(route=THREAD, idle_ms=idle_ms, max_age_ms=max_age_ms)
     return state_after((BOUND_AT, OPENED), (BOUND_AT, binding), *more)
@@ -94,17 +99,17 @@ def test_it_is_unbound_a_while_after_the_last_word_or_after_its_time(
 ) -> None:
     state = bound(said(1_500), **limits)
 
-    events = decide_unbind(state, Unbind(only_due=True), now)
+    events = decide_unbind(state, Unbind(only_due=True), left(state, now))
 
     assert events == ([] if reason is None else [ThreadUnbound(route=THREAD, reason=reason)])
 
 
 @pytest.mark.clause("SPAWN-12")
 def test_it_is_unbound_when_asked_to_once() -> None:
-    events = decide_unbind(bound(), Unbind(), BOUND_AT)
+    events = decide_unbind(bound(), Unbind(), None)
 
     assert events == [ThreadUnbound(route=THREAD, reason="unbound")]
-    assert decide_unbind(bound((BOUND_AT, events[0])), Unbind(), BOUND_AT) == []
+    assert decide_unbind(bound((BOUND_AT, events[0])), Unbind(), None) == []
 
 
 @pytest.mark.clause("SPAWN-12")
@@ -128,7 +133,7 @@ def test_a_message_from_a_thread_is_taken_only_while_it_is_the_sessions_own() ->
         state_after((BOUND_AT, OPENED)),
         Session(),
     ):
-        refused = decide_enqueue(state, from_there)
+        refused = decide_enqueue(state, from_there, thread_left=left(state, 1_500))
         assert isinstance(refused, Refused)
         assert refused.code == "not_visible"
 
@@ -158,8 +163,9 @@ def test_the_timer_the_door_and_the_rule_agree_on_when_it_has_had_its_time(
     state = bound(*(said(time) for time in times[1:]), idle_ms=idle_ms, max_age_ms=max_age_ms)
     now = times[-1] + later
 
-    due = state.unbind_at is not None and state.unbind_at[0] <= now
+    remaining = left(state, now)
+    due = remaining is not None and remaining[0] <= 0
 
-    assert bool(decide_unbind(state, Unbind(only_due=True), now)) is due
-    taken = decide_enqueue(state, Enqueue(message=message(now), only_bound=THREAD))
+    assert bool(decide_unbind(state, Unbind(only_due=True), remaining)) is due
+    taken = decide_enqueue(state, Enqueue(message=message(now), only_bound=THREAD), thread_left=remaining)
     assert isinstance(taken, Refused) is due

@@ -1,0 +1,48 @@
+"""How long ago something began, whatever the wall clock does meanwhile; actors reckon every deadline by it.
+
+The log says when something began by the wall clock, which can be set. So the one process that saw it begin measures it
+on the monotonic clock, and only what began before this process is reckoned from the log's time (reliability, L8).
+"""
+
+import threading
+from collections import OrderedDict
+from typing import Final
+
+from intersession_actors.runtime.clock import Clock
+
+MOST: Final = 65_536
+"""Beginnings that are kept. The least recently asked for is forgotten, and reckoned from the log's time again."""
+
+
+class Stopwatch:
+    """Measures how long ago things began, each by its key. Its methods may be called from any thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._began: OrderedDict[tuple[str, ...], float] = OrderedDict()
+
+    def begin(self, *key: str, at: float) -> None:
+        """Take down that something began, at so many seconds of the monotonic clock; again is anew."""
+        self._put(key, at)
+
+    def elapsed_ms(self, *key: str, since_ms: int) -> int:
+        """Return how many milliseconds ago it began, never less than 0.
+
+        `since_ms` is when it began by the wall clock: for what this process has not seen begin.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            began = self._began.get(key)
+        if began is None:
+            began = now - max(self._clock.now_ms() - since_ms, 0) / 1000
+        self._put(key, began)
+        # Rounded, not cut: a timer that fires after so many milliseconds finds that so many have passed.
+        return max(round((now - began) * 1000), 0)
+
+    def _put(self, key: tuple[str, ...], began: float) -> None:
+        with self._lock:
+            self._began[key] = began
+            self._began.move_to_end(key)
+            if len(self._began) > MOST:
+                self._began.popitem(last=False)

@@ -1,0 +1,217 @@
+"""Somebody sets the clock while the system runs: nothing ends early and nothing lives for ever (L8, finding A17)."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession_actors.runtime import SystemClock
+from intersession_events.facts import (
+    ChildArchived,
+    DeliveryDone,
+    DeliveryFailed,
+    RunCompleted,
+    RunFailed,
+    ThreadUnbound,
+)
+from intersession_events.stores import SqliteLog
+from intersession_projections.inline_views import inline_views
+from support.fakes import ManualClock
+from support.faulty_store import FAULT, FAULTY, disk_full
+from support.running import (
+    QUIET,
+    WAIT,
+    Booth,
+    Gate,
+    closed_spawn,
+    pass_time,
+    pass_time_until,
+    recorded,
+    wait_for,
+    wait_for_number,
+)
+
+MAIN = "agent:main:main"
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+YEAR = 365 * 24 * HOUR
+STEPS = pytest.mark.parametrize("step", [-10 * YEAR, -HOUR, HOUR, YEAR])
+
+
+class SawTooth(SystemClock):
+    """A wall clock that somebody sets an hour ahead and back again, all the time."""
+
+    def __init__(self) -> None:
+        self._steps = itertools.cycle([0, HOUR, -HOUR, 2 * HOUR])
+
+    def now_ms(self) -> int:
+        return super().now_ms() + next(self._steps)
+
+
+def step_by(clock: ManualClock, ms: int) -> None:
+    clock.set_wall(clock.now_ms() + ms)
+
+
+def say(system: SessionSystem, text: str = "hi", **given: Any) -> dict[str, Any]:
+    return system.inbound(channel="discord", chat_id="42", chat_type="group", text=text, sender="p", **given)
+
+
+@pytest.mark.clause("L8", "LOOP-7")
+def test_no_run_ends_early_however_the_clock_jumps(booth: Booth) -> None:
+    """Finding A17b: 3 of 30 runs timed out early, the clock having been set between decision and alarm."""
+    system = booth.start({"main": lambda turn: turn.message}, None, QUIET, clock=SawTooth())
+
+    ends = [say(system, str(number), wait=WAIT)["status"] for number in range(30)]
+
+    assert ends == ["ok"] * 30
+
+
+@pytest.mark.clause("L8", "LOOP-7")
+@STEPS
+def test_a_run_has_its_time_and_no_more(booth: Booth, step: int) -> None:
+    clock, gate = ManualClock(), Gate()
+    limit = {"agents": {"defaults": {"timeoutSeconds": 60}}}
+    system = booth.start({"main": gate.stop}, None, limit, clock=clock)
+    run_id = say(system)["runId"]
+    gate.reached()
+
+    step_by(clock, step)
+    pass_time(system, clock, 59_999)
+    early = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 50})
+    pass_time(system, clock, 1)
+
+    assert early["status"] == "timeout"
+    assert early["runState"] == "running"
+    assert wait_for(system, RunFailed).code == "timeout"
+    gate.open()
+
+
+@pytest.mark.clause("L8", "SPAWN-12")
+@STEPS
+@pytest.mark.parametrize("asleep", [False, True])
+def test_a_thread_is_its_childs_for_its_time(booth: Booth, step: int, *, asleep: bool) -> None:
+    """Finding A17: after a step back a binding never ended; after one ahead it ended at once."""
+    clock = ManualClock()
+    channel = MemoryChannel(idempotent=True)
+    channel.threads = lambda _: "t1"
+    config: dict[str, Any] = {"session": {"threadBindings": {"idleHours": 2}}, "runs": {"idleSeconds": 30}}
+    system = booth.start({"main": lambda turn: turn.step}, {"discord": channel}, config, clock=clock)
+    say(system, deliver=False)
+    spawned = system.tools("agent:main:discord:group:42").call(
+        "sessions_spawn", {"task": "count", "thread": True}
+    )
+    closed_spawn(system, spawned["runId"])
+    if asleep:
+        pass_time(system, clock, MINUTE)
+    else:
+        step_by(clock, step)
+    said = say(system, "you?", thread="t1", wait=WAIT)
+    step_by(clock, step)
+
+    pass_time(system, clock, 2 * HOUR - 1)
+    still = say(system, "still you?", thread="t1", deliver=False)
+    pass_time(system, clock, 2 * HOUR)
+
+    assert said["sessionKey"] == still["sessionKey"] == spawned["childSessionKey"]
+    assert wait_for(system, ThreadUnbound).reason == "idle"
+
+
+def counting(booth: Booth, clock: ManualClock, step: int) -> SessionSystem:
+    """Start a system whose clock is set while a sub-agent announces; return it with that sub-agent done."""
+
+    def agent(turn: Turn) -> str:
+        if turn.step == "announce":
+            step_by(clock, step)
+        return turn.step
+
+    system = booth.start({"main": agent}, clock=clock)
+    system.gateway.call("sessions.patch", {"key": MAIN, "label": "asks"})
+    spawned = system.tools(MAIN).call("sessions_spawn", {"task": "count"})
+    closed_spawn(system, spawned["runId"])
+    return system
+
+
+@pytest.mark.clause("L8", "SPAWN-11")
+@STEPS
+def test_a_child_is_archived_when_its_time_has_come(booth: Booth, step: int) -> None:
+    clock = ManualClock()
+    system = counting(booth, clock, step)
+
+    pass_time(system, clock, HOUR - 1)
+    early = recorded(system, ChildArchived)
+    pass_time_until(system, clock, 1, ChildArchived)
+
+    assert early == []
+
+
+@pytest.mark.clause("L8", "SPAWN-11", "P9")
+def test_a_clock_that_was_set_back_before_a_start_keeps_a_child_no_longer_than_its_time(
+    booth: Booth,
+) -> None:
+    clock = ManualClock()
+    counting(booth, clock, -10 * YEAR).close()
+    system = booth.start({"main": lambda turn: turn.step}, clock=clock)
+
+    pass_time_until(system, clock, 20 * MINUTE, ChildArchived)
+
+
+@pytest.mark.clause("L8", "ANN-3")
+@STEPS
+def test_a_delivery_is_tried_again_after_its_pause(booth: Booth, step: int) -> None:
+    clock = ManualClock()
+    failing = [ConnectionError("down")]
+
+    def channel(_: Any) -> None:
+        if failing:
+            raise failing.pop()
+
+    system = booth.start({"main": lambda _: Reply("words")}, {"discord": channel}, clock=clock)
+    say(system)
+    wait_for_number(system, DeliveryFailed, 1)
+    step_by(clock, step)
+    system.register_channel("other", MemoryChannel())  # has every open delivery looked at again
+    system.log.wait_for(system.log.head() + 1, timeout=0.05)
+    early = recorded(system, DeliveryDone)
+
+    pass_time_until(system, clock, 250, DeliveryDone)
+
+    assert early == []
+    assert clock.monotonic() <= 2
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Iterator[SqliteLog]:
+    with SqliteLog(tmp_path / "log.db", inline=inline_views(), environment=FAULTY) as opened:
+        yield opened
+    FAULT.down = None
+
+
+@pytest.mark.clause("L8", "D5", "S6")
+def test_a_step_ahead_does_not_use_up_the_patience_with_the_store(faulty: SqliteLog) -> None:
+    clock, gate, attempts = ManualClock(), Gate(), list[int]()
+
+    def agent(turn: Turn) -> str:
+        attempts.append(turn.attempt)
+        gate.stop(turn)
+        return "done"
+
+    config = {"runs": {"storeRetryMaxSeconds": 60, "shutdownGraceSeconds": 0}}
+    with SessionSystem(faulty, agents={"main": agent}, config=config, clock=clock) as system:
+        say(system)
+        gate.reached()
+        FAULT.refused.clear()
+        FAULT.down = disk_full()
+        gate.open()
+        assert FAULT.refused.wait(WAIT)
+        FAULT.refused.clear()
+        step_by(clock, HOUR)
+        while not FAULT.refused.wait(0.02):
+            pass_time(system, clock, 500)
+        FAULT.down = None
+        completed = pass_time_until(system, clock, 500, RunCompleted)
+
+    assert completed.reply == "done"
+    assert attempts == [1]
