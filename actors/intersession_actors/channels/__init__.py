@@ -1,5 +1,6 @@
 """Channels, which show texts to people outside: the ones that come with us, and the caller that the outbox uses."""
 
+from intersession_actors.channels.attempts import Asked
 from intersession_actors.channels.caller import (
     ChannelCaller,
     Delivered,
@@ -19,9 +20,12 @@ from intersession_actors.channels.channels import (
     printable,
 )
 from intersession_actors.channels.configured import configured_channels
+from intersession_actors.channels.lanes import Calls
 
 __all__ = [
     "AnyChannel",
+    "Asked",
+    "Calls",
     "Channel",
     "ChannelCaller",
     "Delivered",

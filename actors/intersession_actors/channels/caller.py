@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
 
+from intersession_actors.channels.attempts import Asked, Attempts
 from intersession_actors.channels.channels import (
     AnyChannel,
     Channel,
@@ -19,6 +20,7 @@ from intersession_actors.channels.channels import (
     ThreadWanted,
     as_channel,
 )
+from intersession_actors.channels.lanes import Calls, Lanes, Waiting
 from intersession_actors.failures import described, traced
 from intersession_actors.host import Call, Came, HostActor, Outcome, Outside, Raised, asking, is_host_actor
 from intersession_actors.runtime import Clock
@@ -28,6 +30,12 @@ logger = logging.getLogger("intersession.deliveries")
 
 CUT: Final = "…"
 MOST_RECEIPT_BYTES: Final = 1 << 16
+SEATS: Final = 8
+"""Calls of one channel at a time, unless the configuration says otherwise."""
+MOST_LOST: Final = 16
+"""A channel with so many calls that were given up and have not come back is asked nothing more until one does."""
+_MOST_THREADS: Final = 4_096
+"""The bound is the seats of each channel; this one is for a machine, not for a channel."""
 
 
 class Delivered(Fact, frozen=True, kw_only=True):
@@ -79,20 +87,26 @@ class Alarms(Protocol):
 
 
 class ChannelCaller:
-    """Keeps the channels and calls them: sync ones on `pool_size` threads, async ones on an event loop.
+    """Keeps the channels and calls them: sync ones on threads, async ones on an event loop.
 
-    With a clock and timers, a channel that has not come back after `timeout_ms` is given up.
+    Each channel has `seats` for its calls. With a clock and timers, a call that has not come back `timeout_ms` after it
+    began is given up; its seat is free then, while its thread is lost until it does come back (`calls`). `keep_threads`
+    are kept for later calls when they have nothing to do.
     """
 
     def __init__(
         self,
         *,
-        pool_size: int = 4,
+        seats: int = SEATS,
+        keep_threads: int = SEATS,
         clock: Clock | None = None,
         timers: Alarms | None = None,
         timeout_ms: int = 60_000,
     ) -> None:
-        self._outside = Outside(pool_size=pool_size, name="channels")
+        self._outside = Outside(pool_size=_MOST_THREADS, keep=keep_threads, name="channels")
+        self._lanes = Lanes(seats)
+        self._deliveries: Attempts[DeliveryResult] = Attempts()
+        self._threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
         self._clock = clock
         self._timers = timers
         self._timeout_ms = timeout_ms
@@ -137,17 +151,23 @@ class ChannelCaller:
         """Run async channels on the host's loop, as long as that runs."""
         self._outside.use_loop(loop)
 
-    def start(self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None]) -> None:
+    def start(
+        self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None], *, attempt: int = 1
+    ) -> None:
         """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
 
         While the caller stops, nothing is called and nothing comes back.
         """
         with self._changed:
             channel = self._channels.get(name)
+        self._deliveries.begin(outbound.key, attempt)
+
+        def came(result: DeliveryResult) -> None:
+            self._deliveries.came(outbound.key, attempt, result)
+            _report(done, result)
+
         if channel is None:
-            _report(
-                done, NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True)
-            )
+            came(NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True))
             return
         function = _as_function(channel.deliver)
         cut_at: list[int | None] = [None]
@@ -160,9 +180,18 @@ class ChannelCaller:
             name,
             deliver,
             outbound,
-            lambda outcome: _report(done, _delivery(outcome, channel, cut_at[0])),
-            lambda: _report(done, self._timed_out(name, retry=channel.idempotent)),
+            lambda outcome: came(_delivery(outcome, channel, cut_at[0])),
+            came,
+            idempotent=channel.idempotent,
         )
+
+    def delivery(self, key: str, attempt: int) -> DeliveryResult | Asked:
+        """Return what came of an attempt of this process that is not recorded yet, or that it is under way."""
+        return self._deliveries.of(key, attempt)
+
+    def delivery_recorded(self, key: str, attempt: int) -> None:
+        """Hear that the outcome of an attempt is in the log."""
+        self._deliveries.recorded(key, attempt)
 
     def open_thread(
         self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
@@ -170,24 +199,42 @@ class ChannelCaller:
         """Have a channel open a thread; `done` gets its id, or why there is none. Never blocks, never raises."""
         with self._changed:
             channel = self._channels.get(name)
+        self._threads.begin(wanted.key, 1)
+
+        def came(result: ThreadOpened | NotDelivered) -> None:
+            self._threads.came(wanted.key, 1, result)
+            _report(done, result)
+
         if channel is None or channel.threads is None:
-            _report(done, NotDelivered(error=f"channel {name!r} has no threads", retry=False))
+            came(NotDelivered(error=f"channel {name!r} has no threads", retry=False))
             return
         self._call(
             name,
             channel.threads,
             wanted,
-            lambda outcome: _report(done, _thread(outcome, channel)),
-            lambda: _report(done, self._timed_out(name, retry=channel.idempotent)),
+            lambda outcome: came(_thread(outcome, channel)),
+            came,
+            idempotent=channel.idempotent,
         )
+
+    def thread(self, key: str) -> ThreadOpened | NotDelivered | Asked:
+        """Return what came of a thread that this process asked for and that is not recorded yet, or that it is asked for."""
+        return self._threads.of(key, 1)
+
+    def thread_recorded(self, key: str) -> None:
+        """Hear that a thread, or that there is none, is in the log."""
+        self._threads.recorded(key, 1)
 
     def stop(self, grace: float) -> tuple[str, ...]:
         """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.
 
-        What is cut off reports nothing: after the restart it is in doubt, and the outbox says so.
+        What is cut off reports nothing: after the restart it is in doubt, and the outbox says so. What was waiting for a
+        seat was never called, and is told so.
         """
         with self._changed:
             self._stopping = True
+        self._lanes.close()
+        with self._changed:
             self._changed.wait_for(lambda: not self._running, timeout=grace)
             left, self._running = self._running, {}
         for call in left:
@@ -196,9 +243,14 @@ class ChannelCaller:
         return tuple(left.values())
 
     @property
+    def calls(self) -> dict[str, Calls]:
+        """The calls of each channel that has any: under way, waiting, and lost."""
+        return self._lanes.calls()
+
+    @property
     def zombies(self) -> int:
-        """How many threads are lost in channels that were given up and have not come back."""
-        return self._outside.lost_threads
+        """How many calls of channels were given up and have not come back."""
+        return sum(calls.lost for calls in self._lanes.calls().values())
 
     def _call(
         self,
@@ -206,7 +258,9 @@ class ChannelCaller:
         function: Callable[[T], object],
         argument: T,
         done: Callable[[Outcome], None],
-        timed_out: Callable[[], None],
+        failed: Callable[[NotDelivered], None],
+        *,
+        idempotent: bool,
     ) -> None:
         timer = ("channel", name, str(next(self._numbers)))
 
@@ -214,26 +268,39 @@ class ChannelCaller:
             if self._timers is not None:
                 self._timers.cancel(timer)
             done(outcome)
-            self._forget(call)
+            self._over(name, call)
 
         def give_up() -> None:
             if call.cancel():
-                timed_out()
-                self._forget(call)
+                self._lanes.lose(name, call)
+                failed(self._timed_out(name, retry=idempotent))
+                self._over(name, call)
+
+        def begin() -> None:
+            with self._changed:
+                self._running[call] = name
+            # The limit is the channel's own: it counts from here, however long the call had to wait.
+            if self._timers is not None and self._clock is not None:
+                self._timers.after(self._timeout_ms, timer, give_up)
+            self._outside.call(call, function, argument)
 
         call = Call(came_back, _nothing)
         with self._changed:
             if self._stopping:
                 return
-            self._running[call] = name
-        if self._timers is not None and self._clock is not None:
-            self._timers.after(self._timeout_ms, timer, give_up)
-        self._outside.call(call, function, argument)
+        lost = self._lanes.lost(name)
+        if lost >= MOST_LOST:
+            failed(
+                NotDelivered(error=f"busy: {lost} calls of channel {name!r} have not come back", retry=True)
+            )
+            return
+        self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)))
 
-    def _forget(self, call: Call) -> None:
+    def _over(self, name: str, call: Call) -> None:
         with self._changed:
             self._running.pop(call, None)
             self._changed.notify_all()
+        self._lanes.leave(name)
 
     def _timed_out(self, name: str, *, retry: bool) -> NotDelivered:
         seconds = self._timeout_ms / 1000
@@ -309,6 +376,9 @@ def _thread(outcome: Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
 
 def _as_function(deliver: Deliver | HostActor) -> Deliver:
     return asking(deliver) if is_host_actor(deliver) else cast("Deliver", deliver)
+
+
+_NOT_CALLED: Final = NotDelivered(error="the system stopped before the channel was called", retry=True)
 
 
 def _as_it_is(text: str) -> str:

@@ -16,7 +16,7 @@ from intersession_actors.config.consistency import (
     check_session,
     check_tools,
 )
-from intersession_actors.config.host import Audit, Gateway, Logging, Models, Runs, Transcripts
+from intersession_actors.config.host import Audit, Deliveries, Gateway, Logging, Models, Runs, Transcripts
 from intersession_actors.config.read import check_plain, read_config_file
 from intersession_actors.config.redacted import digest_of, redacted_text, without_none
 from intersession_actors.config.session import SessionSettings
@@ -46,6 +46,7 @@ class Config(Settings, frozen=True, kw_only=True):
     gateway: Gateway = Gateway()
     models: Models = Models()
     runs: Runs = Runs()
+    deliveries: Deliveries = Deliveries()
     transcripts: Transcripts = Transcripts()
     audit: Audit = Audit()
     logging: Logging = Logging()

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_actors.config.settings import AtLeastOne, Seconds, Settings, Text
+from intersession_actors.config.settings import MAX_SECONDS, AtLeastOne, Seconds, Settings, Text
 from intersession_events.plain_json import JsonObject
 
 OperatorScope = Literal["operator.read", "operator.write", "operator.admin"]
@@ -105,6 +105,14 @@ class Runs(Settings, frozen=True, kw_only=True):
     failure_text: Annotated[str, msgspec.Meta(max_length=4_000)] = (
         "Something went wrong here and there is no answer to your message. Please try again later."
     )
+
+
+class Deliveries(Settings, frozen=True, kw_only=True):
+    """How channels are called, and how long a text waits for one. Seconds of 0 are no limit of age."""
+
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)] = 60
+    per_channel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+    max_age_seconds: Seconds = 86_400
 
 
 class Transcripts(Settings, frozen=True, kw_only=True):

@@ -6,9 +6,10 @@ from intersession_actors.streams import FlowCommand, Resume
 
 
 class SendChecked(FlowCommand, frozen=True, kw_only=True):
-    """The send policy's word on a delivery."""
+    """The send policy's word on a delivery. It was asked for after so many attempts, and holds for the next one alone."""
 
     verdict: Verdict
+    after: int = 0
 
 
 class DeliveryReturned(FlowCommand, frozen=True, kw_only=True):
@@ -24,4 +25,8 @@ class RetryDue(FlowCommand, frozen=True, kw_only=True):
     attempt: int
 
 
-DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | Resume
+class TooOld(FlowCommand, frozen=True, kw_only=True):
+    """A text has waited for its channel as long as it may."""
+
+
+DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | TooOld | Resume

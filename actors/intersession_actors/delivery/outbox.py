@@ -4,9 +4,15 @@ from typing import Final, TypeGuard, assert_never
 
 import msgspec
 
-from intersession_actors.channels import Delivered, NotDelivered, Outbound
+from intersession_actors.channels import Asked, Delivered, DeliveryResult, NotDelivered, Outbound
 from intersession_actors.delivery import rules
-from intersession_actors.delivery.commands import DeliveryCommand, DeliveryReturned, RetryDue, SendChecked
+from intersession_actors.delivery.commands import (
+    DeliveryCommand,
+    DeliveryReturned,
+    RetryDue,
+    SendChecked,
+    TooOld,
+)
 from intersession_actors.delivery.rules import Delivery
 from intersession_actors.failures import FailureKind
 from intersession_actors.policy import Verdict
@@ -50,11 +56,11 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         event = recorded.event
         if not isinstance(event, DeliveryEvent):
             raise foreign(recorded)
-        return rules.evolve(state, event)
+        return rules.evolve(state, event, recorded.time)
 
     def is_over(self, state: Delivery) -> bool:
-        """Whether nothing more will be tried."""
-        return state.phase == "final"
+        """Whether nothing more will be tried, or not before somebody delivers for the channel: that is read again then."""
+        return state.phase == "final" or not self.world.channels.has(state.decided.route.channel)
 
     def decide(self, flow: DeliveryFlow, command: DeliveryCommand) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
@@ -67,36 +73,74 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _decided(self, stream: str, state: Delivery, command: DeliveryCommand) -> list[DeliveryEvent]:
         match command:
             case SendChecked():
-                if command.verdict.allowed and not self.world.channels.has(state.decided.route.channel):
-                    self._parked(stream, state)
-                    return []  # parked until somebody delivers for the channel here, as a run without its agent is
-                return rules.decide_checked(state, command.verdict)
+                return self._checked(stream, state, command)
             case DeliveryReturned():
-                return self._returned(state, command)
+                return self._returned(state, command.attempt, command.result)
             case RetryDue():
                 if command.attempt == state.attempt:
                     self._check(stream, state)
                 return []
+            case TooOld():
+                return self._given_up(state) if self._is_asked(state) is Asked.NEVER else []
             case Resume():
                 return self._resume(stream, state)
             case _:
                 assert_never(command)
 
-    def _returned(self, state: Delivery, command: DeliveryReturned) -> list[DeliveryEvent]:
-        match command.result:
+    def _checked(self, stream: str, state: Delivery, checked: SendChecked) -> list[DeliveryEvent]:
+        if checked.after != state.attempt:
+            return []  # asked twice, before an attempt that has been made meanwhile
+        if checked.verdict.allowed and state.phase != "final":
+            if self._is_too_old(state):
+                return self._given_up(state)
+            if self._is_parked(stream, state):
+                return []
+        return rules.decide_checked(state, checked.verdict)
+
+    def _returned(self, state: Delivery, attempt: int, result: DeliveryResult) -> list[DeliveryEvent]:
+        match result:
             case Delivered(receipt=receipt, cut_at=cut_at):
-                return rules.decide_done(state, command.attempt, receipt, cut_at)
+                return rules.decide_done(state, attempt, receipt, cut_at)
             case NotDelivered() as failed:
                 crash_point("A8")
                 return rules.decide_not_done(
                     state,
-                    command.attempt,
+                    attempt,
                     error=failed.error,
                     retry=failed.retry,
                     in_doubt=failed.in_doubt,
                     now_ms=self.world.clock.now_ms(),
                     traceback=failed.traceback,
                 )
+
+    # --- a channel that is not here
+
+    def _is_parked(self, stream: str, state: Delivery) -> bool:
+        """Whether nobody delivers for the channel here; the text waits for that as a run does for its agent, but not for ever."""
+        if self.world.channels.has(state.decided.route.channel):
+            return False
+        self._tell_parked(stream, state)
+        longest = self.world.delivery_max_age_ms
+        if longest:
+            self.world.timers.at(
+                state.decided_ms + longest,
+                ("parked", stream),
+                lambda: self.tell_self(TooOld(stream=stream)),
+            )
+        return True
+
+    def _is_too_old(self, state: Delivery) -> bool:
+        longest = self.world.delivery_max_age_ms
+        return bool(longest) and self.world.clock.now_ms() >= state.decided_ms + longest
+
+    def _given_up(self, state: Delivery) -> list[DeliveryEvent]:
+        channel, seconds = state.decided.route.channel, self.world.delivery_max_age_ms // 1000
+        error = f"channel {channel!r} did not take it within {seconds} s (deliveries.maxAgeSeconds)"
+        return rules.decide_too_old(state, error=error)
+
+    def _is_asked(self, state: Delivery) -> DeliveryResult | Asked:
+        """Return what this process knows of the attempt under way."""
+        return self.world.channels.delivery(state.decided.key, state.attempt)
 
     def unstorable(self, command: DeliveryCommand, error: NotStorable) -> DeliveryCommand | Refused | None:
         """Keep of a channel's error what can be recorded: the text did not go out all the same."""
@@ -116,10 +160,22 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case "final":
                 self._tell_owner(state, None)
             case "started":
-                return rules.decide_resume(
-                    state, idempotent=self.world.channels.idempotent(state.decided.route.channel)
-                )
+                return self._resume_attempt(stream, state)
         return []
+
+    def _resume_attempt(self, stream: str, state: Delivery) -> list[DeliveryEvent]:
+        """Return what becomes of an attempt that has no outcome: only a call that this process does not make was cut off."""
+        asked = self._is_asked(state)
+        if asked is Asked.UNDER_WAY:
+            return []
+        if not isinstance(asked, Asked):
+            return self._returned(state, state.attempt, asked)
+        if self._is_too_old(state):
+            return self._given_up(state)
+        if self._is_parked(stream, state):
+            return []  # whether it may be asked again is for the channel to say
+        idempotent = self.world.channels.idempotent(state.decided.route.channel)
+        return rules.decide_resume(state, idempotent=idempotent)
 
     def act(self, stream: str, state: Delivery, recorded: Recorded) -> None:
         """Do what a durable event asks for."""
@@ -133,15 +189,21 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 self._check(stream, state)
             case DeliveryStarted():
                 crash_point("A5")
+                self.world.timers.cancel(("parked", stream))
                 self._call(stream, state, event.attempt)
             case DeliveryFailed(retry_at_ms=int()):
+                self._recorded(state)
                 self.world.stopwatch.begin(
                     "failed", stream, str(event.attempt), at=self._flow(stream).decided_at
                 )
                 self._retry_later(stream, state)
             case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
                 crash_point("A7")
+                self._recorded(state)
                 self._tell_owner(state, recorded.id)
+
+    def _recorded(self, state: Delivery) -> None:
+        self.world.channels.delivery_recorded(state.decided.key, state.attempt)
 
     def _report(self, stream: str, state: Delivery, event: DeliveryEvent) -> None:
         """Tell the operator what has gone wrong with a delivery."""
@@ -158,7 +220,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         if state.phase == "final":
             self._told_parked.discard(stream)
 
-    def _parked(self, stream: str, state: Delivery) -> None:
+    def _tell_parked(self, stream: str, state: Delivery) -> None:
         if stream not in self._told_parked:
             self._told_parked.add(stream)
             self._tell(
@@ -195,7 +257,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         The answer to an owner's command is the system's word, so `/send off` is answered too (INB-3).
         """
         if state.decided.purpose == "command_reply":
-            self.tell_self(SendChecked(stream=stream, verdict=_ANSWER))
+            self.tell_self(SendChecked(stream=stream, verdict=_ANSWER, after=state.attempt))
             return
 
         def answered(verdict: Verdict | Refused) -> None:
@@ -207,7 +269,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                     lambda: self.tell_self(Resume(stream=stream)),
                 )
                 return
-            self.tell_self(SendChecked(stream=stream, verdict=verdict))
+            self.tell_self(SendChecked(stream=stream, verdict=verdict, after=state.attempt))
 
         self.world.tell_session(
             state.decided.session_key, CheckSend(channel=state.decided.route.channel, answer=answered)
@@ -218,7 +280,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
         def returned(result: Delivered | NotDelivered) -> None:
             crash_point("A6")
-            self.tell_self(DeliveryReturned(stream=stream, attempt=attempt, result=result))
+            # Not to ourselves: the outbox may have been started anew while the channel was at work.
+            self.world.tell_flow(stream, DeliveryReturned(stream=stream, attempt=attempt, result=result))
 
         self.world.channels.start(
             route.channel,
@@ -231,6 +294,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 key=decided.key,
             ),
             returned,
+            attempt=attempt,
         )
 
     def _retry_later(self, stream: str, state: Delivery) -> None:

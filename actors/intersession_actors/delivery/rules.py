@@ -28,9 +28,10 @@ RETRY_FACTOR: Final = 4
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again."""
+    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again, `decided_ms` is when it was decided."""
 
     decided: DeliveryDecided
+    decided_ms: int
     phase: Literal["decided", "started", "failed", "final"] = "decided"
     outcome: Literal["done", "failed", "unknown", "denied"] | None = None
     attempt: int = 0
@@ -38,10 +39,10 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-def evolve(state: Delivery | None, event: DeliveryEvent) -> Delivery:
+def evolve(state: Delivery | None, event: DeliveryEvent, time_ms: int) -> Delivery:
     """Apply one recorded event of the delivery's stream."""
     if isinstance(event, DeliveryDecided):
-        return Delivery(decided=event)
+        return Delivery(decided=event, decided_ms=time_ms)
     if state is None:
         raise ValueError(f"a delivery can't begin with {type(event).__name__}")
     replace = msgspec.structs.replace
@@ -128,6 +129,20 @@ def decide_resume(state: Delivery, *, idempotent: bool) -> list[DeliveryEvent]:
     return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
 
 
+def decide_too_old(state: Delivery, *, error: str) -> list[DeliveryEvent]:
+    """Return the end of a delivery whose channel did not come in time: nobody wants to hear it any more.
+
+    One that a crash cut off in the middle of a call may have been shown, so it ends in doubt.
+    """
+    match state.phase:
+        case "decided" | "failed":
+            return [DeliveryFailed(delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error)]
+        case "started":
+            return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
+        case "final":
+            return []
+
+
 def ended_of(state: Delivery, cause: str | None) -> DeliveryEnded | None:
     """Return the word to the flow that waits for a delivery; None while it is under way, or where nobody waits."""
     owner = state.decided.owner
@@ -149,5 +164,5 @@ def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
     for recorded in stream:
         if not isinstance(recorded.event, DeliveryEvent):
             raise foreign(recorded)
-        state, cause = evolve(state, recorded.event), recorded.id
+        state, cause = evolve(state, recorded.event, recorded.time), recorded.id
     return ended_of(state, cause) if state is not None else None

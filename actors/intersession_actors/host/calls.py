@@ -107,8 +107,8 @@ class Call:
 class Outside:
     """Makes the calls."""
 
-    def __init__(self, *, pool_size: int, name: str) -> None:
-        self._workers = Workers(pool_size, name=name)
+    def __init__(self, *, pool_size: int, name: str, keep: int | None = None) -> None:
+        self._workers = Workers(pool_size, keep=keep, name=name)
         self._own_loop = OwnLoop(name=f"{name}-loop")
         self._hosts_loop: asyncio.AbstractEventLoop | None = None
 

@@ -28,12 +28,13 @@ class Job:
 
 
 class Workers:
-    """Runs jobs in order of arrival, at most `size` at a time."""
+    """Runs jobs in order of arrival, at most `size` at a time. Threads with nothing to do end, but for `keep` of them."""
 
-    def __init__(self, size: int, *, name: str) -> None:
+    def __init__(self, size: int, *, keep: int | None = None, name: str) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one thread, not {size}")
         self._size = size
+        self._keep = size if keep is None else keep
         self._name = name
         self._changed = threading.Condition()
         self._queue: deque[Job] = deque()
@@ -146,7 +147,7 @@ class Workers:
                     self._idle -= 1
                     self._busy += 1
                     return job
-                if self._stopped or self._idle > self._size:
+                if self._stopped or self._idle > self._keep:
                     self._idle -= 1
                     return None
                 self._changed.wait()

@@ -182,9 +182,22 @@ class GatewayAbout:
             run_id=run_id,
             purpose="send",
         )
-        deliver(service, append)
         delivery_id = append.stream.partition(":")[2]
+        if (
+            service.flows.delivery(delivery_id) is None
+        ):  # one that was accepted once is answered alike for ever
+            self._check_channel(given.channel)
+        deliver(service, append)
         return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}
+
+    def _check_channel(self, name: str) -> None:
+        """Refuse a channel that nobody delivers for. One that is configured may be registered yet: its texts wait (ANN-3)."""
+        known = sorted({*self._service.world.channels.registered, *self._service.config.channels})
+        if name not in known:
+            there_are = f"use one of {', '.join(known)}" if known else "register one first"
+            raise ToolRefused(
+                "invalid_request", f"channel: nobody delivers for {name[:128]!r} here, {there_are}"
+            )
 
 
 class GatewayImport:

@@ -7,7 +7,7 @@ comes to the same, or says that it can't be known.
 from collections.abc import Callable
 
 from intersession_actors.attachments import Place, claim_files, remove_claimed
-from intersession_actors.channels import NotDelivered, ThreadOpened, ThreadWanted
+from intersession_actors.channels import Asked, NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.errors import ToolRefused
 from intersession_actors.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.streams import Refused, World
@@ -16,7 +16,10 @@ from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadA
 
 
 def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], None], *, again: bool) -> None:
-    """Put the files in their place, then have the thread opened. `again`: this may have been begun before a crash."""
+    """Put the files in their place, then have the thread opened. `again`: this may have been begun before a crash.
+
+    A thread that this process is asking for right now is not asked for again: its answer comes by the first call.
+    """
     stream = ids.spawn_stream(accepted.spawn_id)
 
     def claimed(result: str | Exception | None) -> None:
@@ -24,6 +27,9 @@ def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], No
             done(Prepared(stream=stream, refused=_refused(result)))
         elif accepted.thread is None:
             done(Prepared(stream=stream, manifest_sha256=result))
+        elif again and (asked := world.channels.thread(accepted.thread.key)) is not Asked.NEVER:
+            if not isinstance(asked, Asked):
+                done(_prepared(stream, result, _opened(accepted.thread, asked)))
         elif again and not world.channels.idempotent(accepted.thread.channel):
             error = (
                 "thread: the channel may have opened one before a crash and can't be asked twice, spawn again"
@@ -63,16 +69,15 @@ def _open_thread(world: World, asked: ThreadAsked, opened: Callable[[Route | Ref
         channel=asked.channel, to=asked.to, title=asked.title, key=asked.key, account=asked.account
     )
 
-    def answered(result: ThreadOpened | NotDelivered) -> None:
-        match result:
-            case ThreadOpened(thread=thread):
-                opened(Route(channel=asked.channel, to=asked.to, account=asked.account, thread=thread))
-            case NotDelivered(error=error):
-                opened(
-                    Refused(code="no_threads", error=f"thread: none was opened ({error}), spawn without one")
-                )
+    world.channels.open_thread(asked.channel, wanted, lambda result: opened(_opened(asked, result)))
 
-    world.channels.open_thread(asked.channel, wanted, answered)
+
+def _opened(asked: ThreadAsked, result: ThreadOpened | NotDelivered) -> Route | Refused:
+    match result:
+        case ThreadOpened(thread=thread):
+            return Route(channel=asked.channel, to=asked.to, account=asked.account, thread=thread)
+        case NotDelivered(error=error):
+            return Refused(code="no_threads", error=f"thread: none was opened ({error}), spawn without one")
 
 
 def _prepared(stream: str, manifest_sha256: str | None, opened: Route | Refused) -> Prepared:

@@ -107,17 +107,19 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         if isinstance(event, SpawnAccepted):
             crash_point("P2")
             if state.phase == "preparing":
-                prepare(self.world, state.accepted, self.tell_self, again=False)
+                self._prepare(stream, state, again=False)
             else:
                 self._say_started(stream, Accepted(recorded=()))
         elif isinstance(event, ThreadOpened | AttachmentsReady):
             crash_point("P4")
+            self._thread_recorded(state)
             self._say_started(stream, Accepted(recorded=()))
         elif isinstance(event, ChildEnded):
             self.world.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
         elif isinstance(event, AnnounceDecided) and event.text is None:
             crash_point("A4")
         elif isinstance(event, SpawnClosed):
+            self._thread_recorded(state)
             if state.not_started:
                 self._say_started(stream, why_not_started(event))
             self._archive_later(stream, state)
@@ -173,6 +175,10 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         )
         return plan.sent_through(partial(start_step, command.accepted, None, causes))
 
+    def _prepare(self, stream: str, state: Spawn, *, again: bool) -> None:
+        # Not told to ourselves: the spawner may have been started anew while the channel was at work.
+        prepare(self.world, state.accepted, lambda ready: self.world.tell_flow(stream, ready), again=again)
+
     def _start(self, flow: SpawnFlow, command: Prepared) -> Plan | None:
         state = flow.state
         if state is None:
@@ -185,6 +191,11 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             return plan
         causes = Causes(cause=flow.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
         return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
+
+    def _thread_recorded(self, state: Spawn) -> None:
+        thread = state.accepted.thread
+        if thread is not None:
+            self.world.channels.thread_recorded(thread.key)
 
     def refuse(self, command: SpawnCommand, refused: Refused) -> None:
         """Tell whoever waits for a command that it was refused, and wait no more."""
@@ -248,7 +259,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         if ended is not None:
             return self._after(flow, ended)
         if state.phase == "preparing":
-            prepare(self.world, state.accepted, self.tell_self, again=True)
+            self._prepare(flow.stream, state, again=True)
         self._archive_later(flow.stream, state)
         self._remove_files(flow.stream, state)
         return None

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from intersession_actors.agents import OnResult, Turn
-from intersession_actors.channels import DeliveryResult, NotDelivered, Outbound, ThreadOpened, ThreadWanted
+from intersession_actors.channels import (
+    Asked,
+    DeliveryResult,
+    NotDelivered,
+    Outbound,
+    ThreadOpened,
+    ThreadWanted,
+)
 from intersession_actors.config import SendAction
 from intersession_actors.failures import Reports
 from intersession_actors.policy import Verdict
@@ -68,12 +75,27 @@ class Channels(Protocol):
         """Whether a channel of this name is registered."""
         ...
 
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """The names of all channels that are registered, sorted."""
+        ...
+
     def idempotent(self, name: str) -> bool:
         """Whether the channel shows a text once, however often it gets its key."""
         ...
 
-    def start(self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None]) -> None:
+    def start(
+        self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None], *, attempt: int = 1
+    ) -> None:
         """Call the channel; `done` gets what came of it."""
+        ...
+
+    def delivery(self, key: str, attempt: int) -> DeliveryResult | Asked:
+        """Return what came of an attempt of this process that is not recorded yet, or that it is under way."""
+        ...
+
+    def delivery_recorded(self, key: str, attempt: int) -> None:
+        """Hear that the outcome of an attempt is in the log."""
         ...
 
     def has_threads(self, name: str) -> bool:
@@ -84,6 +106,14 @@ class Channels(Protocol):
         self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
     ) -> None:
         """Have the channel open a thread; `done` gets the thread, or why there is none."""
+        ...
+
+    def thread(self, key: str) -> ThreadOpened | NotDelivered | Asked:
+        """Return what came of a thread that this process asked for, if that is not recorded yet."""
+        ...
+
+    def thread_recorded(self, key: str) -> None:
+        """Hear that a thread, or that there is none, is in the log."""
         ...
 
 
@@ -131,6 +161,7 @@ class World:
         retry_interrupted: int,
         idle_ms: int,
         store_retry_ms: int,
+        delivery_max_age_ms: int,
     ) -> None:
         self.log = log
         self.clock = clock
@@ -153,5 +184,6 @@ class World:
         self.retry_interrupted = retry_interrupted
         self.idle_ms = idle_ms
         self.store_retry_ms = store_retry_ms
+        self.delivery_max_age_ms = delivery_max_age_ms
         self.stopping = False
         """No further run is begun: its attempt would only be cut off."""

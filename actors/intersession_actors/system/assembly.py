@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
 from intersession_actors.channels import AnyChannel, ChannelCaller
-from intersession_actors.config import Config, SendAction
+from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
@@ -63,7 +63,13 @@ class Assembly:
         for agent_id, agent in agents.items():
             self.executor.register(agent_id, agent)
         self.timers = TimerWheel(clock)
-        self.caller = ChannelCaller(pool_size=runs.pool_size, clock=clock, timers=self.timers)
+        deliveries = config().deliveries
+        self.caller = ChannelCaller(
+            seats=deliveries.per_channel,
+            clock=clock,
+            timers=self.timers,
+            timeout_ms=milliseconds(deliveries.timeout_seconds),
+        )
         for name, channel in channels.items():
             self.caller.register(name, channel)
         self.threads = BlockingThreads(BLOCKING_THREADS, thread_name_prefix="blocking")
@@ -99,6 +105,7 @@ class Assembly:
             retry_interrupted=runs.retry_interrupted,
             idle_ms=round(runs.idle_seconds * 1000),
             store_retry_ms=round(runs.store_retry_max_seconds * 1000),
+            delivery_max_age_ms=milliseconds(deliveries.max_age_seconds),
         )
         self.service = Service(
             log=log,

@@ -59,6 +59,13 @@ def recover_flow(service: Service, stream: str) -> None:
                 _resume(service, stream, spawn.awaits, spawn.delivery_id)
 
 
+def recover_channel(service: Service, name: str) -> None:
+    """Tell the outbox of the texts that wait for a channel: somebody delivers for it now."""
+    for delivery in service.flows.open_deliveries_to(name):
+        stream = ids.delivery_stream(delivery.delivery_id)
+        service.supervisor.tell_flow(stream, Resume(stream=stream))
+
+
 def _recover_children(service: Service) -> None:
     """Tell of the children of closed spawns: some are to be archived, some have left files."""
     for pending in service.flows.pending_archives():

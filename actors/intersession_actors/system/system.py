@@ -25,7 +25,7 @@ from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import Follower
 from intersession_actors.system.open_work import open_work
 from intersession_actors.system.pykka import PykkaDoor
-from intersession_actors.system.recovery import recover_flows, wake_agent
+from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log, Recorded
@@ -301,7 +301,7 @@ class SessionSystem:
         with suppress(RuntimeError):
             self._parts.caller.use_loop(asyncio.get_running_loop())
         self._parts.caller.register(name, channel)
-        recover_flows(self.service, "delivery")
+        recover_channel(self.service, name)
 
     def reload(self, config: Config | JsonMapping | Path | str | None) -> None:
         """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).
@@ -345,6 +345,7 @@ class SessionSystem:
             "degraded": self._parts.supervisor.degraded,
             "zombies": self._parts.executor.zombies,
             "channelZombies": self._parts.caller.zombies,
+            "channelCalls": msgspec.to_builtins(self._parts.caller.calls),
             "failures": reports.counts,
             "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
             **open_work(

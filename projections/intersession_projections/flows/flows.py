@@ -105,6 +105,11 @@ class Flows:
         """Return the streams of the deliveries without an outcome."""
         return self._open("delivery")
 
+    def open_deliveries_to(self, channel: str) -> list[DeliverySummary]:
+        """Return the deliveries to a channel that have no outcome."""
+        found = self._select(DeliverySummary, "kind = 'delivery' AND is_open = 1 ORDER BY accepted", ())
+        return [delivery for delivery in found if delivery.channel == channel]
+
     def exchange(self, exchange_id: str) -> ExchangeSummary | None:
         """Return where an exchange stands."""
         found = self._select(ExchangeSummary, "stream = ?", (f"{_EXCHANGE}{exchange_id}",))

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.channels import (
+    Asked,
+    Calls,
     Channel,
     ChannelCaller,
     Delivered,
@@ -24,7 +26,7 @@ from intersession_actors.channels import (
     console_channel,
     printable,
 )
-from intersession_actors.channels.caller import DeliveryResult, fitted
+from intersession_actors.channels.caller import MOST_LOST, DeliveryResult, fitted
 from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0
@@ -36,7 +38,7 @@ def outbound(text: str = "hello", *, key: str = "key", thread: str | None = None
 
 @pytest.fixture
 def caller() -> Iterator[ChannelCaller]:
-    made = ChannelCaller(pool_size=2)
+    made = ChannelCaller()
     yield made
     assert made.stop(WAIT) == ()
 
@@ -246,7 +248,7 @@ def thread_of(
 
 
 def test_what_is_cut_off_by_a_stop_is_named_and_reports_nothing() -> None:
-    caller = ChannelCaller(pool_size=1)
+    caller = ChannelCaller(seats=1)
     entered, opened = threading.Event(), threading.Event()
     results: list[Any] = []
 
@@ -334,7 +336,7 @@ def test_a_memory_channel_counts_by_key_and_shows_a_key_once_if_it_is_idempotent
 def test_a_channel_that_does_not_come_back_is_given_up_and_the_text_is_in_doubt(idempotent: bool) -> None:
     clock = ManualClock()
     timers = ManualTimers(clock)
-    caller = ChannelCaller(pool_size=1, clock=clock, timers=timers, timeout_ms=30_000)
+    caller = ChannelCaller(seats=1, clock=clock, timers=timers, timeout_ms=30_000)
     entered, opened = threading.Event(), threading.Event()
     results: list[DeliveryResult] = []
 
@@ -369,3 +371,151 @@ def test_a_channel_that_came_back_leaves_no_timer() -> None:
     assert result_of(caller, MemoryChannel()) == Delivered(receipt='{"number":1}')
     assert timers.keys == []
     assert caller.stop(WAIT) == ()
+
+
+# --- channels that hang (finding A22)
+
+
+class Hung:
+    """A channel whose calls come back when they are let go; says when each has begun."""
+
+    def __init__(self) -> None:
+        self.began: Queue[str] = Queue()
+        self.go_on = threading.Event()
+
+    def deliver(self, given: Outbound) -> None:
+        self.began.put(given.text)
+        assert self.go_on.wait(WAIT)
+
+
+async def _no_thread(_: Outbound) -> None:
+    await asyncio.sleep(0)
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("other", [MemoryChannel(), _no_thread])
+def test_calls_of_one_channel_that_hang_hold_up_no_other_channel(caller: ChannelCaller, other: Any) -> None:
+    hung = Hung()
+    caller.register("hung", hung.deliver)
+    for number in range(40):
+        caller.start("hung", outbound(f"{number}", key=f"{number}"), lambda _: None)
+    began = [hung.began.get(timeout=WAIT) for _ in range(8)]
+
+    assert isinstance(result_of(caller, other), Delivered)
+    assert sorted(began) == [f"{number}" for number in range(8)]
+    assert caller.calls == {"hung": Calls(under_way=8, waiting=32, lost=0)}
+    hung.go_on.set()
+
+
+@pytest.mark.clause("ANN-3")
+def test_an_async_channel_has_no_more_calls_under_way_than_seats() -> None:
+    caller = ChannelCaller(seats=2)
+    began: Queue[str] = Queue()
+    results: Queue[DeliveryResult] = Queue()
+    go_on = threading.Event()
+
+    async def deliver(given: Outbound) -> None:
+        began.put(given.text)
+        await asyncio.to_thread(go_on.wait, WAIT)
+
+    caller.register("async", deliver)
+    for number in range(5):
+        caller.start("async", outbound(f"{number}", key=f"{number}"), results.put)
+    first = [began.get(timeout=WAIT) for _ in range(2)]
+    calls = caller.calls["async"]
+    go_on.set()
+
+    assert sorted(first) == ["0", "1"]
+    assert calls == Calls(under_way=2, waiting=3, lost=0)
+    assert [results.get(timeout=WAIT) for _ in range(5)] == [Delivered()] * 5
+    assert [began.get(timeout=WAIT) for _ in range(3)] == ["2", "3", "4"]
+    assert caller.stop(WAIT) == ()
+
+
+@pytest.mark.clause("ANN-3")
+def test_the_time_of_a_call_counts_from_its_beginning_and_not_from_the_queue() -> None:
+    timers = ManualTimers(ManualClock())
+    caller = ChannelCaller(seats=1, clock=timers.clock, timers=timers, timeout_ms=30_000)
+    hung = Hung()
+    results: Queue[DeliveryResult] = Queue()
+    caller.register("slow", hung.deliver)
+    for text in ("first", "second"):
+        caller.start("slow", outbound(text, key=text), results.put)
+
+    assert hung.began.get(timeout=WAIT) == "first"
+    timers.advance(30_000)
+    assert hung.began.get(timeout=WAIT) == "second"  # on another thread, in the seat that is free
+    timers.advance(29_999)
+    given_up = results.get(timeout=WAIT)
+    lost = caller.calls["slow"]
+    hung.go_on.set()
+
+    assert isinstance(given_up, NotDelivered)
+    assert given_up.in_doubt
+    assert lost == Calls(under_way=1, waiting=0, lost=1)
+    assert results.get(timeout=WAIT) == Delivered()
+    assert caller.stop(WAIT) == ()
+
+
+@pytest.mark.clause("ANN-3", "L3")
+def test_a_channel_with_too_many_calls_that_never_came_back_is_asked_nothing_until_one_does() -> None:
+    """Each of them keeps a thread (finding A18): their number is bounded, and shown."""
+    timers = ManualTimers(ManualClock())
+    caller = ChannelCaller(clock=timers.clock, timers=timers, timeout_ms=1_000)
+    hung = Hung()
+    results: Queue[DeliveryResult] = Queue()
+    caller.register("hung", hung.deliver)
+    for number in range(MOST_LOST):
+        caller.start("hung", outbound(key=f"{number}"), lambda _: None)
+        hung.began.get(timeout=WAIT)
+        timers.advance(1_000)
+
+    caller.start("hung", outbound(key="one more"), results.put)
+
+    assert results.get(timeout=WAIT) == NotDelivered(
+        error="busy: 16 calls of channel 'hung' have not come back", retry=True
+    )
+    assert hung.began.empty()
+    assert caller.zombies == MOST_LOST
+    assert result_of(caller, MemoryChannel()) == Delivered(receipt='{"number":1}')
+    hung.go_on.set()
+    assert caller.stop(WAIT) == ()
+
+
+@pytest.mark.clause("ANN-3", "L7")
+def test_what_waits_for_a_seat_when_the_caller_stops_was_never_called_and_is_told_so() -> None:
+    caller = ChannelCaller(seats=1)
+    hung = Hung()
+    results: Queue[DeliveryResult] = Queue()
+    caller.register("hung", hung.deliver)
+    for key in ("under way", "waiting"):
+        caller.start("hung", outbound(key=key), results.put)
+    hung.began.get(timeout=WAIT)
+
+    assert caller.stop(0) == ("hung",)
+    assert results.get(timeout=WAIT) == NotDelivered(
+        error="the system stopped before the channel was called", retry=True
+    )
+    hung.go_on.set()
+    assert hung.began.empty()
+
+
+# --- what this process has asked (finding A4)
+
+
+@pytest.mark.clause("ANN-3")
+def test_what_came_of_a_call_is_known_until_it_is_recorded(caller: ChannelCaller) -> None:
+    hung = Hung()
+    results: Queue[DeliveryResult] = Queue()
+    caller.register("telegram", hung.deliver)
+
+    assert caller.delivery("key", 2) is Asked.NEVER
+    caller.start("telegram", outbound(), results.put, attempt=2)
+    hung.began.get(timeout=WAIT)
+    assert caller.delivery("key", 2) is Asked.UNDER_WAY
+    assert caller.delivery("key", 1) is Asked.NEVER
+    hung.go_on.set()
+    assert results.get(timeout=WAIT) == Delivered()
+    assert caller.delivery("key", 2) == Delivered()
+    caller.delivery_recorded("key", 2)
+    assert caller.delivery("key", 2) is Asked.NEVER

@@ -49,7 +49,7 @@ def deny(rule: str) -> Verdict:
 def state_after(*events: DeliveryEvent) -> Delivery:
     state: Delivery | None = None
     for event in events:
-        state = evolve(state, event)
+        state = evolve(state, event, 1)
     assert state is not None
     return state
 
@@ -124,7 +124,7 @@ def test_what_was_cut_off_is_sent_again_only_to_a_channel_that_takes_the_key_twi
     assert decide_resume(cut_off, idempotent=True) == [DeliveryStarted(delivery_id="d1", attempt=2)]
     (unknown,) = decide_resume(cut_off, idempotent=False)
     assert unknown == DeliveryUnknown(delivery_id="d1", attempt=1)
-    assert evolve(cut_off, unknown).outcome == "unknown"
+    assert evolve(cut_off, unknown, 1).outcome == "unknown"
 
 
 @pytest.mark.clause("ANN-3")

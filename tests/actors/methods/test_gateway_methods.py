@@ -11,7 +11,7 @@ import pytest
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.service import Caller
 from intersession_events.facts import RunStarted
-from support.running import SEES_ALL, Gate, merged
+from support.running import SEES_ALL, WAIT, Booth, Gate, merged
 
 MAIN = "agent:main:main"
 ROOM = "agent:main:signal:group:g1"
@@ -27,6 +27,12 @@ def gate() -> Iterator[Gate]:
 @pytest.fixture
 def channel() -> MemoryChannel:
     return MemoryChannel()
+
+
+@pytest.fixture
+def booth(tmp_path: Path) -> Iterator[Booth]:
+    with Booth(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -297,6 +303,52 @@ def test_a_send_that_the_policy_forbids_is_refused(system: SessionSystem, channe
 
     assert answer["code"] == "policy_denied"
     assert list(channel.delivered) == []
+
+
+@pytest.mark.clause("GATE-1", "ANN-3")
+def test_a_send_to_a_channel_that_is_not_known_here_is_refused_and_names_those_that_are(
+    system: SessionSystem, channel: MemoryChannel
+) -> None:
+    """Finding E7: it was accepted, and the text waited for a channel that nobody will ever register."""
+    text = {"to": "+1", "message": "hi", "idempotencyKey": "k", "sessionKey": MAIN}
+
+    refused = system.gateway.call("send", {"channel": "sginal"} | text)
+    taken = system.gateway.call("send", {"channel": "signal"} | text)
+
+    assert refused["code"] == "invalid_request"
+    assert refused["error"] == "channel: nobody delivers for 'sginal' here, use one of signal"
+    assert taken["status"] == "accepted"
+    assert [shown.text for shown in channel.wait_for(1, timeout=WAIT)] == ["hi"]
+    assert system.service.flows.open_deliveries_to("sginal") == []
+
+
+@pytest.mark.clause("GATE-1", "ANN-3")
+def test_a_text_for_a_channel_that_is_configured_and_not_connected_yet_waits_for_it(booth: Booth) -> None:
+    system = booth.start({"main": echo()}, {}, {"channels": {"telegram": {}}})
+    send = {"to": "42", "message": "hi", "idempotencyKey": "k"}
+    refused = system.gateway.call("send", {"channel": "signal"} | send)
+    accepted = system.gateway.call("send", {"channel": "telegram"} | send)
+    telegram = MemoryChannel()
+    system.register_channel("telegram", telegram)
+
+    assert refused["error"].endswith("use one of telegram")
+    assert accepted["status"] == "accepted"
+    assert [shown.text for shown in telegram.wait_for(1, timeout=WAIT)] == ["hi"]
+
+
+@pytest.mark.clause("GATE-1", "SEND-11")
+def test_a_send_that_was_accepted_once_is_answered_alike_though_its_channel_has_gone(booth: Booth) -> None:
+    send = {"channel": "telegram", "to": "42", "message": "hi", "idempotencyKey": "k"}
+    first = booth.start({"main": echo()}, {"telegram": MemoryChannel()})
+    accepted = first.gateway.call("send", send)
+    first.close()
+    second = booth.start({"main": echo()})
+
+    again = second.gateway.call("send", send)
+    other = second.gateway.call("send", send | {"idempotencyKey": "other"})
+
+    assert again == accepted
+    assert other["error"].endswith("register one first")
 
 
 @pytest.mark.clause("VIS-6")

@@ -99,6 +99,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         retry_interrupted=1,
         idle_ms=1000,
         store_retry_ms=1000,
+        delivery_max_age_ms=0,
     )
 
 
