@@ -91,7 +91,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         if checked.after != state.attempt:
             return []  # asked twice, before an attempt that has been made meanwhile
         if checked.verdict.allowed and state.phase != "final":
-            if self._is_too_old(state):
+            if self._is_too_old(stream, state):
                 return self._given_up(state)
             if self._is_parked(stream, state):
                 return []
@@ -122,16 +122,19 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         self._tell_parked(stream, state)
         longest = self.world.delivery_max_age_ms
         if longest:
-            self.world.timers.at(
-                state.decided_ms + longest,
+            self.world.timers.after(
+                max(longest - self._age_ms(stream, state), 0),
                 ("parked", stream),
                 lambda: self.tell_self(TooOld(stream=stream)),
             )
         return True
 
-    def _is_too_old(self, state: Delivery) -> bool:
+    def _is_too_old(self, stream: str, state: Delivery) -> bool:
         longest = self.world.delivery_max_age_ms
-        return bool(longest) and self.world.clock.now_ms() >= state.decided_ms + longest
+        return bool(longest) and self._age_ms(stream, state) >= longest
+
+    def _age_ms(self, stream: str, state: Delivery) -> int:
+        return self.world.stopwatch.elapsed_ms("decided", stream, since_ms=state.decided_ms)
 
     def _given_up(self, state: Delivery) -> list[DeliveryEvent]:
         channel, seconds = state.decided.route.channel, self.world.delivery_max_age_ms // 1000
@@ -170,7 +173,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             return []
         if not isinstance(asked, Asked):
             return self._returned(state, state.attempt, asked)
-        if self._is_too_old(state):
+        if self._is_too_old(stream, state):
             return self._given_up(state)
         if self._is_parked(stream, state):
             return []  # whether it may be asked again is for the channel to say

@@ -2,12 +2,15 @@
 
 from intersession_actors.host.actors import HostActor, asking, is_host_actor
 from intersession_actors.host.calls import Call, Came, Outcome, Outside, Raised
+from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.extras import MissingExtra, imported
 from intersession_actors.host.loop import OwnLoop
 
 __all__ = [
+    "ABOUT",
     "Call",
     "Came",
+    "DoorThreads",
     "HostActor",
     "MissingExtra",
     "Outcome",

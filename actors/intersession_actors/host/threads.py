@@ -6,10 +6,12 @@ killed: in both cases another thread takes its place.
 
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
 from typing import Literal
+
+from intersession_actors.host.fair_queue import FairQueue
 
 logger = logging.getLogger("intersession.host")
 
@@ -17,27 +19,33 @@ _here = threading.local()
 
 
 class Job:
-    """One piece of work for a thread."""
+    """One piece of work for a thread. `lane` is who it is done for."""
 
-    __slots__ = ("run", "stage", "waits")
+    __slots__ = ("lane", "run", "stage", "waits")
 
-    def __init__(self, run: Callable[[], None]) -> None:
+    def __init__(self, run: Callable[[], None], lane: Hashable = None) -> None:
         self.run = run
+        self.lane = lane
         self.stage: Literal["queued", "running", "ended", "given up"] = "queued"
         self.waits = 0
 
 
 class Workers:
-    """Runs jobs in order of arrival, at most `size` at a time. Threads with nothing to do end, but for `keep` of them."""
+    """Runs jobs, at most `size` at a time and `per_lane` of one lane, the lanes in turns and each in order of arrival.
 
-    def __init__(self, size: int, *, keep: int | None = None, name: str) -> None:
+    Threads with nothing to do end, but for `keep` of them.
+    """
+
+    def __init__(self, size: int, *, keep: int | None = None, per_lane: int | None = None, name: str) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one thread, not {size}")
         self._size = size
         self._keep = size if keep is None else keep
         self._name = name
         self._changed = threading.Condition()
-        self._queue: deque[Job] = deque()
+        self._per_lane = size if per_lane is None else per_lane
+        self._queue: FairQueue[Job] = FairQueue()
+        self._at_work: Counter[Hashable] = Counter()
         self._busy = 0
         self._idle = 0
         self._lost = 0
@@ -53,7 +61,7 @@ class Workers:
             if self._stopped:
                 raise RuntimeError(f"{self._name}: stopped, takes no more work")
             if job.stage == "queued":
-                self._queue.append(job)
+                self._queue.put(job.lane, job)
                 self._staff()
 
     def give_up(self, job: Job) -> bool:
@@ -65,14 +73,13 @@ class Workers:
             match job.stage:
                 case "queued":
                     job.stage = "given up"
-                    with suppress(ValueError):
-                        self._queue.remove(job)
+                    self._queue.remove(job.lane, job)
                     return False
                 case "running":
                     job.stage = "given up"
                     self._lost += 1
                     if job.waits == 0:
-                        self._busy -= 1
+                        self._rest(job)
                     self._staff()
                     return True
                 case "ended" | "given up":
@@ -87,7 +94,7 @@ class Workers:
             return
         with self._changed:
             if job.waits == 0 and job.stage == "running":
-                self._busy -= 1
+                self._rest(job)
                 self._staff()
             job.waits += 1
         try:
@@ -97,13 +104,14 @@ class Workers:
                 job.waits -= 1
                 if job.waits == 0 and job.stage == "running":
                     # More than `size` for a moment: to wait for a seat here could wait for ever.
-                    self._busy += 1
+                    self._work_on(job)
 
-    def stop(self) -> None:
-        """Forget what has not begun and let threads end as they come back."""
+    def stop(self, *, finish: bool = False) -> None:
+        """Forget what has not begun, or `finish` it, and let threads end as they come back."""
         with self._changed:
             self._stopped = True
-            self._queue.clear()
+            if not finish:
+                self._queue.clear()
             self._changed.notify_all()
 
     @property
@@ -121,6 +129,19 @@ class Workers:
         if startable > 0:
             self._changed.notify(startable)
 
+    def _has_seat(self, lane: Hashable) -> bool:
+        return self._at_work[lane] < self._per_lane
+
+    def _work_on(self, job: Job) -> None:
+        self._busy += 1
+        self._at_work[job.lane] += 1
+
+    def _rest(self, job: Job) -> None:
+        self._busy -= 1
+        self._at_work[job.lane] -= 1
+        if not self._at_work[job.lane]:
+            del self._at_work[job.lane]
+
     def _work(self) -> None:
         _here.workers = self
         while (job := self._next()) is not None:
@@ -135,17 +156,17 @@ class Workers:
                     self._lost -= 1
                     return
                 job.stage = "ended"
-                self._busy -= 1
+                self._rest(job)
                 self._idle += 1
 
     def _next(self) -> Job | None:
         with self._changed:
             while True:
-                if self._queue and self._busy < self._size:
-                    job = self._queue.popleft()
+                job = self._queue.take(self._has_seat) if self._busy < self._size else None
+                if job is not None:
                     job.stage = "running"
                     self._idle -= 1
-                    self._busy += 1
+                    self._work_on(job)
                     return job
                 if self._stopped or self._idle > self._keep:
                     self._idle -= 1

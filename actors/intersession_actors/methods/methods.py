@@ -1,6 +1,6 @@
 """The gateway's methods by name: the one surface of Python, WebSocket and command line (GATE)."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -8,6 +8,7 @@ import msgspec
 
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
@@ -15,7 +16,6 @@ from intersession_actors.methods.targets import Targets
 from intersession_actors.service import (
     OPERATOR,
     AccessSummary,
-    BlockingThreads,
     Call,
     Caller,
     Imports,
@@ -45,12 +45,14 @@ class Parts(NamedTuple):
 class Registered(msgspec.Struct, frozen=True):
     """A method: the scope it asks for, where it is among the parts, and whether it shows sessions.
 
-    What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is.
+    What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is. What is `about` the system is
+    answered though all that doors share is busy.
     """
 
     scope: OperatorScope
     of: Callable[[Parts], Method]
     shows: bool = False
+    about: bool = False
 
 
 METHODS: Final[Mapping[str, Registered]] = {
@@ -62,7 +64,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
-    "health": Registered("operator.read", lambda parts: parts.about.health),
+    "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
     "send": Registered("operator.write", lambda parts: parts.about.send),
@@ -72,7 +74,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True),
     "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
     "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
-    "status": Registered("operator.read", lambda parts: parts.about.status),
+    "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
 }
 """All methods of the gateway, by name."""
 
@@ -95,7 +97,7 @@ class GatewayMethods:
         service: Service,
         runs: RunDoor,
         *,
-        threads: BlockingThreads,
+        threads: DoorThreads,
         describe: Callable[[], Result],
         imports: Imports,
     ) -> None:
@@ -152,7 +154,10 @@ class GatewayMethods:
             ToolRefused: the call was refused.
         """
         with refusing_without_store():
-            begun = await self._threads.run(lambda: self._begin(method, params or {}, caller))
+            given = params or {}
+            begun = await self._threads.run(
+                lambda: self._begin(method, given, caller), _lane(method, given, caller)
+            )
             return await afinished(begun, self._threads)
 
     async def await_end(self, run_id: str) -> RunOutcome:
@@ -187,3 +192,11 @@ class GatewayMethods:
                 # Nothing was shown of what a refused call had found.
                 shown = msgspec.structs.replace(summary, keys=()) if refused else summary
                 self._service.receipts.keep(call.caller, method, params, shown)
+
+
+def _lane(method: str, params: Mapping[str, object], caller: Caller) -> Hashable:
+    """Return in whose turn a call is made: the caller's, for each session it speaks of. What is about the system waits for nobody."""
+    found = METHODS.get(method)
+    if found is not None and found.about:
+        return ABOUT
+    return (caller.name, repr(params.get("sessionKey", params.get("key"))))

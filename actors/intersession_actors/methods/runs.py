@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.host import DoorThreads
 from intersession_actors.methods.params import (
     MAX_WAIT_MS,
     AgentParams,
@@ -17,7 +18,6 @@ from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
 from intersession_actors.service import (
-    BlockingThreads,
     Call,
     Pending,
     Result,
@@ -122,7 +122,7 @@ class GatewayRuns:
         given = read_arguments(WaitParams, params)
         return self._runs.begin(self._targets.run(call, given.run_id).run_id, given.timeout_ms / 1000)
 
-    async def await_end(self, run_id: str, threads: BlockingThreads) -> RunOutcome:
+    async def await_end(self, run_id: str, threads: DoorThreads) -> RunOutcome:
         """Return a run once it has ended, however long that takes."""
         while True:
             begun = await threads.run(lambda: self._runs.begin(run_id, MAX_WAIT_MS / 1000))

@@ -2,6 +2,8 @@
 
 import logging
 import threading
+import time
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
@@ -15,7 +17,8 @@ from intersession_actors.runtime.runtime import ActorsOfARuntime
 logger = logging.getLogger("intersession.actors")
 
 MESSAGES_PER_TURN = 32
-"""How many messages an actor handles before the next one gets its turn."""
+SECONDS_PER_TURN = 0.005
+"""An actor that has handled so many messages, or for so long, waits until the others have had their turns."""
 
 THREADS = 2
 """Handlers never wait, and only one of them runs Python at a time: more threads only wake each other up."""
@@ -38,8 +41,9 @@ class PooledActor(pykka.Actor):
     def _start_actor_loop(self) -> None:
         self.actor_inbox.rouse()
 
-    def take_turn(self) -> bool:
+    def take_turn(self, monotonic: Callable[[], float]) -> bool:
         """Handle some messages; say whether there may be more."""
+        over = monotonic() + SECONDS_PER_TURN
         if not self._begun:
             self._begun = True
             self._actor_loop_setup()
@@ -52,14 +56,17 @@ class PooledActor(pykka.Actor):
             answer = self._handle_receive(envelope.message)
             if envelope.reply_to is not None:
                 envelope.reply_to.set(answer)
+            if monotonic() >= over:
+                break
         return True
 
 
 class PooledRuntime(ActorsOfARuntime):
-    """Runs all actors on a few threads, in turns of at most 32 messages."""
+    """Runs all actors on a few threads, in turns of at most 32 messages or 5 ms."""
 
-    def __init__(self, *, threads: int = THREADS) -> None:
+    def __init__(self, *, threads: int = THREADS, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__(PooledActor)
+        self._monotonic = monotonic
         self._ready: SimpleQueue[PooledActor | None] = SimpleQueue()
         self._threads = [
             threading.Thread(target=self._dispatch, name=f"actors-{number}", daemon=True)
@@ -85,7 +92,7 @@ class PooledRuntime(ActorsOfARuntime):
     def _dispatch(self) -> None:
         while (actor := self._ready.get()) is not None:
             try:
-                if actor.take_turn():
+                if actor.take_turn(self._monotonic):
                     self._ready.put(actor)
             except BaseException:
                 logger.exception("a turn of %s failed outside its handler", actor)

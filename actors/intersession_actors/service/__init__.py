@@ -15,7 +15,7 @@ from intersession_actors.service.deliveries import deliver, delivery_of, route_o
 from intersession_actors.service.imports import Imports
 from intersession_actors.service.inbound import ChatDoor, InboundMessage
 from intersession_actors.service.openings import calling_row, opening
-from intersession_actors.service.pending import BlockingThreads, Pending, Result, afinished, finished
+from intersession_actors.service.pending import Pending, Result, afinished, finished
 from intersession_actors.service.reader import Place, Reader
 from intersession_actors.service.receipts import Receipts
 from intersession_actors.service.resolve import (
@@ -33,7 +33,6 @@ from intersession_actors.service.waits import Wait
 __all__ = [
     "OPERATOR",
     "AccessSummary",
-    "BlockingThreads",
     "Call",
     "Caller",
     "CallingRun",

@@ -1,13 +1,15 @@
 """How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
 
 import hashlib
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Final
 
 import msgspec
 
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.service.callers import Call
+from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
 from intersession_actors.streams import Accepted, Asked, BeginsFlow, Refused
 from intersession_events import ids
@@ -81,12 +83,31 @@ class FirstAnswer:
         Raises:
             ToolRefused: the command was refused, or there is no answer in time (`unavailable`).
         """
-        try:
-            outcome = self._future.result(seconds)
-        except TimeoutError:
-            raise ToolRefused("unavailable", f"{late}, try again") from None
+        wait([self._future], seconds)
+        return self._outcome(late)
+
+    def pending(self, seconds: float, late: str, answer: Callable[[], Result]) -> Pending:
+        """Return an answer that is given once the command was accepted; a refusal, and no answer in time, are answers too."""
+
+        def finish() -> Result:
+            try:
+                self._outcome(late)
+            except ToolRefused as refused:
+                return dict(refused.as_result())
+            return answer()
+
+        return Pending(future=self._future, timeout=seconds, finish=finish, over=_nothing)
+
+    def _outcome(self, late: str) -> Accepted:
+        if not self._future.done():
+            raise ToolRefused("unavailable", f"{late}, try again")
+        outcome = self._future.result()
         if isinstance(outcome, Accepted):
             return outcome
         if outcome.limit is not None:
             raise LimitReached(outcome.error, limit=outcome.limit, value=outcome.value)
         raise ToolRefused(outcome.code, outcome.error)
+
+
+def _nothing() -> None:
+    """Nobody has to be told that the wait is over."""

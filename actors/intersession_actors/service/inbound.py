@@ -1,16 +1,18 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.host import DoorThreads
 from intersession_actors.policy import parse_send_command
 from intersession_actors.service.arguments import invalid, read_arguments
 from intersession_actors.service.asking import ask_session
 from intersession_actors.service.deliveries import delivery_of
 from intersession_actors.service.openings import opening
-from intersession_actors.service.pending import BlockingThreads, Pending, Result, afinished, finished
+from intersession_actors.service.pending import Pending, Result, afinished, finished
 from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.service.service import Service
 from intersession_actors.session import Enqueue, message_for
@@ -252,10 +254,15 @@ def _linked(service: Service, message: InboundMessage) -> str:
     return message.sender
 
 
+def lane_of(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the chat that a message is said in, whose calls take their turns with those of other chats."""
+    return tuple(repr(given.get(field)) for field in ("channel", "account", "chat_id"))
+
+
 class ChatDoor:
     """A person speaks; the doors of Python and of Pykka actors. `threads` block for its coroutines."""
 
-    def __init__(self, service: Service, runs: RunDoor, threads: BlockingThreads) -> None:
+    def __init__(self, service: Service, runs: RunDoor, threads: DoorThreads) -> None:
         self._service = service
         self._runs = runs
         self._threads = threads
@@ -286,7 +293,7 @@ class ChatDoor:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
             with refusing_without_store():
-                begun = await self._threads.run(lambda: self.begin(given, wait))
-                return await afinished(begun, self._threads)
+                begun = await self._threads.run(lambda: self.begin(given, wait), lane_of(given))
+                return await afinished(begun, self._threads, lane_of(given))
         except ToolRefused as refused:
             return dict(refused.as_result())

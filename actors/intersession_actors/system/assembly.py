@@ -14,9 +14,16 @@ from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
+from intersession_actors.host import DoorThreads
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
-from intersession_actors.service import BlockingThreads, Reader, Receipts, Recipe, Service, Supervisor
+from intersession_actors.service import (
+    Reader,
+    Receipts,
+    Recipe,
+    Service,
+    Supervisor,
+)
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
@@ -31,7 +38,6 @@ from intersession_projections.transcript_mirror import TranscriptMirror, mirror_
 
 T = TypeVar("T")
 logger = logging.getLogger("intersession.actors")
-BLOCKING_THREADS = 16
 DISK_THREADS = 2
 LEAST_FOR_REPORTS_S = 1.0
 
@@ -72,7 +78,7 @@ class Assembly:
         )
         for name, channel in channels.items():
             self.caller.register(name, channel)
-        self.threads = BlockingThreads(BLOCKING_THREADS, thread_name_prefix="blocking")
+        self.threads = DoorThreads()
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
         self.supervisor = Supervisor(
             runtime or PooledRuntime(),
@@ -150,7 +156,7 @@ class Assembly:
         self.service.waits.close()
         if self._mirror is not None:
             self._mirror.stop()
-        self.threads.shutdown(wait=False)
+        self.threads.shutdown()
         self.reports.stop(max(until - self._clock.monotonic(), LEAST_FOR_REPORTS_S))
 
     def use_this_loop(self) -> None:

@@ -13,9 +13,9 @@ import msgspec
 import pykka
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.host import OwnLoop
+from intersession_actors.host import DoorThreads, OwnLoop
 from intersession_actors.runtime import Handler, LocalRef, ReplyFuture, ThreadingRuntime
-from intersession_actors.service import BlockingThreads, ChatDoor, InboundMessage, Result, afinished
+from intersession_actors.service import ChatDoor, InboundMessage, Result, afinished
 from intersession_actors.system.pykka_actor import SystemActor
 from intersession_actors.tools import TOOLS, Tools
 from intersession_events.errors import InvalidKey
@@ -55,7 +55,7 @@ class PykkaDoor:
         *,
         tools: Callable[[str | None], Tools],
         chat: ChatDoor,
-        threads: BlockingThreads,
+        threads: DoorThreads,
         close: Callable[[], None],
     ) -> None:
         self._tools = tools
@@ -135,9 +135,10 @@ class PykkaDoor:
     async def _inbound(self, message: Inbound) -> Result:
         given = _given(message)
         given.pop("wait", None)
-        async with self._lane((message.channel, message.account, message.chat_id)):
-            begun = await self._threads.run(lambda: self._chat.begin(given, message.wait))
-        return await afinished(begun, self._threads)
+        chat = (message.channel, message.account, message.chat_id)
+        async with self._lane(chat):
+            begun = await self._threads.run(lambda: self._chat.begin(given, message.wait), chat)
+        return await afinished(begun, self._threads, chat)
 
     def _lane(self, key: Hashable) -> asyncio.Lock:
         return self._lanes.setdefault(key, asyncio.Lock())

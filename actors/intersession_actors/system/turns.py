@@ -4,8 +4,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from intersession_actors.agents import ACP, Turn
+from intersession_actors.host import DoorThreads
 from intersession_actors.prompt import RunContext
-from intersession_actors.service import BlockingThreads, Caller, CallingRun, Service
+from intersession_actors.service import (
+    Caller,
+    CallingRun,
+    Service,
+)
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
 from intersession_events.keys import SessionKey
@@ -18,7 +23,7 @@ class Turns:
         self,
         service: Service,
         *,
-        threads: BlockingThreads,
+        threads: DoorThreads,
         waiting: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._service = service

@@ -22,6 +22,7 @@ from intersession_actors.service import (
     AccessSummary,
     Call,
     FirstAnswer,
+    Pending,
     Result,
     Service,
     ask_flow,
@@ -38,8 +39,8 @@ from intersession_events.crash_points import crash_point
 from intersession_events.facts import SpawnAccepted, ready
 
 MAX_RUN_TIMEOUT_S: Final = 31_536_000
-PREPARATION_TIMEOUT_S: Final = 90.0
-"""How long a call waits for a child's files and thread; a channel is given up before."""
+LONGER_THAN_A_CHANNEL_S: Final = 30.0
+"""How much longer than for a channel a call waits for a child's files and thread."""
 
 
 class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -68,8 +69,10 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     idempotency_key: str | None = None
 
 
-def start_subagent(service: Service, call: Call, arguments: Result) -> Result:
+def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
     """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
+
+    Where files or a thread have to be there first, that is waited for, and holds no thread of a door.
 
     Raises:
         ToolRefused: nothing was started and nothing is left behind.
@@ -100,9 +103,10 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result:
         )
     call.summary = AccessSummary(keys=(accepted.child,))
     if accepted.attachments is not None or accepted.thread is not None:
-        (started or _ask_again(service, accepted)).wait(
-            PREPARATION_TIMEOUT_S, f"the sub-agent was not ready within {PREPARATION_TIMEOUT_S:g} s"
-        )
+        # A channel is given up before that.
+        seconds = service.config.deliveries.timeout_seconds + LONGER_THAN_A_CHANNEL_S
+        late = f"the sub-agent was not ready within {seconds:g} s"
+        return (started or _ask_again(service, accepted)).pending(seconds, late, lambda: _answer(accepted))
     return _answer(accepted)
 
 

@@ -9,10 +9,10 @@ import msgspec
 
 from intersession_actors.agents import Dialect
 from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.host import DoorThreads
 from intersession_actors.policy import Requester, tools_for
 from intersession_actors.service import (
     AccessSummary,
-    BlockingThreads,
     Call,
     Caller,
     Pending,
@@ -54,7 +54,7 @@ class Tools:
         service: Service,
         caller: Caller,
         *,
-        threads: BlockingThreads,
+        threads: DoorThreads,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._service = service
@@ -118,16 +118,18 @@ class Tools:
         given, ordinal = dict(arguments or {}), next(self._ordinals)
         try:
             with refusing_without_store():
-                begun = await self._threads.run(lambda: self._begin(name, given, ordinal))
+                begun = await self._threads.run(lambda: self._begin(name, given, ordinal), self._caller.name)
         except ToolRefused as refused:
             begun = _Begun(None, dict(refused.as_result()))
         return self._afinish(begun, name)
 
     async def _afinish(self, begun: _Begun, name: str) -> Result:
-        result = await afinished(begun.answer, self._threads)
+        result = await afinished(begun.answer, self._threads, self._caller.name)
         if begun.recording is not None:
             with suppress(StoreUnavailable):
-                await self._threads.run(lambda: _record_result(begun.recording, name, result))
+                await self._threads.run(
+                    lambda: _record_result(begun.recording, name, result), self._caller.name
+                )
         return result
 
     # --- one call

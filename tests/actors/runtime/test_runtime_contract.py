@@ -651,3 +651,46 @@ def test_a_factory_in_place_of_a_class_is_refused(runtime: AnyRuntime) -> None:
 def test_a_handler_is_started_by_a_runtime_alone() -> None:
     with pytest.raises(RuntimeError, match=r"runtime\.start"):
         Recorder().begin()
+
+
+# --- turns of the pool (finding A21)
+
+
+@pytest.mark.parametrize(("milliseconds", "most"), [(0, 32), (1, 5), (10, 1)])
+def test_an_actor_with_much_to_do_goes_to_the_back_of_the_queue(milliseconds: int, most: int) -> None:
+    """By number of messages where they are quick, by time where they are slow."""
+    now = 0.0
+    handled: list[str] = []
+    began, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    class Named(Handler):
+        def __init__(self, mark: str) -> None:
+            super().__init__()
+            self.mark = mark
+
+        def on_receive(self, message: Any) -> None:
+            nonlocal now
+            if message == "hold":
+                began.set()
+                assert go_on.wait(WAIT)
+                return
+            handled.append(self.mark)
+            now += milliseconds / 1000
+            if message == "last":
+                done.set()
+
+    runtime = PooledRuntime(threads=1, monotonic=lambda: now)
+    holder, flooded, other = (
+        runtime.start(Named, name, name=name) for name in ("holder", "flooded", "other")
+    )
+    holder.tell("hold")
+    assert began.wait(WAIT)
+    for number in range(100):
+        flooded.tell("last" if number == 99 else number)
+    other.tell("hi")
+    go_on.set()
+    assert done.wait(WAIT)
+
+    assert handled.index("other") <= most
+    assert handled.count("flooded") == 100
+    assert runtime.stop(WAIT) == ()

@@ -1,0 +1,66 @@
+"""The threads that block for coroutines: a bounded number, shared fairly between those who call."""
+
+import asyncio
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from intersession_actors.host.threads import Job, Workers
+from intersession_events.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+THREADS: Final = 16
+RESERVED: Final = 2
+
+ABOUT: Final = "about the system"
+"""The lane of `health` and the like: it has threads of its own, which nothing else can hold."""
+
+
+class DoorThreads:
+    """Runs what doors would have to wait for. Each caller is a lane: lanes are served in turns, and none has more than half.
+
+    Once the threads have ended, so has the system: callers are told so.
+    """
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._workers = Workers(threads, per_lane=max(threads // 2, 1), name="doors")
+        self._reserved = Workers(RESERVED, name="doors-reserved")
+
+    def submit(self, work: Callable[[], T], lane: Hashable = None) -> "Future[T]":
+        """Run a function on a thread.
+
+        Raises:
+            StoreUnavailable: the system is closed.
+        """
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = work()
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        workers = self._reserved if lane == ABOUT else self._workers
+        try:
+            workers.submit(Job(run, lane))
+        except RuntimeError as error:
+            raise StoreUnavailable("the system is closed") from error
+        return future
+
+    async def run(self, work: Callable[[], T], lane: Hashable = None) -> T:
+        """Run a function on a thread and await what it returns.
+
+        Raises:
+            StoreUnavailable: the system is closed.
+        """
+        return await asyncio.wrap_future(self.submit(work, lane))
+
+    def shutdown(self) -> None:
+        """Take nothing more, and finish what was taken."""
+        for workers in (self._workers, self._reserved):
+            workers.stop(finish=True)
