@@ -1,0 +1,17 @@
+"""What `intersession doctor` looks at: each check returns findings, with what to do about them."""
+
+from intersession.cli.checks.finding import Finding, Level
+from intersession.cli.checks.of_config import endpoint_findings, setting_findings
+from intersession.cli.checks.of_process import process_findings
+from intersession.cli.checks.of_store import disk_findings, lock_findings, work_findings
+
+__all__ = [
+    "Finding",
+    "Level",
+    "disk_findings",
+    "endpoint_findings",
+    "lock_findings",
+    "process_findings",
+    "setting_findings",
+    "work_findings",
+]

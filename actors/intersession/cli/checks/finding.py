@@ -1,0 +1,17 @@
+"""One thing that is wrong now, or worth knowing, and what to do about it."""
+
+from typing import Literal
+
+import msgspec
+
+Level = Literal["error", "warning", "note"]
+"""`error`: somebody gets no answer, or something can be lost; `warning`: something stands still; `note`: good to know."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. `code` stays the same from version to version; `what` and `advice` are for people."""
+
+    code: str
+    level: Level
+    what: str
+    advice: str

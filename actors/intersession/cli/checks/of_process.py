@@ -1,0 +1,65 @@
+"""What the process that writes a log says of itself, by the gateway's `status`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from intersession.cli.checks.finding import Finding, Level
+
+_Rows = tuple[tuple[str, Level, str, str], ...]
+
+
+def process_findings(
+    status: Mapping[str, Any],
+) -> Iterator[Finding]:  # Any: what a process of another version says
+    """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits."""
+    store = status.get("store") or {}
+    if store.get("available") is False:
+        yield Finding(
+            code="store_away",
+            level="error",
+            what=f"the process can't use its store: {store.get('error')}",
+            advice="free space or mend the disk; the process goes on by itself then",
+        )
+    for name, reason in (status.get("degraded") or {}).items():
+        yield Finding(
+            code="set_aside",
+            level="error",
+            what=f"{name} can't go on: {reason}",
+            advice="look at the traceback in the process's log; `intersession verify`; a new start tries it again",
+        )
+    for field, what in (("zombies", "agents"), ("channelZombies", "channels")):
+        if status.get(field):
+            yield Finding(
+                code="zombies",
+                level="warning",
+                what=f"{status[field]} calls of {what} were given up and have not come back; each keeps a thread",
+                advice=f"give the code of your {what} limits of time; a new start frees the threads",
+            )
+    for key, number in (status.get("parkedRuns") or {}).items():
+        yield Finding(
+            code="parked_runs",
+            level="warning",
+            what=f"{number} messages wait in {key}: its agent is not registered in the process",
+            advice="register the agent, or give it a model (agents.list, models.providers)",
+        )
+    for channel, number in ((status.get("deliveries") or {}).get("waiting") or {}).items():
+        yield Finding(
+            code="channel_missing",
+            level="warning",
+            what=f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
+            advice=f"register it, or configure channels.{channel}.deliver",
+        )
+    if status.get("configError"):
+        yield Finding(
+            code="config_refused",
+            level="error",
+            what=f"a changed configuration was refused, the old one is in force: {status['configError']}",
+            advice="mend the file: `intersession config check FILE`",
+        )
+    for item in status.get("setAside") or ():
+        yield Finding(
+            code="event_unreadable",
+            level="error",
+            what=f"an event could not be taken into the views: {item}",
+            advice="`intersession verify` says whether the log is damaged",
+        )

@@ -1,0 +1,157 @@
+"""What a log and its file tell: who writes it, what is open in it, which texts did not arrive, how much room is left."""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from intersession.cli.checks.finding import Finding
+from intersession_actors.service import Reader
+from intersession_events.stores import holder_of, writer_of
+from intersession_projections.flows import DeliverySummary
+from intersession_projections.timeline import counted
+
+MIB: Final = 1 << 20
+_LEAST_BYTES: Final = 100 * MIB
+_LOW_BYTES: Final = 1024 * MIB
+_BIG_WAL: Final = 1024 * MIB
+_MOST: Final = 1_000
+_NEWEST: Final = 20
+
+
+def lock_findings(path: str) -> Iterator[Finding]:
+    """Yield who writes the log, or who did last."""
+    writer, last = writer_of(path), holder_of(path)
+    if writer is not None:
+        gateway = f", with a gateway at {writer.gateway}" if writer.gateway else ", without a gateway"
+        yield Finding(
+            code="writer",
+            level="note",
+            what=f"process {writer.pid} writes the log{gateway}",
+            advice="nothing to do",
+        )
+    elif last is not None and last.gateway is not None:
+        yield Finding(
+            code="stale_lock",
+            level="note",
+            what=f"the lock's file names process {last.pid}, which ended without saying so; nobody writes the log",
+            advice="nothing to do: the next start takes the lock over",
+        )
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
+def disk_findings(path: str, *, free_bytes: Callable[[Path], int] = _free_bytes) -> Iterator[Finding]:
+    """Yield what is wrong with the place that the log lies in. `free_bytes` says how much room a folder has."""
+    free = free_bytes(Path(path).parent)
+    if free < _LOW_BYTES:
+        yield Finding(
+            code="disk_full",
+            level="error" if free < _LEAST_BYTES else "warning",
+            what=f"{free // MIB} MiB are free where the log lies",
+            advice="free space: without any the log takes nothing",
+        )
+    if not os.access(path, os.W_OK) or not os.access(Path(path).parent, os.W_OK):
+        yield Finding(
+            code="not_writable",
+            level="warning",
+            what="this user can't write the log or its folder",
+            advice="run the process as the user whose file it is; reading works",
+        )
+    wal = Path(f"{path}-wal")
+    size = wal.stat().st_size if wal.exists() else 0
+    if size > _BIG_WAL:
+        yield Finding(
+            code="big_wal",
+            level="warning",
+            what=f"{wal.name} has {size // MIB} MiB",
+            advice="somebody reads the log for very long; end long readers, the next start makes it small",
+        )
+
+
+def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
+    """Yield what is open and nobody works on, what did not arrive, and what fails now."""
+    if not at_work:
+        yield from _nobody_works(reader)
+    yield from _undelivered(reader)
+    newest = reader.runs.recent(_NEWEST)
+    failed = [run for run in newest if run.status in {"error", "timeout"}]
+    if failed and newest[0] in failed:
+        yield Finding(
+            code="runs_fail",
+            level="error",
+            what=f"{len(failed)} of the newest {counted(len(newest), 'run')} failed, the last in {failed[0].session_key}: "
+            f"{failed[0].error}",
+            advice=f"`intersession replay {failed[0].run_id}` shows the traceback",
+        )
+    elif failed:
+        yield Finding(
+            code="runs_failed",
+            level="warning",
+            what=f"{len(failed)} of the newest {counted(len(newest), 'run')} failed; the last one did not",
+            advice=f"`intersession replay {failed[0].run_id}` shows why",
+        )
+
+
+def _nobody_works(reader: Reader) -> Iterator[Finding]:
+    runs = len(reader.runs.open_runs())
+    flows = len(reader.flows.open_exchanges()) + len(reader.flows.open_spawns())
+    if runs or flows:
+        yield Finding(
+            code="nobody_at_work",
+            level="warning",
+            what=f"{counted(runs, 'run')}, {counted(flows, 'flow')} are open, and no process writes the log",
+            advice="start the process that hosts it: it goes on with them (`intersession runs --open`)",
+        )
+
+
+def _undelivered(reader: Reader) -> Iterator[Finding]:
+    waiting = reader.flows.deliveries_not_done(is_open=True, limit=_MOST)
+    retrying = [row for row in waiting if row.state == "retrying"]
+    if retrying:
+        yield Finding(
+            code="deliveries_retrying",
+            level="warning",
+            what=f"{counted(len(retrying), 'text')} could not be delivered yet, {_channels(retrying)}{_why(reader, retrying)}",
+            advice="look at the channel; they are tried again by themselves",
+        )
+    pending = [row for row in waiting if row.state == "decided"]
+    if pending:
+        yield Finding(
+            code="deliveries_pending",
+            level="warning",
+            what=f"{counted(len(pending), 'text')} wait to go out, {_channels(pending)}",
+            advice="is the process running, and is the channel registered there?",
+        )
+    lost = reader.flows.deliveries_not_done(is_open=False, limit=_MOST)
+    for state, what, advice in (
+        (
+            "failed",
+            "were not delivered and are not tried again",
+            "mend the channel, and send again what matters",
+        ),
+        ("unknown", "may not have been delivered", "look into the chats; nothing is sent twice"),
+    ):
+        rows = [row for row in lost if row.state == state]
+        if rows:
+            yield Finding(
+                code=f"deliveries_{state}",
+                level="warning",
+                what=f"{counted(len(rows), 'text')} {what}, {_channels(rows)}{_why(reader, rows)}",
+                advice=f"{advice} (`intersession replay {rows[0].session_key}`)",
+            )
+
+
+def _channels(rows: list[DeliverySummary]) -> str:
+    return ", ".join(
+        f"{channel}: {number}" for channel, number in Counter(row.channel for row in rows).items()
+    )
+
+
+def _why(reader: Reader, rows: list[DeliverySummary]) -> str:
+    note = reader.flows.note_of(rows[0])
+    return f"; the newest: {note.error}" if note is not None and note.error else ""

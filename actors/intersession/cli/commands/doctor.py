@@ -1,0 +1,110 @@
+"""`intersession doctor`: what is wrong now, and what to do about it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from intersession.cli.checks import (
+    Finding,
+    disk_findings,
+    endpoint_findings,
+    lock_findings,
+    process_findings,
+    setting_findings,
+    work_findings,
+)
+from intersession.cli.host import gateway_beside, has_writer, reader_of, store_path, store_url
+from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
+from intersession_actors.channels import configured_channels
+from intersession_actors.config import Config, load_config
+from intersession_actors.errors import ConfigError, ToolRefused
+from intersession_actors.host import MissingExtra
+from intersession_events.errors import IntersessionError
+
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+
+
+def doctor(
+    *,
+    probe: Annotated[
+        bool, Parameter(help="Ask the configured model endpoints over the network whether they answer.")
+    ] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Say what is wrong now, and what to do about it: the log, its process, deliveries, settings, models.
+
+    It works on a log that is in use and on one that is not, and changes nothing. A process with a gateway is asked how it is,
+    with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's. Exit code 1 if there is an error among the
+    findings; warnings and notes alone leave it 0.
+    """
+    found = list(_found(reading, probe=probe))
+    order = ("error", "warning", "note")
+    found.sort(key=lambda finding: order.index(finding.level))
+    sick = any(finding.level == "error" for finding in found)
+    value = {"ok": not sick, "findings": msgspec.to_builtins(found)}
+    return Answer(value, lambda screen: _show(screen, found), REFUSED if sick else OK)
+
+
+def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
+    try:
+        loaded = load_config(reading.config)
+        configured_channels(loaded.config)
+    except ConfigError as error:
+        yield Finding(
+            code="config_bad",
+            level="error",
+            what=f"the configuration would be refused: {error}",
+            advice="mend it: `intersession config check FILE` names every problem",
+        )
+        return
+    yield from setting_findings(loaded.config, loaded.notices)
+    if probe:
+        yield from endpoint_findings(loaded.config)
+    yield from _of_the_log(reading, loaded.config)
+
+
+def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
+    path = store_path(store_url(reading, config))
+    try:
+        with reader_of(reading) as reader:
+            yield from lock_findings(path)
+            yield from disk_findings(path)
+            yield from work_findings(reader, at_work=has_writer(reader.log))
+    except IntersessionError as error:
+        yield Finding(
+            code="store_unreadable",
+            level="error",
+            what=f"the log can't be read: {error}",
+            advice="name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
+        )
+        return
+    yield from _of_the_process(reading)
+
+
+def _of_the_process(reading: Reading) -> Iterator[Finding]:
+    try:
+        client = gateway_beside(reading)
+        if client is not None:
+            with client:
+                yield from process_findings(client.call("status"))
+    except (IntersessionError, MissingExtra) as error:
+        yield Finding(
+            code="process_not_asked",
+            level="note",
+            what=f"the process could not be asked how it is: {error}",
+            advice="give its configuration with --config, or its token in $INTERSESSION_GATEWAY_TOKEN"
+            if isinstance(error, ToolRefused)
+            else "look at its own log lines instead",
+        )
+
+
+def _show(screen: Screen, found: Iterable[Finding]) -> None:
+    shown = list(found)
+    for finding in shown:
+        screen.line(safe(f"{finding.level}: ", _STYLES[finding.level]), finding.what)
+        if finding.level != "note":
+            screen.indented(f"→ {finding.advice}", 2)
+    wrong = sum(finding.level != "note" for finding in shown)
+    screen.line(safe("nothing is wrong" if not wrong else f"{wrong} to look at", "bold"))

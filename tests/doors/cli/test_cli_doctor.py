@@ -1,0 +1,235 @@
+"""`intersession doctor` names what is wrong now, on a log in use and on one that is not, and says what to do (D1, D2, D6, A22)."""
+
+import socket
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession.cli.checks import disk_findings, process_findings
+from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
+from support.doors.command_line import DemoLog, Ran, ran
+from support.doors.gateway_live import LiveGateway
+from support.doors.scripted_endpoint import scripted_endpoint
+from support.running import WAIT, Booth, Gate, wait_for
+
+TOKEN = {"gateway": {"auth": {"token": "the-token-of-this-test"}}}
+
+
+@pytest.fixture
+def booth(tmp_path: Path) -> Iterator[Booth]:
+    with Booth(tmp_path) as opened:
+        yield opened
+
+
+def parrot(turn: Turn) -> str:
+    return f"you said {turn.message}"
+
+
+def broken(_turn: Turn) -> str:
+    raise ValueError("no model")
+
+
+def refuses(_outbound: Outbound) -> None:
+    raise DeliveryRefused("no such chat")
+
+
+def doubts(_outbound: Outbound) -> None:
+    raise DeliveryInDoubt("the line went dead")
+
+
+def fails(_outbound: Outbound) -> None:
+    raise ConnectionError("down")
+
+
+def speak(system: SessionSystem, **given: Any) -> str:
+    message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi", "wait": WAIT, **given}
+    return str(system.inbound(**message)["runId"])
+
+
+def examined(store: object, *tokens: object) -> tuple[Ran, dict[str, dict[str, str]]]:
+    done = ran("doctor", "--store", store, *tokens, "--json")
+    return done, {finding["code"]: finding for finding in done.json["findings"]}
+
+
+def test_a_log_with_nothing_wrong_is_said_to_be_well(demo_log: DemoLog) -> None:
+    done, found = examined(demo_log.path)
+    shown = ran("doctor", "--store", demo_log.path)
+
+    assert (done.exit_code, done.json["ok"]) == (0, True)
+    assert {finding["level"] for finding in found.values()} <= {"note"}
+    assert "nothing is wrong" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("channel", "event", "code"),
+    [
+        (refuses, DeliveryFailed, "deliveries_failed"),
+        (doubts, DeliveryUnknown, "deliveries_unknown"),
+        (fails, DeliveryFailed, "deliveries_retrying"),
+    ],
+)
+def test_texts_that_did_not_arrive_are_named_with_their_channel(
+    booth: Booth, channel: Any, event: Any, code: str
+) -> None:
+    """Finding D2."""
+    system = booth.start({"main": parrot}, {"telegram": channel})
+    speak(system)
+    wait_for(system, event)
+
+    _, found = examined(booth.url)
+
+    assert found[code]["level"] == "warning"
+    assert "telegram: 1" in found[code]["what"]
+    assert found[code]["advice"]
+
+
+def test_an_agent_that_fails_now_is_an_error_and_one_that_has_failed_a_warning(booth: Booth) -> None:
+    """Finding D1."""
+    system = booth.start({"main": broken, "ops": parrot}, {"telegram": MemoryChannel()})
+    run_id = speak(system)
+    wait_for(system, DeliveryDone)
+    fails_now, now = examined(booth.url)
+    speak(system, agent_id="ops")
+    failed_once, later = examined(booth.url)
+
+    assert (fails_now.exit_code, failed_once.exit_code) == (1, 0)
+    assert "ValueError: no model" in now["runs_fail"]["what"]
+    assert run_id in now["runs_fail"]["advice"]
+    assert later["runs_failed"]["level"] == "warning"
+
+
+def test_open_work_that_nobody_does_is_named_after_a_stop(booth: Booth) -> None:
+    """Finding D10."""
+    gate = Gate()
+
+    def hangs(turn: Turn) -> str:
+        gate.stop(turn)
+        return "late"
+
+    system = booth.start({"main": hangs})
+    speak(system, wait=None)
+    gate.reached()
+    _, during = examined(booth.url)
+    system.close(grace=0)
+    _, after = examined(booth.url)
+    gate.open()
+
+    assert "nobody_at_work" not in during
+    assert "writer" in during
+    assert "1 run, 0 flows are open" in after["nobody_at_work"]["what"]
+
+
+def test_a_process_with_a_gateway_is_asked_how_it_is(booth: Booth, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings D2 and A22: channels nobody registered, agents nobody registered, from the process itself."""
+    config = {**TOKEN, "agents": {"list": [{"id": "main", "default": True}, {"id": "ops"}]}}
+    system = booth.start({"main": parrot}, None, config)
+    speak(system)
+    speak(system, agent_id="ops", wait=None)
+    with LiveGateway(system) as live:
+        system.log.announce_gateway(live.address)
+        monkeypatch.delenv("INTERSESSION_GATEWAY_TOKEN", raising=False)
+        _, unknown = examined(booth.url)
+        monkeypatch.setenv("INTERSESSION_GATEWAY_TOKEN", TOKEN["gateway"]["auth"]["token"])
+        _, asked = examined(booth.url)
+
+    assert unknown["process_not_asked"]["level"] == "note"
+    assert "'telegram'" in asked["channel_missing"]["what"]
+    assert "agent:ops:main" in asked["parked_runs"]["what"]
+
+
+def test_what_a_process_says_of_itself_becomes_findings_with_advice() -> None:
+    """Findings D2 and A22: set-aside flows, zombies, a store that is away, a refused configuration."""
+    status = {
+        "store": {"available": False, "error": "disk full"},
+        "degraded": {"exchange:1": "CorruptEvent: row 7"},
+        "zombies": 2,
+        "channelZombies": 8,
+        "configError": "session.scope: unknown",
+        "setAside": [{"position": 7}],
+    }
+
+    found = list(process_findings(status))
+
+    assert [finding.code for finding in found] == [
+        "store_away",
+        "set_aside",
+        "zombies",
+        "zombies",
+        "config_refused",
+        "event_unreadable",
+    ]
+    assert "8 calls of channels" in found[3].what
+    assert all(finding.advice for finding in found)
+    assert list(process_findings({})) == []
+
+
+def test_settings_without_effect_and_bad_ones_are_named(demo_log: DemoLog, tmp_path: Path) -> None:
+    """Finding D6."""
+    idle, bad = tmp_path / "idle.json5", tmp_path / "bad.json5"
+    idle.write_text("{gateway: {controlUi: {enabled: true}}}", encoding="utf-8")
+    bad.write_text("{session: {scope: 'nowhere'}}", encoding="utf-8")
+
+    well, found = examined(demo_log.path, "--config", idle)
+    refused, problems = examined(demo_log.path, "--config", bad)
+
+    assert (well.exit_code, refused.exit_code) == (0, 1)
+    assert "gateway.controlUi.enabled" in found["setting"]["what"]
+    assert "session.scope" in problems["config_bad"]["what"]
+
+
+def test_a_log_that_is_not_there_or_none_is_a_finding_and_no_traceback(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    other.write_bytes(b"something else" * 100)
+
+    for store in (tmp_path / "none.db", other):
+        done, found = examined(store)
+        assert done.exit_code == 1
+        assert found["store_unreadable"]["level"] == "error"
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_little_room_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    path.touch()
+
+    def found(mib: int) -> list[tuple[str, str]]:
+        with_room = disk_findings(str(path), free_bytes=lambda _folder: mib << 20)
+        return [(finding.code, finding.level) for finding in with_room]
+
+    assert [found(mib) for mib in (5, 500, 5_000)] == [
+        [("disk_full", "error")],
+        [("disk_full", "warning")],
+        [],
+    ]
+
+
+def models(tmp_path: Path, port: int) -> Path:
+    path = tmp_path / "models.json5"
+    provider = f"{{baseUrl: 'http://127.0.0.1:{port}/v1', apiKey: 'k', models: [{{id: 'm'}}]}}"
+    path.write_text(f"{{models: {{providers: {{here: {provider}}}}}}}", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ThreadingHTTPServer]:
+    with scripted_endpoint() as server:
+        yield server
+
+
+def test_endpoints_are_asked_only_when_that_is_wanted(
+    demo_log: DemoLog, tmp_path: Path, endpoint: ThreadingHTTPServer
+) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        down = models(tmp_path, nobody.getsockname()[1])
+        _, unasked = examined(demo_log.path, "--config", down)
+        _, asked = examined(demo_log.path, "--config", down, "--probe")
+    _, answers = examined(demo_log.path, "--config", models(tmp_path, endpoint.server_address[1]), "--probe")
+
+    assert "endpoint_down" not in unasked
+    assert "models.providers.here at http://127.0.0.1:" in asked["endpoint_down"]["what"]
+    assert "endpoint_down" not in answers
