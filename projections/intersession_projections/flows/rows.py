@@ -4,42 +4,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    AttachmentRemovalFailed,
-    AttachmentsRemoved,
-    ChildArchived,
-    ChildEnded,
-    CloseReason,
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryStarted,
-    DeliveryUnknown,
-    ExchangeAccepted,
-    ExchangeClosed,
-    LoopEnd,
-    LoopEnded,
-    PrimaryEnded,
-    Purpose,
-    ResultHanded,
-    Route,
-    RunStatus,
-    SpawnAccepted,
-    SpawnClose,
-    SpawnClosed,
-    TurnReplied,
-    TurnRequested,
-    ready,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
 
 
-@ready
+@facts.ready
 class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where an exchange stands, without its words. `turns` counts what was replied, `awaits` is the run it waits for.
 
@@ -58,11 +29,11 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     max_turns: int = 0
     loop: bool = True
     awaits: str | None = None
-    primary_status: RunStatus | None = None
-    end_reason: LoopEnd | None = None
+    primary_status: facts.RunStatus | None = None
+    end_reason: facts.LoopEnd | None = None
     limit: str | None = None
     delivery_id: str | None = None
-    close_reason: CloseReason | None = None
+    close_reason: facts.CloseReason | None = None
     closed_ms: int | None = None
     root: str | None = None
     hops: int = 1
@@ -74,7 +45,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return self.close_reason is None
 
 
-@ready
+@facts.ready
 class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a spawn stands, without its words. Times in ms; `status` is that of the child's task run."""
 
@@ -94,10 +65,10 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     archive_after_ms: int = 0
     depth: int = 1
     awaits: str | None = None
-    status: RunStatus | None = None
+    status: facts.RunStatus | None = None
     ended_ms: int | None = None
     delivery_id: str | None = None
-    close_reason: SpawnClose | None = None
+    close_reason: facts.SpawnClose | None = None
     closed_ms: int | None = None
     archived: Literal["cleanup", "expired", "deleted"] | None = None
     root: str | None = None
@@ -127,14 +98,14 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return self.ended_ms + self.archive_after_ms
 
 
-@ready
+@facts.ready
 class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again."""
 
     delivery_id: str
     session_key: str
     channel: str
-    purpose: Purpose
+    purpose: facts.Purpose
     accepted: int
     position: int
     state: DeliveryState = "decided"
@@ -156,11 +127,11 @@ def accept_flow(recorded: Recorded) -> Summary | None:
     """Return the first row of a flow, from the event that begins one in a stream of its kind."""
     event = recorded.event
     match event:
-        case ExchangeAccepted() if recorded.stream.startswith("exchange:"):
+        case facts.ExchangeAccepted() if recorded.stream.startswith("exchange:"):
             return _exchange(recorded, event)
-        case SpawnAccepted() if recorded.stream.startswith("spawn:"):
+        case facts.SpawnAccepted() if recorded.stream.startswith("spawn:"):
             return _spawn(recorded, event)
-        case DeliveryDecided() if recorded.stream.startswith("delivery:"):
+        case facts.DeliveryDecided() if recorded.stream.startswith("delivery:"):
             return DeliverySummary(
                 delivery_id=event.delivery_id,
                 session_key=event.session_key,
@@ -181,17 +152,17 @@ def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary
     row = replace(row, position=recorded.position)
     event = recorded.event
     match event:
-        case PrimaryEnded():
+        case facts.PrimaryEnded():
             return replace(row, primary_status=event.status, awaits=None)
-        case TurnRequested() | AnnounceRequested():
+        case facts.TurnRequested() | facts.AnnounceRequested():
             return replace(row, awaits=event.run_id)
-        case TurnReplied():
+        case facts.TurnReplied():
             return replace(row, turns=event.turn, awaits=None)
-        case LoopEnded():
+        case facts.LoopEnded():
             return replace(row, turns=event.turns, end_reason=event.reason, limit=event.limit)
-        case AnnounceDecided():
+        case facts.AnnounceDecided():
             return replace(row, delivery_id=event.delivery_id, awaits=None)
-        case ExchangeClosed():
+        case facts.ExchangeClosed():
             return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
         case _:
             return row
@@ -203,20 +174,20 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
     row = replace(row, position=recorded.position)
     event = recorded.event
     match event:
-        case ChildEnded():
+        case facts.ChildEnded():
             ended = recorded.time if event.ended_ms is None else event.ended_ms
             return replace(row, status=event.status, ended_ms=ended, awaits=None)
-        case AnnounceRequested():
+        case facts.AnnounceRequested():
             return replace(row, awaits=event.run_id)
-        case AnnounceDecided():
+        case facts.AnnounceDecided():
             return replace(row, delivery_id=event.delivery_id, awaits=None)
-        case ResultHanded():
+        case facts.ResultHanded():
             return replace(row, awaits=event.run_id)
-        case SpawnClosed():
+        case facts.SpawnClosed():
             return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
-        case ChildArchived():
+        case facts.ChildArchived():
             return replace(row, archived=event.reason)
-        case AttachmentsRemoved() | AttachmentRemovalFailed():
+        case facts.AttachmentsRemoved() | facts.AttachmentRemovalFailed():
             return replace(row, has_files=False)
         case _:
             return row
@@ -225,7 +196,7 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
 class DeliveryNote(NamedTuple):
     """Where a delivery goes, and what its last event says of a failure; the row has no copy of it."""
 
-    route: Route
+    route: facts.Route
     error: str | None
 
 
@@ -235,22 +206,22 @@ def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary
     row = replace(row, position=recorded.position)
     event = recorded.event
     match event:
-        case DeliveryStarted():
+        case facts.DeliveryStarted():
             return replace(row, state="started", attempt=event.attempt, retry_at_ms=None)
-        case DeliveryDone():
+        case facts.DeliveryDone():
             return replace(row, state="done", attempt=event.attempt, retry_at_ms=None)
-        case DeliveryFailed():
+        case facts.DeliveryFailed():
             state: DeliveryState = "failed" if event.retry_at_ms is None else "retrying"
             return replace(row, state=state, attempt=event.attempt, retry_at_ms=event.retry_at_ms)
-        case DeliveryUnknown():
+        case facts.DeliveryUnknown():
             return replace(row, state="unknown", attempt=event.attempt, retry_at_ms=None)
-        case DeliveryDenied():
+        case facts.DeliveryDenied():
             return replace(row, state="denied", retry_at_ms=None)
         case _:
             return row
 
 
-def _exchange(recorded: Recorded, event: ExchangeAccepted) -> ExchangeSummary:
+def _exchange(recorded: Recorded, event: facts.ExchangeAccepted) -> ExchangeSummary:
     return ExchangeSummary(
         exchange_id=event.exchange_id,
         run_id=event.run_id,
@@ -269,7 +240,7 @@ def _exchange(recorded: Recorded, event: ExchangeAccepted) -> ExchangeSummary:
     )
 
 
-def _spawn(recorded: Recorded, event: SpawnAccepted) -> SpawnSummary:
+def _spawn(recorded: Recorded, event: facts.SpawnAccepted) -> SpawnSummary:
     return SpawnSummary(
         spawn_id=event.spawn_id,
         run_id=event.run_id,

@@ -7,26 +7,7 @@ sessions' streams these lie. So it needs no tables, is never behind, and works o
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from intersession_events.facts import (
-    AnnounceRequested,
-    ChildArchived,
-    ExchangeAccepted,
-    LateReplyDropped,
-    Message,
-    MessageRecorded,
-    ResultHanded,
-    RouteChanged,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    SessionArchived,
-    SessionOpened,
-    SpawnAccepted,
-    TurnRequested,
-)
+from intersession_events import facts
 from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import Flows
@@ -78,7 +59,7 @@ class Timeline:
             else:
                 found.extend(self._message(session_key, message_id))
         for recorded in own:
-            if isinstance(recorded.event, ChildArchived):
+            if isinstance(recorded.event, facts.ChildArchived):
                 found.extend(self._archiving(recorded.event.child))
         found.extend(self._of_deliveries(dict.fromkeys(deliveries)))
         return steps_of(found)
@@ -101,12 +82,12 @@ class Timeline:
     def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
         """Yield a message by id: an imported flow has messages, but no runs."""
         for recorded in self._log.stream(session_stream(session_key)):
-            if isinstance(recorded.event, MessageRecorded) and recorded.event.message.id == message_id:
+            if isinstance(recorded.event, facts.MessageRecorded) and recorded.event.message.id == message_id:
                 yield recorded
 
     def _archiving(self, child: str) -> Iterator[Recorded]:
         for recorded in self._log.stream(session_stream(child), backwards=True, limit=1):
-            if isinstance(recorded.event, SessionArchived):
+            if isinstance(recorded.event, facts.SessionArchived):
                 yield recorded
 
     def _of_deliveries(self, delivery_ids: Iterable[str]) -> Iterator[Recorded]:
@@ -118,13 +99,13 @@ def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
     """Yield (run, session, message) for each run a flow has asked for."""
     for recorded in own:
         match recorded.event:
-            case ExchangeAccepted() as event:
+            case facts.ExchangeAccepted() as event:
                 yield event.run_id, event.target, event.message_id
-            case SpawnAccepted() as event:
+            case facts.SpawnAccepted() as event:
                 yield event.run_id, event.child, event.message_id
-            case TurnRequested() | AnnounceRequested() as event:
+            case facts.TurnRequested() | facts.AnnounceRequested() as event:
                 yield event.run_id, event.speaker, event.message_id
-            case ResultHanded() as event:
+            case facts.ResultHanded() as event:
                 yield event.run_id, event.requester, event.message_id
             case _:
                 pass
@@ -132,9 +113,9 @@ def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
 
 def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:
     match recorded.event:
-        case MessageRecorded(message=Message(id=found)):
+        case facts.MessageRecorded(message=facts.Message(id=found)):
             return found == message_id
-        case SessionOpened() | RouteChanged():
+        case facts.SessionOpened() | facts.RouteChanged():
             return recorded.time == time
         case _:
             return False
@@ -143,16 +124,16 @@ def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:
 def _run_of(recorded: Recorded) -> str | None:
     match recorded.event:
         case (
-            RunQueued(run_id=run_id)
-            | RunStarted(run_id=run_id)
-            | RunInterrupted(run_id=run_id)
-            | RunCompleted(run_id=run_id)
-            | RunFailed(run_id=run_id)
-            | RunAborted(run_id=run_id)
-            | LateReplyDropped(run_id=run_id)
+            facts.RunQueued(run_id=run_id)
+            | facts.RunStarted(run_id=run_id)
+            | facts.RunInterrupted(run_id=run_id)
+            | facts.RunCompleted(run_id=run_id)
+            | facts.RunFailed(run_id=run_id)
+            | facts.RunAborted(run_id=run_id)
+            | facts.LateReplyDropped(run_id=run_id)
         ):
             return run_id
-        case MessageRecorded(message=message):
+        case facts.MessageRecorded(message=message):
             return message.run_id
         case _:
             return None

@@ -7,66 +7,9 @@ here, so that a new event is put into words in one place.
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
+from intersession_events import facts
 from intersession_events.facts import (
-    AccessEvent,
-    AccessRecorded,
-    AnnounceDecided,
-    AnnounceRequested,
-    AttachmentRemovalFailed,
-    AttachmentsReady,
-    AttachmentsRemoved,
-    ChildArchived,
-    ChildEnded,
-    ConfigLoaded,
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryEvent,
-    DeliveryFailed,
-    DeliveryStarted,
-    DeliveryUnknown,
-    Event,
-    ExchangeAccepted,
-    ExchangeClosed,
-    ExchangeEvent,
-    ImportReported,
     InboundTaken,
-    LateReplyDropped,
-    LineImported,
-    LogOpened,
-    LoopEnded,
-    Message,
-    MessageRecorded,
-    PrimaryEnded,
-    Purpose,
-    ResultHanded,
-    Route,
-    RouteChanged,
-    RunAborted,
-    RunCompleted,
-    RunEvent,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    SendRefused,
-    SessionArchived,
-    SessionEvent,
-    SessionImported,
-    SessionOpened,
-    SessionPatched,
-    SessionReset,
-    SpawnAccepted,
-    SpawnClosed,
-    SpawnEvent,
-    SystemEvent,
-    ThreadBound,
-    ThreadOpened,
-    ThreadUnbound,
-    ToolCallBlock,
-    TurnReplied,
-    TurnRequested,
-    text_of,
 )
 from intersession_projections.timeline.reasons import (
     ARCHIVALS,
@@ -108,28 +51,28 @@ class Words(NamedTuple):
     kind: Kind = "note"
 
 
-def words_of(event: Event, key: str | None, *, max_turns: int = 0, place: str | None = None) -> Words:
+def words_of(event: facts.Event, key: str | None, *, max_turns: int = 0, place: str | None = None) -> Words:
     """Return an event in words.
 
     `key` is the session whose stream the event is in, None for other streams. `max_turns` says how many turns its
     exchange may have, `place` where its delivery goes: events before it have told that.
     """
-    if isinstance(event, SessionEvent):
+    if isinstance(event, facts.SessionEvent):
         return _of_session(event, key)
-    if isinstance(event, RunEvent):
+    if isinstance(event, facts.RunEvent):
         return _of_run(event, key)
-    if isinstance(event, ExchangeEvent):
+    if isinstance(event, facts.ExchangeEvent):
         return _of_exchange(event, max_turns)
-    if isinstance(event, SpawnEvent):
+    if isinstance(event, facts.SpawnEvent):
         return _of_spawn(event)
-    if isinstance(event, DeliveryEvent):
+    if isinstance(event, facts.DeliveryEvent):
         return _of_delivery(event, place or "its channel")
     return _of_system(event)
 
 
-def words_of_message(message: Message, key: str | None) -> Iterator[Words]:
+def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]:
     """Yield what a message of a session says: its text, then each tool that it calls."""
-    text = text_of(message)
+    text = facts.text_of(message)
     match message.role:
         case "assistant" if isinstance(message.content, str):
             yield Words(key, None, text or NO_TEXT, "says", text, "said")
@@ -137,7 +80,7 @@ def words_of_message(message: Message, key: str | None) -> Iterator[Words]:
             if text:
                 yield Words(key, None, text, "says", text, "said")
             for block in message.content:
-                if isinstance(block, ToolCallBlock):
+                if isinstance(block, facts.ToolCallBlock):
                     call = f"{block.name}({block.arguments})"
                     yield Words(key, None, call, f"calls {block.name}", block.arguments, "tool")
         case "toolResult":
@@ -154,7 +97,7 @@ def person(sender: str | None, sender_name: str | None) -> str:
     return sender if sender_name in {None, sender} else f"{sender_name} ({sender})"
 
 
-def speaker(message: Message) -> str:
+def speaker(message: facts.Message) -> str:
     """Return who asks an agent with a message: a session's key, or words for a person or the system."""
     origin = message.provenance
     if origin is None:
@@ -169,49 +112,49 @@ def speaker(message: Message) -> str:
             return _THE_SYSTEM
 
 
-def route_text(route: Route) -> str:
+def route_text(route: facts.Route) -> str:
     """Return a route as one word."""
     account = "" if route.account is None else f"{route.account}@"
     thread = "" if route.thread is None else f"#{route.thread}"
     return f"{account}{route.channel}:{route.to}{thread}"
 
 
-def _of_session(event: SessionEvent, key: str | None) -> Words:  # noqa: C901 - one case an event
+def _of_session(event: facts.SessionEvent, key: str | None) -> Words:  # noqa: C901 - one case an event
     match event:
-        case SessionOpened():
+        case facts.SessionOpened():
             how = f"The session opens: {OPENINGS[event.opened_by]}."
             return Words(event.spawned_by, key, f"opened by {event.opened_by}", how)
-        case SessionPatched():
+        case facts.SessionPatched():
             cleared = [f"{name} cleared" for name in event.cleared]
             brief = ", ".join([*(f"{name}={value}" for name, value in event.values.items()), *cleared])
             changes = ", ".join([*(f"{name}: {value}" for name, value in event.values.items()), *cleared])
             by = f" by {event.by}" if event.by else ""
             return Words(event.by, key, brief, f"Settings changed{by}: {changes}.")
-        case RouteChanged():
+        case facts.RouteChanged():
             place = route_text(event.route)
             return Words(None, key, f"words go to {place}", f"From now on its words go to {place}.")
-        case SessionReset():
+        case facts.SessionReset():
             brief = f"{event.reason}: {event.previous_session_id} is now {event.session_id}"
             how = f"The session is reset; what was said before is {event.previous_session_id}."
             return Words(None, key, brief, how)
-        case SessionArchived():
+        case facts.SessionArchived():
             how = f"The session leaves the list: {ARCHIVALS[event.reason]}."
             return Words(None, key, event.reason, how)
-        case ThreadBound():
+        case facts.ThreadBound():
             return Words(None, key, f"thread {route_text(event.route)} is its own")
-        case ThreadUnbound():
+        case facts.ThreadUnbound():
             return Words(None, key, f"thread {route_text(event.route)} is its own no more: {event.reason}")
-        case SessionImported():
+        case facts.SessionImported():
             return Words(None, key, event.source, f"Imported from {event.source}.")
-        case MessageRecorded():
+        case facts.MessageRecorded():
             said = list(words_of_message(event.message, key))
             who, to = (said[0].who, said[0].to) if said else (key, None)
             return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT)
-        case LineImported():
+        case facts.LineImported():
             return Words(None, key, event.kind)
 
 
-def _asker(message: Message) -> str | None:
+def _asker(message: facts.Message) -> str | None:
     """Return who asks, as a step shows it: None where the message has no record of it."""
     origin = message.provenance
     if origin is None:
@@ -221,7 +164,7 @@ def _asker(message: Message) -> str | None:
     return origin.source_session_key or _SPEAKERS[origin.kind]
 
 
-def _asks(message: Message) -> str:
+def _asks(message: facts.Message) -> str:
     origin = message.provenance
     if origin is None or origin.kind != "inter_session":
         return "says"
@@ -230,88 +173,90 @@ def _asks(message: Message) -> str:
     return f"asks for turn {origin.turn}" if origin.turn else "asks"
 
 
-def _of_run(event: RunEvent, key: str | None) -> Words:
+def _of_run(event: facts.RunEvent, key: str | None) -> Words:
     match event:
-        case RunQueued():
+        case facts.RunQueued():
             turn = "" if event.turn is None else f" {event.turn}"
             return Words(event.caller, key, f"{event.step}{turn}, run {event.run_id}")
-        case RunStarted():
+        case facts.RunStarted():
             return Words(key, None, f"attempt {event.attempt}")
-        case RunInterrupted():
+        case facts.RunInterrupted():
             how = f"was cut off in attempt {event.attempt}; the run starts again"
             return Words(key, None, f"attempt {event.attempt} was cut off", how)
-        case RunCompleted():
+        case facts.RunCompleted():
             return Words(key, None, event.reply or NO_TEXT, "answers without a text")
-        case RunFailed():
+        case facts.RunFailed():
             how = f"{FAILURES[event.code]}: {event.error}"
             return Words(
                 key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback)
             )
-        case RunAborted():
+        case facts.RunAborted():
             return Words(event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial)
-        case LateReplyDropped():
+        case facts.LateReplyDropped():
             return Words(key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply)
 
 
-def asker_of(event: ExchangeAccepted | SpawnAccepted) -> str:
+def asker_of(event: facts.ExchangeAccepted | facts.SpawnAccepted) -> str:
     """Return who asked: a session by its key, else `operator` or a credential; `unknown` where an import does not show."""
     if event.requester is None and event.inferred:
         return "unknown"  # logs of before the word was known have `operator` there
     return event.requester or event.caller
 
 
-def _of_exchange(event: ExchangeEvent, max_turns: int) -> Words:
+def _of_exchange(event: facts.ExchangeEvent, max_turns: int) -> Words:
     match event:
-        case ExchangeAccepted():
+        case facts.ExchangeAccepted():
             return Words(asker_of(event), event.target, event.message, "asks", event.message, "said")
-        case PrimaryEnded():
+        case facts.PrimaryEnded():
             return _of_answer(event, None, "replies")
-        case TurnRequested():
+        case facts.TurnRequested():
             return Words(None, event.speaker, f"turn {event.turn}")
-        case TurnReplied():
+        case facts.TurnReplied():
             of = f" of {max_turns}" if max_turns else ""
             return _of_answer(event, event.speaker, f"turn {event.turn}{of}")
-        case LoopEnded():
+        case facts.LoopEnded():
             limit = "" if event.limit is None else f" ({event.limit})"
             brief = f"{event.reason}{limit} after {event.turns} turns{_note(event.note)}"
             return Words(None, None, brief, loop_end(event.reason, event.turns, event.limit, event.note))
-        case AnnounceRequested() | AnnounceDecided():
+        case facts.AnnounceRequested() | facts.AnnounceDecided():
             return _of_announce(event)
-        case ExchangeClosed():
+        case facts.ExchangeClosed():
             return _of_close(event)
 
 
-def _of_spawn(event: SpawnEvent) -> Words:  # noqa: C901 - one case an event
+def _of_spawn(event: facts.SpawnEvent) -> Words:  # noqa: C901 - one case an event
     match event:
-        case SpawnAccepted():
+        case facts.SpawnAccepted():
             return Words(asker_of(event), event.child, event.task, "spawns a sub-agent", event.task, "said")
-        case ChildEnded():
+        case facts.ChildEnded():
             return _of_answer(event, None, "ends its task")
-        case AnnounceRequested() | AnnounceDecided():
+        case facts.AnnounceRequested() | facts.AnnounceDecided():
             return _of_announce(event)
-        case ResultHanded():
+        case facts.ResultHanded():
             brief = f"result, run {event.run_id}"
             return Words(None, event.requester, brief, "hands over the result", kind="said")
-        case SpawnClosed():
+        case facts.SpawnClosed():
             return _of_close(event)
-        case ChildArchived():
+        case facts.ChildArchived():
             how = f"left the list ({event.reason}); its record stays"
             return Words(None, event.child, event.reason, how)
-        case ThreadOpened():
+        case facts.ThreadOpened():
             place = route_text(event.route)
             return Words(None, None, f"thread {place}", f"has a thread of its own: {place}")
-        case AttachmentsReady():
+        case facts.AttachmentsReady():
             files, size, place = f"{event.count} files", f"{event.total_bytes} bytes", event.directory
             return Words(None, None, f"{files}, {size}, in {place}", f"has {files} ({size}) in {place}")
-        case AttachmentsRemoved():
+        case facts.AttachmentsRemoved():
             how = f"has no files any more in {event.directory}"
             return Words(None, None, f"files removed from {event.directory}", how)
-        case AttachmentRemovalFailed():
+        case facts.AttachmentRemovalFailed():
             where = f"{event.directory}: {event.error}"
             return Words(None, None, f"files not removed from {where}", f"keeps its files in {where}")
 
 
-def _of_answer(event: PrimaryEnded | TurnReplied | ChildEnded, who: str | None, how: str) -> Words:
+def _of_answer(
+    event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded, who: str | None, how: str
+) -> Words:
     """Return how a run of a flow ended: with a text for the other side, or without."""
     if event.status != "ok":
         brief = f"{event.status}: {event.error or event.text or NO_TEXT}"
@@ -322,31 +267,31 @@ def _of_answer(event: PrimaryEnded | TurnReplied | ChildEnded, who: str | None, 
     return Words(who, None, event.text or NO_TEXT, how, event.text, "said")
 
 
-def _of_announce(event: AnnounceRequested | AnnounceDecided) -> Words:
+def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided) -> Words:
     match event:
-        case AnnounceRequested():
+        case facts.AnnounceRequested():
             return Words(None, event.speaker, "announce")
-        case AnnounceDecided():
+        case facts.AnnounceDecided():
             if event.text is None:
                 return Words(None, None, event.why, f"Nothing is announced: {SILENCES[event.why]}.")
             return Words(None, None, event.text, "announces", event.text, "said")
 
 
-def _of_close(event: ExchangeClosed | SpawnClosed) -> Words:
+def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed) -> Words:
     """Return why a flow is over. Its `how` is the reason alone, for a story that says which flow it is."""
     return Words(None, None, f"{event.reason}{_note(event.note)}", CLOSES[event.reason], kind="end")
 
 
-def _of_delivery(event: DeliveryEvent, place: str) -> Words:
+def _of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
     match event:
-        case DeliveryDecided():
+        case facts.DeliveryDecided():
             how = _SENDS.get(event.purpose, "sends")
             return Words(event.session_key, route_text(event.route), event.text, how, event.text, "said")
-        case DeliveryStarted():
+        case facts.DeliveryStarted():
             return Words(None, None, f"attempt {event.attempt}")
-        case DeliveryDone():
+        case facts.DeliveryDone():
             return Words(None, None, event.receipt or "taken", f"Delivered to {place}.")
-        case DeliveryFailed():
+        case facts.DeliveryFailed():
             given_up = event.retry_at_ms is None
             brief = "not tried again" if given_up else "to be tried again"
             how = "given up" if given_up else "to be tried again"
@@ -357,34 +302,34 @@ def _of_delivery(event: DeliveryEvent, place: str) -> Words:
                 f"Not delivered to {place}, {how}: {event.error}",
                 event.traceback,
             )
-        case DeliveryUnknown():
+        case facts.DeliveryUnknown():
             brief = f"attempt {event.attempt} was cut off, the channel may have it"
             return Words(None, None, brief, f"It is not known whether {place} got it; it is not sent again.")
-        case DeliveryDenied():
+        case facts.DeliveryDenied():
             how = f"Not delivered to {place}: the send policy forbids it ({event.rule})."
             return Words(None, None, event.rule, how)
 
 
-def _of_system(event: AccessEvent | SystemEvent) -> Words:
+def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
     match event:
-        case AccessRecorded():
+        case facts.AccessRecorded():
             who = event.requester or (f"credential:{event.credential}" if event.credential else "operator")
             return Words(who, None, f"{event.tool}: {event.allowed} allowed, {event.denied_count} denied")
-        case SendRefused():
+        case facts.SendRefused():
             brief = f"{event.code}: {event.limit} is {event.value}"
             return Words(event.requester or "operator", event.target, brief)
-        case LogOpened():
+        case facts.LogOpened():
             return Words(None, None, f"epoch {event.epoch}, version {event.version}")
-        case ConfigLoaded():
+        case facts.ConfigLoaded():
             return Words(None, None, f"configuration {event.digest}")
-        case ImportReported():
+        case facts.ImportReported():
             brief = f"{event.source}: {event.sessions} sessions, {event.messages} messages"
             return Words(None, None, brief)
         case InboundTaken():
             return Words(None, event.session_key, f"message {event.message_id}")
 
 
-_SENDS: Final[Mapping[Purpose, str]] = {
+_SENDS: Final[Mapping[facts.Purpose, str]] = {
     "announce": "announces",
     "spawn_announce": "announces",
     "failure_notice": "tells that there is no answer",

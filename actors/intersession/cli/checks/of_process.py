@@ -1,15 +1,15 @@
 """What the process that writes a log says of itself, by the gateway's `status`."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from intersession.cli.checks.finding import Finding, Level
+from intersession_events.plain_json import JsonMapping
 
 _Rows = tuple[tuple[str, Level, str, str], ...]
 
 
 def process_findings(
-    status: Mapping[str, Any],
+    status: JsonMapping,
 ) -> Iterator[Finding]:  # Any: what a process of another version says
     """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits."""
     store = status.get("store") or {}

@@ -6,35 +6,7 @@ from intersession.cli.story.beat import Beat, beat_of
 from intersession.cli.story.causes import Causes
 from intersession.cli.story.messages import attempt_words, message_words
 from intersession_actors.prompt import is_reply_skip
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    AttachmentRemovalFailed,
-    AttachmentsReady,
-    AttachmentsRemoved,
-    ChildArchived,
-    ChildEnded,
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryUnknown,
-    ExchangeAccepted,
-    ExchangeClosed,
-    LateReplyDropped,
-    LoopEnded,
-    MessageRecorded,
-    PrimaryEnded,
-    ResultHanded,
-    RunAborted,
-    RunFailed,
-    RunInterrupted,
-    SpawnAccepted,
-    SpawnClosed,
-    ThreadOpened,
-    TurnReplied,
-    TurnRequested,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.timeline import Words, asker_of, route_text, words_of
 
@@ -79,14 +51,14 @@ class FlowStory:
     def _follow_words(self, recorded: Recorded) -> None:
         """Remember which message carried a text that was told, so that causes lead to where it was told."""
         match recorded.event:
-            case MessageRecorded(message=message):
+            case facts.MessageRecorded(message=message):
                 self._carried[message.id] = recorded.id
             case (
-                ExchangeAccepted(message_id=message_id)
-                | SpawnAccepted(message_id=message_id)
-                | TurnRequested(message_id=message_id)
-                | AnnounceRequested(message_id=message_id)
-                | ResultHanded(message_id=message_id)
+                facts.ExchangeAccepted(message_id=message_id)
+                | facts.SpawnAccepted(message_id=message_id)
+                | facts.TurnRequested(message_id=message_id)
+                | facts.AnnounceRequested(message_id=message_id)
+                | facts.ResultHanded(message_id=message_id)
             ):
                 if message_id in self._carried:
                     self._causes.show_as(self._carried[message_id], self._last)
@@ -96,39 +68,56 @@ class FlowStory:
     def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901 - one case an event
         words = words_of(recorded.event, None, max_turns=self._max_turns)
         match recorded.event:
-            case ExchangeAccepted() as event:
+            case facts.ExchangeAccepted() as event:
                 self._inferred = event.inferred
                 self._asker, self._asked = event.requester or _OPERATOR, event.target
                 self._max_turns = event.settings.max_turns
                 yield words._replace(who=self._asker)
-            case SpawnAccepted() as event:
+            case facts.SpawnAccepted() as event:
                 self._is_spawn = True
                 who = asker_of(event)
                 self._asker, self._asked = _OPERATOR if who == "operator" else who, event.child
                 yield words._replace(who=self._asker)
-            case PrimaryEnded() | ChildEnded() | TurnReplied() as event:
+            case facts.PrimaryEnded() | facts.ChildEnded() | facts.TurnReplied() as event:
                 yield self._answer(event, words)
-            case LoopEnded():
+            case facts.LoopEnded():
                 yield words
-            case ThreadOpened() | AttachmentsReady() | AttachmentsRemoved() | AttachmentRemovalFailed():
+            case (
+                facts.ThreadOpened()
+                | facts.AttachmentsReady()
+                | facts.AttachmentsRemoved()
+                | facts.AttachmentRemovalFailed()
+            ):
                 yield words._replace(who=self._asked)
-            case ChildArchived():
+            case facts.ChildArchived():
                 yield words._replace(who=words.to, to=None)
-            case AnnounceDecided() | ResultHanded() | ExchangeClosed() | SpawnClosed() as event:
+            case (
+                facts.AnnounceDecided()
+                | facts.ResultHanded()
+                | facts.ExchangeClosed()
+                | facts.SpawnClosed() as event
+            ):
                 yield from self._end(event, words)
-            case DeliveryDecided() as event:
+            case facts.DeliveryDecided() as event:
                 self._routes[event.delivery_id] = route_text(event.route)
                 if event.text != self._last_said:
                     yield words
-            case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied() as event:
+            case (
+                facts.DeliveryDone()
+                | facts.DeliveryFailed()
+                | facts.DeliveryUnknown()
+                | facts.DeliveryDenied() as event
+            ):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))
             case _:
                 yield from self._of_session(recorded)
 
-    def _answer(self, event: PrimaryEnded | ChildEnded | TurnReplied, words: Words) -> Words:
+    def _answer(
+        self, event: facts.PrimaryEnded | facts.ChildEnded | facts.TurnReplied, words: Words
+    ) -> Words:
         who: str | None = self._asked
         to: str | None = self._asker
-        if isinstance(event, TurnReplied):
+        if isinstance(event, facts.TurnReplied):
             who = event.speaker
             to = self._asked if who == self._asker else self._asker
             if words.kind == "said" and is_reply_skip(event.text or ""):
@@ -136,29 +125,31 @@ class FlowStory:
         return words._replace(who=who, to=to if words.kind == "said" else None)
 
     def _end(
-        self, event: AnnounceDecided | ResultHanded | ExchangeClosed | SpawnClosed, words: Words
+        self,
+        event: facts.AnnounceDecided | facts.ResultHanded | facts.ExchangeClosed | facts.SpawnClosed,
+        words: Words,
     ) -> Iterator[Words]:
         match event:
-            case AnnounceDecided(text=None):
+            case facts.AnnounceDecided(text=None):
                 yield words
-            case AnnounceDecided(delivery_id=None) if self._is_spawn:
+            case facts.AnnounceDecided(delivery_id=None) if self._is_spawn:
                 # It is told when it is handed over, or when the spawn closes because nobody is there to get it.
                 self._announce = event.text
-            case AnnounceDecided(delivery_id=None):
+            case facts.AnnounceDecided(delivery_id=None):
                 yield words._replace(who=self._asked, how=words.how if self._inferred else _NOWHERE)
-            case AnnounceDecided():
+            case facts.AnnounceDecided():
                 return  # the delivery, in the same append, tells it, and where it goes
-            case ResultHanded():
+            case facts.ResultHanded():
                 self._handed_run = event.run_id
                 yield words._replace(who=self._asked, text=self._announce)
                 self._announce = None
-            case ExchangeClosed(reason="run_failed"):
+            case facts.ExchangeClosed(reason="run_failed"):
                 yield words._replace(
                     how=f"The exchange is over: {words.how}."
                 )  # the failed run was told before
-            case ExchangeClosed():
+            case facts.ExchangeClosed():
                 yield words._replace(how=f"The exchange is over: {words.how}{_note(event.note)}.")
-            case SpawnClosed():
+            case facts.SpawnClosed():
                 if self._announce is not None:
                     yield Words(self._asked, None, "", _NOWHERE, self._announce, "said")
                 yield words._replace(how=f"The spawn is over: {words.how}{_note(event.note)}.")
@@ -166,14 +157,19 @@ class FlowStory:
     def _of_session(self, recorded: Recorded) -> Iterator[Words]:
         key = recorded.stream.removeprefix(_SESSION)
         match recorded.event:
-            case MessageRecorded(message=message):
+            case facts.MessageRecorded(message=message):
                 whole = self._alone or (message.run_id is not None and message.run_id == self._handed_run)
                 for words in message_words(message, key):
                     if whole or words.kind == "tool":
                         yield words
-            case RunFailed() | RunAborted() if not self._alone:
+            case facts.RunFailed() | facts.RunAborted() if not self._alone:
                 return  # what the flow made of it says so
-            case RunInterrupted() | RunFailed() | RunAborted() | LateReplyDropped() as event:
+            case (
+                facts.RunInterrupted()
+                | facts.RunFailed()
+                | facts.RunAborted()
+                | facts.LateReplyDropped() as event
+            ):
                 yield attempt_words(event, key)
             case _:
                 return

@@ -5,33 +5,7 @@ from collections.abc import Iterator
 from intersession.cli.story.beat import Beat, beat_of
 from intersession.cli.story.causes import Causes
 from intersession.cli.story.messages import attempt_words, message_words
-from intersession_events.facts import (
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryEvent,
-    DeliveryFailed,
-    DeliveryStarted,
-    DeliveryUnknown,
-    ExchangeAccepted,
-    ExchangeClosed,
-    LateReplyDropped,
-    LoopEnded,
-    MessageRecorded,
-    Route,
-    RouteChanged,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    SessionArchived,
-    SessionImported,
-    SessionOpened,
-    SessionPatched,
-    SessionReset,
-    SpawnAccepted,
-    SpawnClosed,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.timeline import Words, route_text, words_of
@@ -43,7 +17,7 @@ class SessionStory:
     def __init__(self, key: str) -> None:
         self._key = key
         self._causes = Causes()
-        self._route: Route | None = None
+        self._route: facts.Route | None = None
         self._routes: dict[str, str] = {}
         """Where each delivery goes."""
 
@@ -58,63 +32,87 @@ class SessionStory:
     def _told(self, recorded: Recorded) -> Iterator[Words]:
         words = words_of(recorded.event, self._key)
         match recorded.event:
-            case MessageRecorded(message=message, source=source):
+            case facts.MessageRecorded(message=message, source=source):
                 for said in message_words(message, self._key):
                     # OpenClaw put a stamp before the text that a person typed; the person did not (IMP-3).
                     unstamped = strip_stamp(said.text or "") if source is not None else said.text
                     yield said._replace(text=unstamped)
-            case RunCompleted(reply=None):
+            case facts.RunCompleted(reply=None):
                 yield words
             case (
-                DeliveryDecided()
-                | DeliveryStarted()
-                | DeliveryDone()
-                | DeliveryFailed()
-                | DeliveryUnknown()
-                | DeliveryDenied() as event
+                facts.DeliveryDecided()
+                | facts.DeliveryStarted()
+                | facts.DeliveryDone()
+                | facts.DeliveryFailed()
+                | facts.DeliveryUnknown()
+                | facts.DeliveryDenied() as event
             ):
                 yield from self._of_delivery(event, words)
-            case RunInterrupted() | RunFailed() | RunAborted() | LateReplyDropped() as event:
+            case (
+                facts.RunInterrupted()
+                | facts.RunFailed()
+                | facts.RunAborted()
+                | facts.LateReplyDropped() as event
+            ):
                 yield attempt_words(event, self._key)
             case (
-                ExchangeAccepted() | SpawnAccepted() | LoopEnded() | ExchangeClosed() | SpawnClosed() as event
+                facts.ExchangeAccepted()
+                | facts.SpawnAccepted()
+                | facts.LoopEnded()
+                | facts.ExchangeClosed()
+                | facts.SpawnClosed() as event
             ):
                 yield from self._of_flow(event, words, recorded.stream.replace(":", " ", 1))
-            case RouteChanged(route=route):
+            case facts.RouteChanged(route=route):
                 if route != self._route:
                     self._route = route
                     yield words._replace(to=None)
-            case SessionOpened() | SessionPatched() | SessionReset() | SessionArchived() | SessionImported():
+            case (
+                facts.SessionOpened()
+                | facts.SessionPatched()
+                | facts.SessionReset()
+                | facts.SessionArchived()
+                | facts.SessionImported()
+            ):
                 yield words._replace(who=None, to=None)
             case _:
                 return
 
-    def _of_delivery(self, event: DeliveryEvent, words: Words) -> Iterator[Words]:
+    def _of_delivery(self, event: facts.DeliveryEvent, words: Words) -> Iterator[Words]:
         """Yield what became of a text on its way outside; the text of a run was told as its answer."""
         match event:
-            case DeliveryDecided():
+            case facts.DeliveryDecided():
                 self._routes[event.delivery_id] = route_text(event.route)
                 if event.purpose in {"failure_notice", "command_reply", "send"}:
                     yield words
-            case DeliveryStarted():
+            case facts.DeliveryStarted():
                 return
-            case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
+            case (
+                facts.DeliveryDone()
+                | facts.DeliveryFailed()
+                | facts.DeliveryUnknown()
+                | facts.DeliveryDenied()
+            ):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))
 
     def _of_flow(
         self,
-        event: ExchangeAccepted | SpawnAccepted | LoopEnded | ExchangeClosed | SpawnClosed,
+        event: facts.ExchangeAccepted
+        | facts.SpawnAccepted
+        | facts.LoopEnded
+        | facts.ExchangeClosed
+        | facts.SpawnClosed,
         words: Words,
         name: str,
     ) -> Iterator[Words]:
         """Yield that a flow begins or ends; its texts are told by the messages of the session."""
         match event:
-            case ExchangeAccepted() | SpawnAccepted():
-                is_child = isinstance(event, SpawnAccepted) and event.requester != self._key
+            case facts.ExchangeAccepted() | facts.SpawnAccepted():
+                is_child = isinstance(event, facts.SpawnAccepted) and event.requester != self._key
                 how = "spawns it" if is_child else words.how
                 yield words._replace(kind="note", how=f"{how}, {name}", text=None)
-            case LoopEnded():
+            case facts.LoopEnded():
                 if event.turns:
                     yield words
-            case ExchangeClosed() | SpawnClosed():
+            case facts.ExchangeClosed() | facts.SpawnClosed():
                 yield words._replace(how=f"The {name} is over: {words.how}.")

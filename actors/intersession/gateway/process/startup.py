@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_over_http
 from intersession_actors.config import Config
 from intersession_actors.system import SessionSystem
+from intersession_events.plain_json import JsonObject
 
 
 def startup_lines(system: SessionSystem, address: str, *, config_file: Path | None) -> list[str]:
@@ -24,7 +24,7 @@ def startup_lines(system: SessionSystem, address: str, *, config_file: Path | No
     ]
 
 
-def _agents(status: dict[str, Any], config: Config) -> Iterator[str]:
+def _agents(status: JsonObject, config: Config) -> Iterator[str]:
     for agent in status["agents"]:
         model = config.model_of(agent)
         provider = config.models.providers.get((model or "").partition("/")[0], {})
@@ -35,7 +35,7 @@ def _agents(status: dict[str, Any], config: Config) -> Iterator[str]:
         yield f"agent:    nobody answers for {', '.join(silent)}; their messages wait"
 
 
-def _channels(status: dict[str, Any], config: Config) -> Iterator[str]:
+def _channels(status: JsonObject, config: Config) -> Iterator[str]:
     for channel in status["channels"]:
         deliver = config.channels.get(channel, {}).get("deliver")
         yield f"channel:  {channel}" + (f", to {_place(str(deliver))}" if deliver else "")
@@ -53,7 +53,7 @@ def _doors(address: str, config: Config) -> Iterator[str]:
     )
 
 
-def _open(status: dict[str, Any]) -> Iterator[str]:
+def _open(status: JsonObject) -> Iterator[str]:
     for key, number in sorted(status["parkedRuns"].items()):
         yield f"waits:    {number} in {key}, until its agent is here"
     for channel, number in sorted(status["deliveries"]["waiting"].items()):
