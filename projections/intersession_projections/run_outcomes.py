@@ -20,7 +20,6 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Log, Recorded, Sql, SqlValue
 from intersession_projections.columns import from_text, to_text
-from intersession_projections.sessions import tokens_of
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
 
@@ -285,9 +284,7 @@ def _advance(
     if before.ended:
         return
     after = _after(before, recorded, event)
-    tokens, cost = (
-        (tokens_of(after.usage), after.usage.cost_micros or 0) if after.usage is not None else (0, 0)
-    )
+    tokens, cost = (after.usage.tokens, after.usage.cost_micros or 0) if after.usage is not None else (0, 0)
     sql.execute(
         "UPDATE run_outcomes SET ended = ?, position = ?, tokens = ?, cost_micros = ?, state = ? WHERE run_id = ?",
         (int(after.ended), after.position, tokens, cost, to_text(after), after.run_id),

@@ -3,6 +3,8 @@
 import time
 from typing import Protocol
 
+from intersession_events.machine import wall_clock_ms
+
 
 class Clock(Protocol):
     """Two clocks that tick together, until somebody sets the first one."""
@@ -21,7 +23,7 @@ class SystemClock:
 
     def now_ms(self) -> int:
         """Return the time in milliseconds since 1970."""
-        return time.time_ns() // 1_000_000
+        return wall_clock_ms()
 
     def monotonic(self) -> float:
         """Return seconds since the machine started, or some such moment."""

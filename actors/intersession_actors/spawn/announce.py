@@ -52,8 +52,7 @@ def stats(outcome: SpawnOutcome) -> str:
     if usage is None:
         parts.append("tokens unknown")
     else:
-        total = usage.total_tokens or usage.input + usage.output + usage.cache_read + usage.cache_write
-        parts.append(f"tokens in {usage.input} / out {usage.output} / total {total}")
+        parts.append(f"tokens in {usage.input} / out {usage.output} / total {usage.tokens}")
     parts.append(f"sessionKey {outcome.session_key}")
     parts.append(f"sessionId {outcome.session_id}")
     if outcome.transcript_path is not None:

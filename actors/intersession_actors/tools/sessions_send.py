@@ -2,14 +2,13 @@
 
 import math
 from contextlib import suppress
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.exchange import OpenExchange
 from intersession_actors.policy import (
-    ChainSoFar,
     Verdict,
     check_chain,
 )
@@ -160,21 +159,8 @@ def _begin_wait(send: Send, target: Target) -> Wait | None:
     begun = service.wait_graph.begin(requester, str(target.key), seconds=send.timeout, run_id=calling)
     if isinstance(begun, Wait):
         return begun
-    service.receipts.record(
-        requester,
-        SendRefused(
-            requester=requester,
-            target=str(target.key),
-            code="cycle",
-            limit="cycle",
-            value=len(begun) - 1,
-            chain=begun,
-        ),
-    )
-    raise ToolRefused(
-        "cycle",
-        f"sessionKey: waiting would close a cycle ({' -> '.join(begun)}), send with timeoutSeconds 0",
-    )
+    error = f"sessionKey: waiting would close a cycle ({' -> '.join(begun)}), send with timeoutSeconds 0"
+    raise _refused(send, target, "cycle", error, limit="cycle", value=len(begun) - 1, chain=begun)
 
 
 def _accept_now(send: Send, given: SessionsSend, target: Target) -> Target:
@@ -201,7 +187,15 @@ def _accept(send: Send, target: Target) -> None:
     chain = chain_so_far(send, now)
     tripped = check_chain(service.config.session.exchange.limits, chain, str(target.key), now)
     if tripped is not None:
-        raise _limited(send, target, chain, tripped.error, limit=tripped.setting, value=tripped.value)
+        raise _refused(
+            send,
+            target,
+            "limit",
+            tripped.error,
+            limit=tripped.setting,
+            value=tripped.value,
+            chain=chain.chain,
+        )
     accepted = accepted_send(send, target, chain, verdict, now)
     command = OpenExchange(
         accepted=accepted,
@@ -214,26 +208,28 @@ def _accept(send: Send, target: Target) -> None:
     try:
         ask_flow(service, command)
     except LimitReached as reached:
-        raise _limited(send, target, chain, reached.error, limit=reached.limit, value=reached.value) from None
+        raise _refused(
+            send, target, "limit", reached.error, limit=reached.limit, value=reached.value, chain=chain.chain
+        ) from None
 
 
-def _limited(
-    send: Send, target: Target, chain: ChainSoFar, error: str, *, limit: str, value: int
+def _refused(
+    send: Send,
+    target: Target,
+    code: Literal["cycle", "limit"],
+    error: str,
+    *,
+    limit: str,
+    value: int,
+    chain: tuple[str, ...],
 ) -> ToolRefused:
-    """Return the refusal of a send that a guard stopped, put on record (LOOP-5)."""
+    """Return the refusal of a send that a guard stopped, put on record (SEND-10, LOOP-5)."""
     requester = send.call.caller.key
-    send.service.receipts.record(
-        requester,
-        SendRefused(
-            requester=requester,
-            target=str(target.key),
-            code="limit",
-            limit=limit,
-            value=value,
-            chain=chain.chain,
-        ),
+    refused = SendRefused(
+        requester=requester, target=str(target.key), code=code, limit=limit, value=value, chain=chain
     )
-    return ToolRefused("limit", error)
+    send.service.receipts.record(requester, refused)
+    return ToolRefused(code, error)
 
 
 def _policy(service: Service, target: Target) -> Verdict:

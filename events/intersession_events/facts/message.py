@@ -44,6 +44,11 @@ class Usage(Fact, frozen=True, kw_only=True):
     total_tokens: int = 0
     cost_micros: int | None = None
 
+    @property
+    def tokens(self) -> int:
+        """All tokens of a run: the total its backend gave, else the sum of the parts."""
+        return self.total_tokens or self.input + self.output + self.cache_read + self.cache_write
+
 
 class TextBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="text"):
     """Visible text."""

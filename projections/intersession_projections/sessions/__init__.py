@@ -3,7 +3,7 @@
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import SessionListView, Sessions
 from intersession_projections.sessions.order import Seen
-from intersession_projections.sessions.row import SessionRow, tokens_of
+from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "ThreadBindings",
     "ThreadBindingsView",
     "UnknownMessage",
-    "tokens_of",
 ]

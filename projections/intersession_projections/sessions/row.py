@@ -24,7 +24,6 @@ from intersession_events.facts import (
     SessionReset,
     ThreadBound,
     ThreadUnbound,
-    Usage,
     ready,
 )
 from intersession_events.log import Recorded
@@ -113,11 +112,6 @@ def evolve_row(row: SessionRow | None, key: str, recorded: Recorded) -> SessionR
     if changed is row:
         return row
     return msgspec.structs.replace(changed, position=recorded.position, version=recorded.version)
-
-
-def tokens_of(usage: Usage) -> int:
-    """Return all tokens of a run: the total its backend gave, else the sum of the parts."""
-    return usage.total_tokens or usage.input + usage.output + usage.cache_read + usage.cache_write
 
 
 def _opened(row: SessionRow | None, key: str, recorded: Recorded, event: SessionOpened) -> SessionRow:
@@ -250,7 +244,7 @@ def _after_run_event(
                 row,
                 aborted_last_run=False,
                 model=event.model or row.model,
-                total_tokens=row.total_tokens if event.usage is None else tokens_of(event.usage),
+                total_tokens=row.total_tokens if event.usage is None else event.usage.tokens,
             )
         case RunFailed():
             return replace(_ended(row, event.run_id), aborted_last_run=False)

@@ -19,7 +19,6 @@ from intersession_events.facts import (
     RunInterrupted,
     RunQueued,
     RunStarted,
-    TextBlock,
     ToolCallBlock,
     text_of,
 )
@@ -80,30 +79,19 @@ class RunEvents:
             case MessageRecorded(message=message) if message.model == "gateway-injected":
                 yield _injected(recorded, message)
             case RunCompleted() as event:
-                data = {"phase": "end", "endedAt": recorded.time}
-                yield self._agent(recorded, event.run_id, "lifecycle", self._since(event.run_id, data))
-                text = visible_text(event.reply)
-                yield self._chat(
-                    recorded,
-                    event.run_id,
-                    {"state": "final"}
-                    | ({} if text is None else {"message": _said(text, recorded.time)})
-                    | ({} if event.usage is None else {"usage": msgspec.to_builtins(event.usage)})
-                    | ({} if event.stop_reason is None else {"stopReason": event.stop_reason}),
-                )
-                self._runs.pop(event.run_id, None)
+                fields: JsonObject = {"state": "final"} | _message_of(event.reply, recorded.time)
+                fields |= {} if event.usage is None else {"usage": msgspec.to_builtins(event.usage)}
+                fields |= {} if event.stop_reason is None else {"stopReason": event.stop_reason}
+                yield from self._ended(recorded, event.run_id, {"phase": "end"}, fields)
             case RunFailed() as event:
-                data = {"phase": "error", "error": event.error, "endedAt": recorded.time}
-                yield self._agent(recorded, event.run_id, "lifecycle", self._since(event.run_id, data))
-                yield self._chat(recorded, event.run_id, {"state": "error", "errorMessage": event.error})
-                self._runs.pop(event.run_id, None)
+                fields = {"state": "error", "errorMessage": event.error}
+                yield from self._ended(
+                    recorded, event.run_id, {"phase": "error", "error": event.error}, fields
+                )
             case RunAborted() as event:
-                data = {"phase": "end", "aborted": True, "endedAt": recorded.time}
-                yield self._agent(recorded, event.run_id, "lifecycle", self._since(event.run_id, data))
-                partial = visible_text(event.partial)
-                said = {} if partial is None else {"message": _said(partial, recorded.time)}
-                yield self._chat(recorded, event.run_id, {"state": "aborted", "stopReason": "aborted"} | said)
-                self._runs.pop(event.run_id, None)
+                fields = {"state": "aborted", "stopReason": "aborted"}
+                fields |= _message_of(event.partial, recorded.time)
+                yield from self._ended(recorded, event.run_id, {"phase": "end", "aborted": True}, fields)
             case RunInterrupted() as event:
                 data = {"phase": "interrupted", "attempt": event.attempt}
                 yield self._agent(recorded, event.run_id, "lifecycle", data)
@@ -124,9 +112,7 @@ class RunEvents:
         if message.role != "assistant":
             return
         blocks = () if isinstance(message.content, str) else message.content
-        text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock)) or (
-            message.content if isinstance(message.content, str) else ""
-        )
+        text = text_of(message)
         if visible_text(text) is not None:
             progress = self._progress(run_id)
             progress.text = f"{progress.text}\n{text}" if progress.text else text
@@ -151,56 +137,55 @@ class RunEvents:
             self._runs.popitem(last=False)
         return progress
 
-    def _since(self, run_id: str, data: JsonObject) -> JsonObject:
+    def _ended(
+        self, recorded: Recorded, run_id: str, data: JsonObject, fields: JsonMapping
+    ) -> Iterator[RunEvent]:
         started = self._progress(run_id).started_ms
-        return data if started is None else data | {"startedAt": started}
+        data = data | {"endedAt": recorded.time} | ({} if started is None else {"startedAt": started})
+        yield self._agent(recorded, run_id, "lifecycle", data)
+        yield self._chat(recorded, run_id, fields)
+        self._runs.pop(run_id, None)
 
     def _agent(
         self, recorded: Recorded, run_id: str, stream: str, data: JsonMapping, *, tools: bool = False
     ) -> RunEvent:
         progress = self._progress(run_id)
         progress.seq += 1
-        key = recorded.stream.removeprefix(_SESSION)
-        payload = {
-            "runId": run_id,
-            "seq": progress.seq,
-            "stream": stream,
-            "ts": recorded.time,
-            "data": data,
-            "sessionKey": key,
-        }
-        return RunEvent(
-            name="agent",
-            session_key=key,
-            position=recorded.position,
-            payload=payload,
-            tools=tools,
-            asked=progress.asked,
-        )
+        fields = {"stream": stream, "ts": recorded.time, "data": data}
+        return _event("agent", recorded, run_id, progress, fields, tools=tools)
 
     def _chat(self, recorded: Recorded, run_id: str, fields: JsonMapping) -> RunEvent:
-        key = recorded.stream.removeprefix(_SESSION)
-        progress = self._progress(run_id)
-        payload = {"runId": run_id, "sessionKey": key, "seq": progress.seq, **fields}
-        return RunEvent(
-            name="chat",
-            session_key=key,
-            position=recorded.position,
-            payload=payload,
-            asked=progress.asked,
-        )
+        return _event("chat", recorded, run_id, self._progress(run_id), fields)
+
+
+def _event(
+    name: str,
+    recorded: Recorded,
+    run_id: str,
+    progress: _Progress,
+    fields: JsonMapping,
+    *,
+    tools: bool = False,
+) -> RunEvent:
+    key = recorded.stream.removeprefix(_SESSION)
+    return RunEvent(
+        name=name,
+        session_key=key,
+        position=recorded.position,
+        payload={"runId": run_id, "sessionKey": key, "seq": progress.seq, **fields},
+        tools=tools,
+        asked=progress.asked,
+    )
 
 
 def _injected(recorded: Recorded, message: Message) -> RunEvent:
-    key = recorded.stream.removeprefix(_SESSION)
-    payload = {
-        "runId": f"inject-{message.id}",
-        "sessionKey": key,
-        "seq": 0,
-        "state": "final",
-        "message": _said(text_of(message), recorded.time),
-    }
-    return RunEvent(name="chat", session_key=key, position=recorded.position, payload=payload)
+    fields = {"state": "final", "message": _said(text_of(message), recorded.time)}
+    return _event("chat", recorded, f"inject-{message.id}", _Progress(), fields)
+
+
+def _message_of(reply: str | None, time_ms: int) -> JsonObject:
+    text = visible_text(reply)
+    return {} if text is None else {"message": _said(text, time_ms)}
 
 
 def _said(text: str, time_ms: int) -> JsonObject:

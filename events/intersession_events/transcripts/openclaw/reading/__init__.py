@@ -15,7 +15,12 @@ from intersession_events.transcripts.openclaw.reading.keys import (
     kept_aside,
     mentioned,
 )
-from intersession_events.transcripts.openclaw.reading.lines import Line, Transcript, read_transcript
+from intersession_events.transcripts.openclaw.reading.lines import (
+    Line,
+    Transcript,
+    evidence_of,
+    read_transcript,
+)
 from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 from intersession_events.transcripts.openclaw.reading.state import Closing, Entry, OpenClawState, RunRecord
 
@@ -33,6 +38,7 @@ __all__ = [
     "agent_id_of",
     "at",
     "canonical",
+    "evidence_of",
     "is_run_alias",
     "kept_aside",
     "mentioned",

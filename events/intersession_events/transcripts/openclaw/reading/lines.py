@@ -43,6 +43,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         """File and line number: what tells the line from all others of the state."""
         return self.file, self.number
 
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}"
+
+
+def evidence_of(line: Line | None) -> JsonObject | None:
+    """Return how evidence names a line."""
+    return None if line is None else {"file": line.file, "line": line.number, "entry": line.entry_id}
+
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     """A transcript file, read. `start` is its first time."""

@@ -83,14 +83,14 @@ def keys_by_session_id(
                 continue
             told = completion_of(text_of(line.message)) if line.message.role == "user" else None
             if told is not None and told.session_id is not None:
-                why = f"the completion event at {line.file}:{line.number}"
+                why = f"the completion event at {line}"
                 found.setdefault(told.session_id, Found(told.session_key, why))
     for transcript in transcripts:
         for call in calls_of(transcript.lines):
             for row in _rows(call):
                 session_id, key = a_text(at(row, "sessionId")), a_text(at(row, "key"))
                 if session_id and key and key.startswith("agent:"):
-                    why = f"the session list at {call.line.file}:{call.line.number}"
+                    why = f"the session list at {call.line}"
                     found.setdefault(session_id, Found(key, why))
     return found
 
@@ -147,7 +147,7 @@ def _spawns(step: Step, words: Words) -> Iterator[Found]:
     for call in words.spawns[task]:
         key = a_text(call.details.get("childSessionKey"))
         if key and 0 <= step.time - call.line.time <= _SOMETIME_MS:
-            yield Found(key, f"its task is that of the call at {call.line.file}:{call.line.number}")
+            yield Found(key, f"its task is that of the call at {call.line}")
 
 
 def _sends(step: Step, words: Words) -> Iterator[Found]:
@@ -161,7 +161,7 @@ def _sends(step: Step, words: Words) -> Iterator[Found]:
         if call.result is not None and call.status == "ok":
             latest = call.result.time
         if call.line.time <= step.time <= latest:
-            yield Found(key, f"its message was sent by the call at {call.line.file}:{call.line.number}")
+            yield Found(key, f"its message was sent by the call at {call.line}")
 
 
 def _followers(transcript: Transcript, starts: Sequence[tuple[str, int, str]]) -> Iterator[Found]:

@@ -12,6 +12,7 @@ from intersession_events.facts import (
     CloseReason,
     ExchangeAccepted,
     ExchangeClosed,
+    ExchangeEvent,
     ExchangeSettings,
     LoopEnd,
     LoopEnded,
@@ -20,7 +21,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.plain_json import JsonObject
-from intersession_events.transcripts.openclaw.reading import Line, a_text
+from intersession_events.transcripts.openclaw.reading import Line, a_text, evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import (
     Links,
     Place,
@@ -270,7 +271,7 @@ class _Facts:
         for line in self._world.mirrors.get(text, ()):
             if line.place not in self._used and line.time >= step.end:
                 self._used.add(line.place)
-                return "announced", f"noted as delivered at {line.file}:{line.number}"
+                return "announced", f"noted as delivered at {line}"
         if self._exchange.target not in self._world.routed:
             return "no_route", None
         return "inferred", "there was a route, but nothing says whether it was delivered"
@@ -292,14 +293,7 @@ class _Facts:
 
     def _add(
         self,
-        event: ExchangeAccepted
-        | PrimaryEnded
-        | TurnRequested
-        | TurnReplied
-        | LoopEnded
-        | AnnounceRequested
-        | AnnounceDecided
-        | ExchangeClosed,
+        event: ExchangeEvent,
         place: Place,
         *,
         causation: str | None = None,
@@ -310,31 +304,30 @@ class _Facts:
 
     def _evidence(self) -> str:
         exchange = self._exchange
-        evidence: JsonObject = {"message": _where(exchange.primary.at.step.message)}
+        evidence: JsonObject = {"message": evidence_of(exchange.primary.at.step.message)}
         if exchange.send is not None:
             call = exchange.send.call
-            evidence["call"] = _where(call.line)
-            evidence["result"] = _where(call.result)
+            evidence["call"] = evidence_of(call.line)
+            evidence["result"] = evidence_of(call.result)
             evidence["status"] = call.status
         else:
             evidence["call"] = None
-        evidence["reply"] = _where(exchange.primary.at.step.reply)
+        evidence["reply"] = evidence_of(exchange.primary.at.step.reply)
         evidence["turns"] = [_turn_evidence(turn) for turn in exchange.turns]
         evidence["announce"] = _turn_evidence(exchange.announce) if exchange.announce is not None else None
         return msgspec.json.encode(evidence, order="sorted").decode()
 
 
 def _turn_evidence(turn: Turn) -> JsonObject:
-    evidence: JsonObject = {"message": _where(turn.at.step.message), "reply": _where(turn.at.step.reply)}
+    evidence: JsonObject = {
+        "message": evidence_of(turn.at.step.message),
+        "reply": evidence_of(turn.at.step.reply),
+    }
     if turn.stale:
         evidence["stale"] = True
     if turn.rivals:
         evidence["rivals"] = turn.rivals
     return evidence
-
-
-def _where(line: Line | None) -> JsonObject | None:
-    return None if line is None else {"file": line.file, "line": line.number, "entry": line.entry_id}
 
 
 def _message_id(line: Line) -> str:

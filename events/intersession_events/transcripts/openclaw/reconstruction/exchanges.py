@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.transcripts.openclaw.reading import a_text
+from intersession_events.transcripts.openclaw.reading import Line, a_text
 from intersession_events.transcripts.openclaw.reconstruction.steps import WHITE_SPACE, Call, Step, plain
 from intersession_events.transcripts.openclaw.report import Unattributed
 
@@ -179,11 +179,11 @@ class _Finder:
         for sends in self._waiting.values():
             for send in sends:
                 reason = f"answered {send.call.status!r}, but {send.target} has no such message"
-                self._leave("sessions_send", send.call.line.place, reason)
+                self._leave("sessions_send", send.call.line, reason)
         for calls in self._cut_off.values():
             for cut in calls:
                 reason = "the transcript has no result of the call, and no session has its message"
-                self._leave("sessions_send", cut.call.line.place, reason)
+                self._leave("sessions_send", cut.call.line, reason)
 
     def _called(self, at: Stepped, call: Call) -> None:
         target, message = a_text(call.details.get("sessionKey")), a_text(call.arguments.get("message"))
@@ -259,7 +259,7 @@ class _Finder:
         ]
         if not expecting:
             self._leave(
-                "announce step", at.step.message.place, f"no exchange of {source} with {at.key} waits for one"
+                "announce step", at.step.message, f"no exchange of {source} with {at.key} waits for one"
             )
             return
         first = _longest_waiting(expecting)
@@ -269,7 +269,7 @@ class _Finder:
     def _orphan(self, at: Stepped, source: str) -> None:
         if self._was_said(source, plain(at.step.text), at.step.time):
             reason = f"{source} had said this before, but no exchange with it waits for a turn"
-            self._leave("inter-session message", at.step.message.place, reason)
+            self._leave("inter-session message", at.step.message, reason)
             return
         self._begin(Exchange(send=None, requester=source, primary=Turn(at=at)))
 
@@ -285,9 +285,8 @@ class _Finder:
     def _was_said(self, key: str, text: str, time: int) -> bool:
         return any(said == text for end, said in self._said[key] if end <= time)
 
-    def _leave(self, what: str, place: tuple[str, int], reason: str) -> None:
-        where = f"{place[0]}:{place[1]}"
-        self._found.unattributed.append(Unattributed(what=what, where=where, reason=reason))
+    def _leave(self, what: str, line: Line, reason: str) -> None:
+        self._found.unattributed.append(Unattributed(what=what, where=str(line), reason=reason))
 
 
 def _timeout_ms(call: Call) -> int:

@@ -17,7 +17,7 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.plain_json import JsonObject
-from intersession_events.transcripts.openclaw.reading import Line, a_count, a_text, at
+from intersession_events.transcripts.openclaw.reading import a_count, a_text, at, evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Place, Planned, StreamPlan, beside
 from intersession_events.transcripts.openclaw.reconstruction.evidence import task_of
 from intersession_events.transcripts.openclaw.reconstruction.exchange_events import (
@@ -182,7 +182,7 @@ class _Facts:
             self._add(
                 AnnounceDecided(text=text or None), beside(line), causation=self._world.links.id_of(line)
             )
-            self._closed = ("announced", f"noted as delivered at {line.file}:{line.number}")
+            self._closed = ("announced", f"noted as delivered at {line}")
         elif spawn.said == ANNOUNCE_SKIP:
             self._add(AnnounceDecided(why="announce_skip"), self._plan.planned[-1].place)
             self._closed = ("silent", None)
@@ -208,19 +208,15 @@ class _Facts:
     def _evidence(self) -> str:
         spawn = self._spawn
         evidence: JsonObject = {
-            "call": _where(spawn.call.line) if spawn.call is not None else None,
-            "result": _where(spawn.call.result) if spawn.call is not None else None,
+            "call": evidence_of(spawn.call.line) if spawn.call is not None else None,
+            "result": evidence_of(spawn.call.result) if spawn.call is not None else None,
             "record": spawn.record.run_id if spawn.record is not None else None,
-            "task": _where(spawn.task.message) if spawn.task is not None else None,
-            "reply": _where(spawn.work.reply) if spawn.work is not None else None,
-            "handed": [_where(handed.at.step.message) for handed in spawn.handed],
-            "mirror": _where(spawn.mirror[0]) if spawn.mirror is not None else None,
+            "task": evidence_of(spawn.task.message) if spawn.task is not None else None,
+            "reply": evidence_of(spawn.work.reply) if spawn.work is not None else None,
+            "handed": [evidence_of(handed.at.step.message) for handed in spawn.handed],
+            "mirror": evidence_of(spawn.mirror[0]) if spawn.mirror is not None else None,
         }
         return msgspec.json.encode(evidence, order="sorted").decode()
-
-
-def _where(line: Line | None) -> JsonObject | None:
-    return None if line is None else {"file": line.file, "line": line.number, "entry": line.entry_id}
 
 
 def _arguments(spawn: Spawn) -> JsonObject:

@@ -187,8 +187,7 @@ class _Finder:
                     break
 
     def _leave(self, what: str, line: Line, reason: str) -> None:
-        where = f"{line.file}:{line.number}"
-        self._found.unattributed.append(Unattributed(what=what, where=where, reason=reason))
+        self._found.unattributed.append(Unattributed(what=what, where=str(line), reason=reason))
 
 
 def _created(record: RunRecord) -> int:

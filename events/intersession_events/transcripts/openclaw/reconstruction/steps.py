@@ -191,7 +191,7 @@ def _is_answer(line: Line) -> bool:
 
 def _message(line: Line) -> Message:
     if line.message is None:
-        raise ValueError(f"{line.file}:{line.number} is no message")
+        raise ValueError(f"{line} is no message")
     return line.message
 
 
