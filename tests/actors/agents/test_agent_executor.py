@@ -156,7 +156,8 @@ def test_an_error_that_can_not_be_shown_is_an_error_all_the_same(executor: Agent
             raise SystemExit(1)
 
     result = outcome_of(executor, raising(Unspeakable()))
-    assert result == Broke(code="backend", error="Unspeakable: (its text can't be shown)")
+    assert isinstance(result, Broke)
+    assert (result.code, result.error) == ("backend", "Unspeakable: (its text can't be shown)")
     long = outcome_of(executor, raising(ValueError("x" * 1_000_000)))
     assert isinstance(long, Broke)
     assert len(long.error) < 3000
@@ -547,7 +548,9 @@ async def test_a_system_exit_in_a_task_does_not_end_the_hosts_loop(executor: Age
 
     executor.start(a_turn(), done)
 
-    assert await answered == Broke(code="backend", error="SystemExit: 1")
+    result = await answered
+    assert isinstance(result, Broke)
+    assert (result.code, result.error) == ("backend", "SystemExit: 1")
 
 
 def test_where_the_hosts_loop_has_ended_a_loop_of_our_own_goes_on(executor: AgentExecutor) -> None:
