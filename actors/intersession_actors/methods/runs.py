@@ -75,6 +75,11 @@ class GatewayRuns:
         given = read_arguments(AgentParams, params)
         _check_text(given.message, given.attachments)
         named = given.session_key if given.session_key is not None else given.session_id
+        before = self._told_before(
+            call, "agent", given.idempotency_key, given.message, named=named, agent_id=given.agent_id
+        )
+        if before is not None:
+            return _accepted_frame(before)
         key = self._targets.opened(call, named, given.agent_id)
         if given.session_key is not None and given.session_id is not None:
             self._check_same(key, given.session_id)
@@ -101,6 +106,11 @@ class GatewayRuns:
         _check_text(given.message, given.attachments)
         if given.message.strip().lower() in STOP_WORDS:
             return self.chat_abort(call, {"sessionKey": given.session_key})
+        before = self._told_before(
+            call, "chat.send", given.idempotency_key, given.message, named=given.session_key
+        )
+        if before is not None:
+            return _started_frame(before)
         key = self._targets.opened(call, given.session_key)
         row = self._service.sessions.get(str(key))
         order = Order(
@@ -114,8 +124,9 @@ class GatewayRuns:
             thinking=_thinking(given.thinking),
         )
         run_id, known = self._queue(call, order)
-        status = "started" if known is None else known.status if known.ended else "in_flight"
-        return {"runId": run_id, "status": status, "sessionKey": str(key)}
+        if known is not None:
+            return _started_frame(known)
+        return {"runId": run_id, "status": "started", "sessionKey": str(key)}
 
     def begin_wait(self, call: Call, params: JsonMapping) -> Result | Pending:
         """Begin to wait for a run (GATE-3)."""
@@ -214,6 +225,33 @@ class GatewayRuns:
             call, order, run_id, digest
         )  # the same key raced with itself, and was second
 
+    def _told_before(
+        self,
+        call: Call,
+        method: str,
+        key: str,
+        text: str,
+        *,
+        named: str | None,
+        agent_id: str | None = None,
+    ) -> RunOutcome | None:
+        """Return the run of the same call, made before by the same caller, whatever has become of its session (SEND-11).
+
+        None too where another session was meant: what follows says what is wrong with that.
+        """
+        service = self._service
+        known = service.runs.by_idempotency_key(call.caller.name, key)
+        run = None if known is None else service.runs.get(known.run_id)
+        if run is None or known is None:
+            return None
+        session = service.reader.parse(run.session_key)
+        same = (
+            known.run_id == run_id_of(service, call, method=method, idempotency_key=key)
+            and known.digest == digest_of([run.session_key, text])
+            and self._targets.is_named(session, named, agent_id)
+        )
+        return run if same and call.caller.reaches(session) else None
+
     def _known(self, call: Call, order: Order, run_id: str, digest: str) -> RunOutcome | None:
         """Return the run that the caller's key stands for, as far as it got; None where it was not used yet (SEND-11).
 
@@ -226,6 +264,20 @@ class GatewayRuns:
         if known.digest != digest or known.run_id != run_id:
             raise key_conflict("message")
         return self._service.runs.get(run_id)
+
+
+def _accepted_frame(run: RunOutcome) -> Result:
+    return {
+        "runId": run.run_id,
+        "status": "accepted",
+        "acceptedAt": run.queued_ms,
+        "sessionKey": run.session_key,
+    }
+
+
+def _started_frame(run: RunOutcome) -> Result:
+    status = run.status if run.ended else "in_flight"
+    return {"runId": run.run_id, "status": status, "sessionKey": run.session_key}
 
 
 def _check_text(text: str, attachments: tuple[JsonValue, ...]) -> None:

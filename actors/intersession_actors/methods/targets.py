@@ -11,8 +11,9 @@ from intersession_actors.service import (
     resolve_target,
     unknown_run,
 )
+from intersession_events.errors import InvalidKey
 from intersession_events.facts import SessionOpened
-from intersession_events.keys import KeyReference, SessionKey
+from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -87,6 +88,24 @@ class Targets:
                 f"agentId: the session is one of {key.agent_id!r}, give that or leave it out",
             )
         return key
+
+    def is_named(self, key: SessionKey, text: str | None, agent_id: str | None) -> bool:
+        """Whether a text names this session, whether or not it is there any more; without one, its agent's main session."""
+        reader = self._service.reader
+        if text is None:
+            return key == reader.main_key(agent_id or reader.config.default_agent)
+        try:
+            reference = reader.config.refer(text)
+        except InvalidKey:
+            return False
+        match reference:
+            case KeyReference():
+                return reference.key == key
+            case IdReference():
+                found = reader.sessions.by_session_id(reference.text)
+                return found is not None and found.key == str(key)
+            case LookupMiss():
+                return False
 
     def opening(self, key: SessionKey) -> SessionOpened:
         """Return the event that opens a session for the operator."""

@@ -31,6 +31,8 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
     run_id: str
     digest: str
+    asked: str | None = None
+    """The digest of the call as it was typed, where it has an idempotency key."""
 
     @property
     def calling(self) -> CallingRun:
@@ -88,6 +90,7 @@ def accepted_send(
         loop_reason=loop_reason,
         idempotency_key=send.idempotency_key,
         request_digest=send.digest,
+        asked_digest=send.asked,
         timeout_ms=round(send.timeout * 1000),
         chain=(*before, str(target.key)),
         hops=chain.hops + 1,

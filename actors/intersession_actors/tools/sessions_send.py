@@ -33,9 +33,10 @@ from intersession_actors.service import (
     run_id_of,
 )
 from intersession_actors.tools.send_request import Send, Target, accepted_send, chain_so_far
+from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import SendRefused, ready
+from intersession_events.facts import ExchangeAccepted, Route, SendRefused, ready
 from intersession_projections.run_outcomes import RunOutcome
 
 DEFAULT_TIMEOUT_S: Final = 30
@@ -67,22 +68,30 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     timeout = _timeout(given)
     if not given.message.strip():
         raise invalid("message", "blank, write what the other session should read")
-    target = _target(service, call, given)
+    run_id = run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key)
+    asked = (
+        None
+        if given.idempotency_key is None
+        else digest_of([given.message, given.session_key, given.label, given.agent_id])
+    )
+    again = None if asked is None else _accepted_before(service, call, run_id, asked)
+    target = _target(service, call, given) if again is None else _target_again(service, call, again)
     send = Send(
         service=service,
         call=call,
         message=given.message,
         idempotency_key=given.idempotency_key,
         timeout=timeout,
-        run_id=run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key),
+        run_id=run_id,
         digest=digest_of([str(target.key), given.message]),
+        asked=asked,
     )
     known = _was_accepted(send)
-    wait = _begin_wait(send, target)
+    wait = None if known and service.runs.has_ended(run_id) else _begin_wait(send, target)
     try:
         if not known:
             target = _accept_now(send, given, target)
-        delivery = _delivery(target)
+        delivery = _delivery(target) if again is None else _told_delivery(again.route)
         if timeout > 0:
             return _pending(send, target, delivery=delivery, wait=wait)
     except BaseException:
@@ -90,6 +99,30 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
             service.wait_graph.end(wait)
         raise
     return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
+
+
+def _accepted_before(service: Service, call: Call, run_id: str, asked: str) -> ExchangeAccepted | None:
+    """Return the send that this requester made before, in the same words under the same key (SEND-11).
+
+    It has its answer, for ever: nothing is judged again, neither what has become of the target nor what can be seen now.
+    """
+    stream = ids.exchange_stream(ids.derive(service.log.log_id, "exchange", run_id))
+    for item in service.log.stream(stream, to=1):
+        event = item.event
+        if isinstance(event, ExchangeAccepted) and (event.requester, event.asked_digest) == (
+            call.caller.key,
+            asked,
+        ):
+            return event
+    return None
+
+
+def _target_again(service: Service, call: Call, accepted: ExchangeAccepted) -> Target:
+    key = service.reader.parse(accepted.target)
+    call.summary = AccessSummary(keys=(accepted.target,))
+    return Target(
+        key=key, shown=service.reader.show(key, call.requester), session_id=accepted.target_session_id
+    )
 
 
 def _was_accepted(send: Send) -> bool:
@@ -248,7 +281,11 @@ def _policy(service: Service, target: Target) -> Verdict:
 
 def _delivery(target: Target) -> dict[str, str]:
     """Say whether there is anywhere for an announce to go; never that it will get there (SEND-8)."""
-    if route_of(target.row, target.key) is None:
+    return _told_delivery(route_of(target.row, target.key))
+
+
+def _told_delivery(route: Route | None) -> dict[str, str]:
+    if route is None:
         return {"status": "none"}
     return {"status": "pending", "mode": "announce"}
 

@@ -83,8 +83,6 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     seconds = given.run_timeout_seconds
     if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_RUN_TIMEOUT_S):
         raise invalid("runTimeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_RUN_TIMEOUT_S}")
-    if given.runtime == "acp":
-        _check_acp(service, given)
     words = SpawnWords(
         task=given.task,
         label=given.label,
@@ -135,6 +133,8 @@ def _begin(
     service: Service, call: Call, given: SessionsSpawn, words: SpawnWords, run_id: str
 ) -> tuple[SpawnAccepted, FirstAnswer]:
     """Judge a spawn, stage its files, and have it accepted."""
+    if given.runtime == "acp":
+        _check_acp(service, given)
     allowed = _judge(service, call, given)
     files: tuple[GivenFile, ...] = ()
     if given.attachments:

@@ -71,7 +71,8 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
 
     `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2).
     `loop` False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256
-    of the request, so that one idempotency key can't carry two messages (SEND-11). `chain` are the sessions
+    of the request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the request as it was
+    typed, so that it is known again when what it names is gone. `chain` are the sessions
     the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
     when, and the other `chain_…` fields what it had cost up to here. `send_rule` is the send policy's that allowed it,
     `visibility` how far the requester could see (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
@@ -108,6 +109,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     visibility: str | None = None
     inferred: bool = False
     evidence: str | None = None
+    asked_digest: str | None = None
 
 
 class PrimaryEnded(Fact, frozen=True, kw_only=True):
