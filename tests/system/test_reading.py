@@ -338,3 +338,48 @@ def test_everything_of_one_exchange_carries_its_root(booth: Booth) -> None:
 
     correlations = {item.correlation for item in system.log.all(after=start) if is_of_it(item)}
     assert correlations == {run_id}
+
+
+@pytest.mark.clause("HIST-3")
+def test_three_messages_to_a_busy_session_read_as_question_and_answer(booth: Booth) -> None:
+    """Finding E2, at every door that shows a transcript, as it stands and as it stood."""
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        if turn.message == "Q0":
+            gate.stop(turn)
+        return turn.message.replace("Q", "A")
+
+    system = booth.start({"main": slow}, None, QUIET)
+    runs = [speak(system, "Q0", wait=None)["runId"]]
+    gate.reached()
+    runs += [speak(system, text, wait=None)["runId"] for text in ("Q1", "Q2")]
+    busy = system.log.head()
+    gate.open()
+    for run_id in runs:
+        system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})
+
+    def shown(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+        return [
+            (
+                message["content"] if isinstance(message["content"], str) else message["content"][0]["text"],
+                message["runId"],
+            )
+            for message in messages
+        ]
+
+    told = [(f"{word}{number}", runs[number]) for number in range(3) for word in "QA"]
+    tools, history = system.tools(None), {"sessionKey": MAIN}
+    assert shown(tools.call("sessions_history", history)["messages"]) == told
+    assert shown(system.gateway.call("chat.history", history)["messages"]) == told
+    assert shown(tools.call("sessions_list", {"messageLimit": 6})["sessions"][0]["messages"]) == told
+    assert [
+        text for text, _ in shown(tools.call("sessions_history", {**history, "asOf": busy})["messages"])
+    ] == [
+        "Q0",
+        "Q1",
+        "Q2",
+    ]
+    last = tools.call("sessions_history", {**history, "limit": 4})
+    first = tools.call("sessions_history", {**history, "limit": 4, "before": last["before"]})
+    assert shown(first["messages"] + last["messages"]) == told

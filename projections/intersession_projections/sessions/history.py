@@ -1,4 +1,4 @@
-"""The messages of a session, read backwards from the log itself (HIST)."""
+"""The messages of a session, read backwards from the log itself, in the order in which its agent took them (HIST)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,11 +8,12 @@ import msgspec
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_message
 from intersession_events.ids import session_stream
-from intersession_events.log import Log
+from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.row import SessionRow
+from intersession_projections.sessions.taken_order import Taken, taken_backwards
 
 RawMessage = JsonObject
 
@@ -67,16 +68,17 @@ class History:
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
-        for event in self._backwards(key, session_id, position, row):
+        for taken in self._backwards(key, session_id, position, row):
+            message = taken.event.message
             if waiting:
-                waiting = event.message.id != before
+                waiting = message.id != before
                 continue
-            if event.message.role == "toolResult" and not include_tools:
+            if message.role == "toolResult" and not include_tools:
                 continue
             if len(found) == limit:
                 more = True
                 break
-            found.append(_view(event))
+            found.append(_view(taken))
         if waiting:
             raise UnknownMessage(
                 f"before: no message {before!a} in this session, give the id of one that is there"
@@ -89,40 +91,57 @@ class History:
     def operator_messages(
         self, key: str, session_id: str, *, as_of: int | None = None, limit: int | None = None
     ) -> list[Message]:
-        """Return the last messages as they were recorded, stamps and all, oldest first; None is no limit."""
+        """Return the last messages as they were recorded, stamps and all, oldest first; None is no limit.
+
+        Each has the run that it belongs to, the message that a run answers too (HIST-3).
+        """
         position = self._log.head() if as_of is None else as_of
         found: list[Message] = []
-        for event in self._backwards(key, session_id, position):
+        for taken in self._backwards(key, session_id, position):
             if limit is not None and len(found) == limit:
                 break
-            found.append(event.message)
+            found.append(_with_run(taken))
         found.reverse()
         return found
 
     def _backwards(
         self, key: str, session_id: str, position: int, row: SessionRow | None = None
-    ) -> Iterator[MessageRecorded]:
-        """Yield the messages of a generation, the last first, reading a page of the stream at a time."""
+    ) -> Iterator[Taken]:
+        """Yield the messages of a generation, the last that was taken first."""
         span = self._sessions.span(key, session_id)
         row = row or self._sessions.get(key, position)
         if span is None or row is None:
             return
-        # Each message writes a row version, so the row as of a position knows the last one up to there.
+        # Each message writes a row version, so the row as of a position knows the last one up to there. Nothing waits
+        # in a generation that has ended.
         to = row.version if span.to_version is None else min(row.version, span.to_version)
-        stream = session_stream(key)
+        waiting = row.queued if span.to_version is None else 0
+        of_generation = (
+            recorded
+            for recorded in self._events_backwards(session_stream(key), span.from_version, to)
+            if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
+        )
+        yield from taken_backwards(of_generation, waiting)
+
+    def _events_backwards(self, stream: str, first: int, to: int) -> Iterator[Recorded]:
+        """Yield events of a stream, the last first, reading a page at a time."""
         size = _FIRST_PAGE
-        while to >= span.from_version:
-            after = max(span.from_version - 1, to - size)
-            for recorded in self._log.stream(stream, after=after, to=to, backwards=True):
-                event = recorded.event
-                if isinstance(event, MessageRecorded) and event.session_id == session_id:
-                    yield event
+        while to >= first:
+            after = max(first - 1, to - size)
+            yield from self._log.stream(stream, after=after, to=to, backwards=True)
             to, size = after, min(_PAGE, size * 4)
 
 
-def _view(event: MessageRecorded) -> RawMessage:
-    message = event.message
-    if event.source is not None and message.role == "user":
+def _with_run(taken: Taken) -> Message:
+    message = taken.event.message
+    if taken.run_id == message.run_id:
+        return message
+    return msgspec.structs.replace(message, run_id=taken.run_id)
+
+
+def _view(taken: Taken) -> RawMessage:
+    message = _with_run(taken)
+    if taken.event.source is not None and message.role == "user":
         message = _without_stamp(message)
     return raw_message(message)
 
