@@ -16,6 +16,7 @@ from intersession.gateway.admission import (
     Credentials,
     FailedAttempts,
     Limits,
+    Shares,
     all_scopes,
     client_address,
     needed_scope,
@@ -50,6 +51,8 @@ ONLY_HERE: Final = frozenset({"import.openclaw"})
 """Methods that read files of the gateway's machine."""
 
 STOPPING: Final = "the gateway is stopping, try again after its restart"
+
+TOO_MUCH: Final = "this credential has too much open at a time, close some of it and try again"
 
 
 @ready
@@ -97,6 +100,9 @@ class Door:
         self.credentials = credentials or Credentials(lambda: self.settings.auth)
         self.attempts = FailedAttempts(monotonic)
         self.refusals_told = FailedAttempts(monotonic)
+        shared = self.limits
+        self.open = Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
+        self.waits = Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
         self.hub = Hub(system.log)
         self.draining = False
         self._monotonic = monotonic

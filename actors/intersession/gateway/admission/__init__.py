@@ -20,6 +20,7 @@ from intersession.gateway.admission.limits import (
 )
 from intersession.gateway.admission.proof import Handshake, server_name, token_digest
 from intersession.gateway.admission.scopes import all_scopes, granted, needed_scope
+from intersession.gateway.admission.shares import Hold, Shares
 from intersession.gateway.admission.strangers import Strangers
 
 __all__ = [
@@ -32,7 +33,9 @@ __all__ = [
     "Credentials",
     "FailedAttempts",
     "Handshake",
+    "Hold",
     "Limits",
+    "Shares",
     "Strangers",
     "all_scopes",
     "client_address",

@@ -32,12 +32,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     it is sent away. `connections` are those of all kinds, `strangers` those of the WebSocket protocol that have not said who
     they are; where there is no room, who has been silent for longest gives way. `head_s` is how long the head of a request may
     take to arrive, and the rest of a request that was answered already; `stall_s` how long an answer of HTTP may lie unread.
+    Of `connections`, one limited credential has at most `share`, and all of them together leave `reserve` free, as the
+    operator's own token does. `waits` are requests over connections that are not answered yet; of these one limited
+    credential has at most `waits_share`, and as much stays free.
     `check_s` is how often it is looked whether a credential still counts and the configuration changed.
     """
 
     body_bytes: int = 8 * 1024 * 1024
     buffered_bytes: int = 8 * 1024 * 1024
     connections: int = 512
+    share: int = 128
+    reserve: int = 128
+    waits: int = 16_384
+    waits_share: int = 1_024
     strangers: int = 128
     head_s: float = 10.0
     body_s: float = 20.0

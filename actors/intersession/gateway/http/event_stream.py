@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from intersession.gateway.admission import Credential
+from intersession.gateway.admission import Credential, Hold
 from intersession.gateway.door import Door
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream
@@ -20,20 +20,32 @@ PAGE: Final = 200
 _SESSION: Final = session_stream("")
 
 
-async def event_stream(door: Door, credential: Credential, after: int) -> AsyncIterator[bytes]:
-    """Yield what is committed behind a position, then what comes, until the gateway stops or the credential is revoked."""
-    wake = asyncio.Event()
+async def event_stream(door: Door, credential: Credential, hold: Hold, after: int) -> AsyncIterator[bytes]:
+    """Yield what is committed behind a position, then what comes.
+
+    It ends when the gateway stops, the credential is revoked, or the hold has to give way to others; whoever listened goes on
+    behind the last position.
+    """
+    wake, ending = asyncio.Event(), asyncio.Event()
+
+    def give_way() -> None:
+        ending.set()
+        wake.set()
+
+    hold.give_way = give_way
     stop = door.hub.listen(lambda _events: wake.set())
     try:
         yield b"retry: 1000\n\n"
-        while not door.draining and door.credentials.count(credential):
+        while not (door.draining or ending.is_set()) and door.credentials.count(credential):
             wake.clear()
             page, after = await asyncio.to_thread(_page, door, after)
             for recorded in page:
                 if _is_for(door, credential, recorded):
                     yield _shown(recorded, whole=credential.caller.is_operator)
+                    if ending.is_set():
+                        return
                     await asyncio.sleep(0)  # so that it is noticed when the reader has gone
-            if not page:
+            if not page and not ending.is_set():
                 try:
                     async with asyncio.timeout(door.limits.keep_alive_s):
                         await wake.wait()

@@ -17,7 +17,7 @@ from litestar.types import ASGIApp
 from intersession.gateway.admission import Credential, all_scopes, needed_scope
 from intersession.gateway.door import Door, own_version
 from intersession.gateway.http.event_stream import event_stream
-from intersession.gateway.http.shield import CREDENTIAL
+from intersession.gateway.http.shield import CREDENTIAL, HOLD
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 
@@ -104,7 +104,7 @@ _SAID: Final = {
     413: "The body is too large.",
     415: "The body is no application/json.",
     421: "The Host header names somebody else.",
-    429: "Too many failed attempts from this address.",
+    429: "A wrong token after too many from this address, or too much is open for this credential.",
     503: "The gateway is stopping.",
 }
 
@@ -192,7 +192,9 @@ async def follow_events(
         return _failed(
             400, "invalid_request_error", f"position {position} is beyond the end of the log, {head}"
         )
-    return Stream(event_stream(door, credential, position), media_type="text/event-stream")
+    return Stream(
+        event_stream(door, credential, request.scope["state"][HOLD], position), media_type="text/event-stream"
+    )
 
 
 @get("/healthz", operation_id="isAlive", responses=_declared(403, 421), security=[{}])

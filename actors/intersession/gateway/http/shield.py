@@ -21,12 +21,13 @@ from litestar.types import (
 
 from intersession.gateway.admission import (
     Credential,
+    Hold,
     Strangers,
     host_allowed,
     origin_allowed,
     printable,
 )
-from intersession.gateway.door import STOPPING, Door
+from intersession.gateway.door import STOPPING, TOO_MUCH, Door
 from intersession.gateway.http.websocket import Scope, WebSocketShell
 from intersession_events.plain_json import JsonMapping
 
@@ -37,6 +38,9 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
 
 CREDENTIAL: Final = "intersession_credential"
 """Where a request's state has who is in."""
+
+HOLD: Final = "intersession_hold"
+"""Where it has what its credential holds by it."""
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _BEARER: Final = b"bearer "
@@ -87,12 +91,25 @@ class Shield:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope)
         refusal = self._place(scope, headers)
+        hold: Hold | None = None
         if refusal is None and _path(scope) not in OPEN_PATHS:
             judged = self._token(scope, headers)
             if isinstance(judged, Refusal):
                 refusal = judged
+            elif (hold := self._door.open.take(judged)) is None:
+                refusal = Refusal(429, "busy", TOO_MUCH, (("retry-after", "5"), ("connection", "close")))
             else:
-                scope.setdefault("state", {})[CREDENTIAL] = judged
+                scope.setdefault("state", {}).update({CREDENTIAL: judged, HOLD: hold})
+        try:
+            await self._judged(scope, headers, refusal, receive, send)
+        finally:
+            if hold is not None:
+                hold.release()
+
+    async def _judged(
+        self, scope: Scope, headers: "Headers", refusal: Refusal | None, receive: Receive, send: Send
+    ) -> None:
+        """Answer a request that is refused, or read its body and serve it."""
         if refusal is None and scope["method"] in _WITH_BODY:
             body = await self._body(headers, receive)
             if isinstance(body, Refusal):

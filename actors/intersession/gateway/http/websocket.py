@@ -14,8 +14,15 @@ import msgspec
 from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
-from intersession.gateway.admission import Strangers, is_this_machine, printable, server_name
-from intersession.gateway.door import Door
+from intersession.gateway.admission import (
+    Credential,
+    Hold,
+    Strangers,
+    is_this_machine,
+    printable,
+    server_name,
+)
+from intersession.gateway.door import TOO_MUCH, Door
 from intersession.gateway.protocol import (
     RESTARTING,
     TRY_AGAIN,
@@ -25,6 +32,7 @@ from intersession.gateway.protocol import (
     RunEvent,
     Send,
     Welcome,
+    error_shape,
 )
 from intersession_actors.errors import ToolRefused
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -63,6 +71,7 @@ class WebSocketShell:
         self._closing: Close | None = None
         self._told_of_end = False
         self._given_up = False
+        self._hold: Hold | None = None
         self._known: Callable[[], object] = lambda: None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -84,6 +93,8 @@ class WebSocketShell:
         finally:
             stop()
             self._known()
+            if self._hold is not None:
+                self._hold.release()
             self._connection.ended()
             await _end([*main, *self._tasks])
             if self._connection.refused_because is not None:
@@ -116,6 +127,11 @@ class WebSocketShell:
         credential = self._connection.credential
         if credential is None:
             return
+        self._hold = self._door.open.take(credential)
+        if self._hold is None:
+            self._apply(self._connection.turned_away(effect.request_id, TOO_MUCH))
+            return
+        self._hold.give_way = lambda: self._apply(self._connection.gives_way())
         self._position = self._door.system.log.head()
         try:
             hello = await self._door.hello(credential)
@@ -131,7 +147,20 @@ class WebSocketShell:
         connection, credential = self._connection, self._connection.credential
         if credential is None:
             return
+        hold = self._door.waits.take(credential)
+        if hold is None:
+            self._apply(
+                connection.failed(asked.request_id, error_shape("UNAVAILABLE", TOO_MUCH, retryable=True))
+            )
+            return
         credential = msgspec.structs.replace(credential, scopes=connection.scopes)
+        try:
+            await self._performed(credential, asked)
+        finally:
+            hold.release()
+
+    async def _performed(self, credential: Credential, asked: Perform) -> None:
+        connection = self._connection
         try:
             payload = await self._door.perform(credential, asked.method, asked.params, here=self._here)
             answer = await self._door.named(credential, asked.method, asked.params, payload)

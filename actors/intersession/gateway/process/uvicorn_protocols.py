@@ -100,8 +100,14 @@ class PatientHttp(H11Protocol):
 
     @property
     def waits_since(self) -> float | None:
-        """When its time to say what it wants will be over, on the loop's clock; None if it has said so."""
-        return None if self._late is None or self.conn.their_state is not h11.IDLE else self._late.when()
+        """When its time to say what it wants will be over, on the loop's clock; None if it has said so.
+
+        Who was answered and keeps the connection for later has said nothing yet, either: what it had it can have again.
+        """
+        if self.conn.their_state is not h11.IDLE:
+            return None
+        waiting = self._late or self.timeout_keep_alive_task
+        return None if waiting is None else waiting.when()
 
     def _make_room(self) -> bool:
         """Whether one more fits: if need be, in the place of who has been silent for longest."""

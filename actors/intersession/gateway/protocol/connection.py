@@ -196,10 +196,18 @@ class Connection:
         )
 
     def gives_way(self) -> list[Effect]:
-        """Give up a client that has not said who it is, for the sake of those who come after it."""
-        if self.state not in {"new", "welcoming"}:
+        """Give up a client for the sake of those who come after it: a stranger, or one of many of its credential."""
+        if self.state == "closed":
             return []
-        return self._close(TRY_AGAIN, "too many connections that have not said who they are")
+        whose = "of this credential" if self.state == "open" else "that have not said who they are"
+        return self._close(TRY_AGAIN, f"too many connections {whose}")
+
+    def turned_away(self, request_id: str, message: str) -> list[Effect]:
+        """Send somebody away who may come in, but for whom there is no room now."""
+        if self.state != "welcoming":
+            return []
+        shape = error_shape("UNAVAILABLE", message, retryable=True)
+        return [Send(encoded(error_response(request_id, shape))), *self._close(TRY_AGAIN, message[:120])]
 
     def welcomed(self, request_id: str, hello: Frame) -> list[Effect]:
         """Let somebody in: `hello` is the payload of `hello-ok`. Who has proven itself is shown that the gateway can, too."""

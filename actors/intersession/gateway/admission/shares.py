@@ -1,0 +1,75 @@
+"""Divides what the gateway can have open at a time among those who are in, so that nobody shuts the others out.
+
+A limited credential has a share, all of them together leave a reserve, and the operator's own token leaves one, too. Where
+all limited credentials together have what there is for them, who holds the most gives way to who holds less.
+"""
+
+from collections.abc import Callable
+
+from intersession.gateway.admission.credentials import Credential
+from intersession_actors.service import OPERATOR
+
+GiveWay = Callable[[], None]
+
+
+class Hold:
+    """Something that is open: a request under way, an event stream, a connection. Say `release` when it is not any more."""
+
+    def __init__(self, release: Callable[["Hold"], None]) -> None:
+        self._release = release
+        self.give_way: GiveWay | None = None
+        """How it is asked to end; None for what has to come to its own end."""
+
+    def release(self) -> None:
+        """Count it no longer; again does nothing."""
+        self._release(self)
+
+
+class Shares:
+    """Counts what each credential holds. `most` is for all, `each` for a limited one, `reserve` stays free of one kind."""
+
+    def __init__(self, *, most: int, each: int, reserve: int) -> None:
+        self._each = each
+        self._together = max(1, most - reserve)
+        self._held: dict[str, dict[Hold, None]] = {}
+        self._limited = 0
+
+    def take(self, credential: Credential) -> Hold | None:
+        """Count one more for a credential; None where there is no room for it."""
+        name, limited = credential.caller.name, credential.caller.credential is not None
+        mine = self._held.get(name, {})
+        if len(mine) >= (min(self._each, self._together) if limited else self._together):
+            return None
+        if limited and self._limited >= self._together and not self._make_room(len(mine)):
+            return None
+        hold = Hold(lambda hold: self._let_go(name, hold, limited=limited))
+        self._held.setdefault(name, {})[hold] = None
+        self._limited += limited
+        return hold
+
+    def held(self, name: str) -> int:
+        """Return how much somebody holds."""
+        return len(self._held.get(name, ()))
+
+    def _make_room(self, mine: int) -> bool:
+        """Have who holds the most end what it has held for longest, if it holds more than the one who asks would."""
+        limited = [holds for name, holds in self._held.items() if name != OPERATOR.name]
+        largest = max(limited, key=len, default={})
+        if len(largest) <= mine + 1:
+            return False
+        oldest = next((hold for hold in largest if hold.give_way is not None), None)
+        if oldest is None or oldest.give_way is None:
+            return False
+        give_way = oldest.give_way
+        oldest.release()
+        give_way()
+        return True
+
+    def _let_go(self, name: str, hold: Hold, *, limited: bool) -> None:
+        mine = self._held.get(name, {})
+        if hold not in mine:
+            return
+        del mine[hold]
+        self._limited -= limited
+        if not mine:
+            del self._held[name]
