@@ -166,10 +166,14 @@ class Runs:
 
     def by_any_key(self, key: str, caller: str | None = None) -> str | None:
         """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by anybody."""
+        return next((run_id for used_by, run_id in self.under_key(key) if caller in {None, used_by}), None)
+
+    def under_key(self, key: str) -> list[tuple[str, str]]:
+        """Return who used an idempotency key, and the run that it stands for, in the order of its uses."""
         rows = self._log.query(
-            "SELECT run_id, caller FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
+            "SELECT caller, run_id FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
         )
-        return next((run_id for run_id, used_by in rows if caller is None or used_by == caller), None)
+        return [(caller, run_id) for caller, run_id in rows]
 
     def asked(self, run_id: str) -> Asked | None:
         """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""

@@ -211,7 +211,8 @@ class Door:
         """Return the payload that lets a connection in."""
         config = self.system.config
         health = await self.perform(credential, "health", {})
-        main = self.system.service.reader.main_key(config.default_agent)
+        default = health["defaultAgentId"]
+        main = self.system.service.reader.main_key(default)
         return {
             "type": "hello-ok",
             "protocol": PROTOCOL,
@@ -226,7 +227,7 @@ class Door:
                 "stateVersion": {"presence": 0, "health": 0},
                 "uptimeMs": round((self._monotonic() - self._started) * 1000),
                 "sessionDefaults": {
-                    "defaultAgentId": config.default_agent,
+                    "defaultAgentId": default,
                     "mainKey": config.session.main_key,
                     "mainSessionKey": str(main),
                     "scope": config.session.scope,

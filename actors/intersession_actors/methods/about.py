@@ -48,14 +48,14 @@ class GatewayAbout:
         self._describe = describe
 
     def agents_list(self, call: Call, params: JsonMapping) -> Result:
-        """Return the configured agents, the default one first."""
-        del call
+        """Return the configured agents that the caller can have sessions of, the default one first."""
         read_arguments(NoParams, params)
         config = self._service.config
+        default = self._targets.default_agent(call)
         names = {agent.id: agent.name for agent in config.agents.list}
-        ids = sorted(config.agent_ids, key=lambda agent_id: (agent_id != config.default_agent, agent_id))
+        ids = sorted(self._targets.agents(call), key=lambda agent_id: (agent_id != default, agent_id))
         return {
-            "defaultId": config.default_agent,
+            "defaultId": default,
             "mainKey": config.session.main_key,
             "scope": config.session.scope,
             "agents": [
@@ -86,22 +86,28 @@ class GatewayAbout:
     def health(self, call: Call, params: JsonMapping) -> Result:
         """Say whether all is well; the fields of channels, heartbeats and sessions are the original's.
 
-        Sessions are counted, not shown: the list is `sessions.list`.
+        Sessions are counted, not shown: the list is `sessions.list`. Who stands for some sessions hears of those alone: of
+        their agents, runs and troubles, and not how far the log is.
         """
         read_arguments(HealthParams, params)
         service, config = self._service, self._service.config
-        degraded = service.supervisor.degraded
+        degraded = self._degraded(call)
         numbers = self._numbers(call)
-        model = config.model_of(config.default_agent)
+        default = self._targets.default_agent(call)
+        runs = service.runs.open_runs()
+        mine = (
+            runs if call.caller.is_operator else [run for run in runs if self._reaches(call, run.session_key)]
+        )
+        position = {"position": service.log.head()} if call.caller.is_operator else {}
         return {
             "ok": not degraded,
             "ts": service.clock.now_ms(),
             "durationMs": 0,
             "logId": service.log.log_id,
-            "position": service.log.head(),
-            "openRuns": len(service.runs.open_runs()),
+            **position,
+            "openRuns": len(mine),
             "degraded": len(degraded),
-            "defaultAgentId": config.default_agent,
+            "defaultAgentId": default,
             "heartbeatSeconds": 0,
             "channels": {},
             "channelOrder": [],
@@ -109,14 +115,14 @@ class GatewayAbout:
             "agents": [
                 {
                     "agentId": agent_id,
-                    "isDefault": agent_id == config.default_agent,
+                    "isDefault": agent_id == default,
                     "heartbeat": {"enabled": False, "every": "disabled", "everyMs": None},
                     "sessions": self._counted(numbers.get(agent_id, 0)),
                 }
-                for agent_id in config.agent_ids
+                for agent_id in self._targets.agents(call)
             ],
             "sessions": self._counted(sum(numbers.values()))
-            | {"defaults": {"model": model, "contextTokens": None}},
+            | {"defaults": {"model": config.model_of(default), "contextTokens": None}},
         }
 
     def _counted(self, number: int) -> Result:
@@ -127,8 +133,17 @@ class GatewayAbout:
         order = self._service.sessions.order()
         if call.caller.is_operator:
             return order.numbers()
-        parse = self._service.reader.parse
-        return Counter(place.agent_id for place in order.places() if call.caller.reaches(parse(place.key)))
+        return Counter(place.agent_id for place in order.places() if self._reaches(call, place.key))
+
+    def _degraded(self, call: Call) -> list[str]:
+        """Return the streams that were given up: of sessions, as far as a caller reaches them; managers of flows are all's."""
+        degraded = self._service.supervisor.degraded
+        if call.caller.is_operator:
+            return list(degraded)
+        return [name for name in degraded if name.startswith("agent:") and self._reaches(call, name)]
+
+    def _reaches(self, call: Call, key: str) -> bool:
+        return call.caller.reaches(self._service.reader.parse(key))
 
     def status(self, call: Call, params: JsonMapping) -> Result:
         """Say how the system is in full; who stands for some sessions only gets what `health` says."""

@@ -127,8 +127,7 @@ class GatewaySessions:
             title = row.get("displayName") or row.get("label")
             if given.include_derived_titles and title:
                 row["derivedTitle"] = title
-        config = self._service.config
-        model = config.model_of(config.default_agent)
+        model = self._service.config.model_of(self._targets.default_agent(call))
         return {
             "ts": self._service.clock.now_ms(),
             "defaults": {**_model_parts(model), "contextTokens": None},
@@ -254,7 +253,7 @@ class GatewaySessions:
                 f"thinkingLevel: there is no such level, use one of {', '.join(THINKING_LEVELS)}",
             )
         if given.label is not None:
-            fields["label"] = self._label(given.label, str(key))
+            fields["label"] = self._label(call, given.label, str(key))
         values = {name: value for name, value in fields.items() if value is not None}
         cleared = tuple(name for name, value in fields.items() if value is None)
         ask_session(
@@ -325,12 +324,15 @@ class GatewaySessions:
             raise ToolRefused("invalid_model", f"model: it is not configured, use one of {known}")
         return model
 
-    def _label(self, text: str, key: str) -> str:
+    def _label(self, call: Call, text: str, key: str) -> str:
+        """Return a label that no other session of the agent has, as far as the caller may hear of them."""
         label = text.strip()
         if not label:
             raise invalid("label", "blank, give 1 to 64 characters, or null to clear it")
-        agent_id = self._service.reader.parse(key).agent_id
-        if any(row.key != key for row in self._service.sessions.by_label(label, agent_id)):
+        parse = self._service.reader.parse
+        agent_id = parse(key).agent_id
+        others = (row for row in self._service.sessions.by_label(label, agent_id) if row.key != key)
+        if any(call.caller.reaches(parse(row.key)) for row in others):
             raise invalid("label", f"another session of {agent_id!r} has it, use another one")
         return label
 

@@ -70,10 +70,10 @@ class Targets:
         """
         service = self._service
         if text is None:
-            agent = agent_id or service.config.default_agent
-            self._check_agent(agent)
+            agent = agent_id or self.default_agent(call)
+            self._check_agent(call, agent)
             key = service.reader.main_key(agent)
-            call.check(key, str(key))
+            call.check(key, agent_id or str(key))
             return key
         key = self._key_of(call, text, field)
         call.check(key, text)
@@ -118,11 +118,11 @@ class Targets:
             ToolRefused: there is none within reach (`unknown_run`).
         """
         runs = self._service.runs
-        found = runs.get(run_id)
-        if found is None:
-            by_key = runs.by_any_key(run_id, call.caller.name) or runs.by_any_key(run_id)
-            found = None if by_key is None else runs.get(by_key)
-        if found is not None:
+        by_key = sorted(runs.under_key(run_id), key=lambda used: used[0] != call.caller.name)
+        for name in (run_id, *(named for _, named in by_key)):
+            found = runs.get(name)
+            if found is None:
+                continue
             if call.caller.reaches(self._service.reader.parse(found.session_key)):
                 return found
             call.left_out()
@@ -156,10 +156,24 @@ class Targets:
             return reference.key
         return None
 
-    def _check_agent(self, agent_id: str) -> None:
-        known = self._service.config.agent_ids
+    def agents(self, call: Call) -> list[str]:
+        """Return the configured agents that a caller can have sessions of."""
+        return [agent_id for agent_id in self._service.config.agent_ids if call.caller.has_agent(agent_id)]
+
+    def default_agent(self, call: Call) -> str:
+        """Return the agent that is meant where none is named: the default one, else the caller's first.
+
+        Who has no agent at all gets the name "main", which says nothing.
+        """
+        configured, known = self._service.config.default_agent, self.agents(call)
+        if configured in known:
+            return configured
+        return known[0] if known else "main"
+
+    def _check_agent(self, call: Call, agent_id: str) -> None:
+        known = self.agents(call)
         if agent_id not in known:
             raise ToolRefused(
                 "unknown_agent",
-                f"agentId: {agent_id[:128]!r} is not configured, use one of {', '.join(known)}",
+                f"agentId: {agent_id[:128]!r} is not configured, use one of {', '.join(known) or 'none'}",
             )

@@ -13,6 +13,7 @@ from intersession_actors.policy.access import (
     effective_visibility,
     judge,
     may_act_as,
+    may_act_for,
     not_visible,
     reach_of,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "judge_send",
     "judge_spawn",
     "may_act_as",
+    "may_act_for",
     "model_names",
     "not_visible",
     "parse_send_command",

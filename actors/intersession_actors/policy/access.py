@@ -170,6 +170,12 @@ def may_act_as(patterns: Sequence[str], key: SessionKey) -> bool:
     return any(fnmatchcase(str(key), pattern) for pattern in patterns)
 
 
+def may_act_for(patterns: Sequence[str], agent_id: str) -> bool:
+    """Whether a credential may claim to be any session of an agent at all: whether a glob fits anything that begins so."""
+    begin = f"agent:{agent_id}:"
+    return any(fnmatchcase(begin, pattern[:end]) for pattern in patterns for end in range(len(pattern) + 1))
+
+
 def _closed(requester: Requester, agent_id: str, operation: Operation, settings: AccessSettings) -> Forbidden:
     """Name every setting that keeps another agent's sessions closed, and what would open it."""
     todo: dict[str, str] = {}

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import Requester, may_act_as, not_visible
+from intersession_actors.policy import Requester, may_act_as, may_act_for, not_visible
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"
@@ -51,6 +51,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def reaches(self, key: SessionKey) -> bool:
         """Whether a session is within reach of the operator or a credential."""
         return self.is_operator or may_act_as(self.act_as, key)
+
+    def has_agent(self, agent_id: str) -> bool:
+        """Whether any session of an agent can be within reach; who has none of an agent hears nothing of it."""
+        return self.is_operator or may_act_for(self.act_as, agent_id)
 
 
 OPERATOR: Final = Caller()

@@ -1,0 +1,174 @@
+"""What a credential is answered does not depend on sessions, runs and agents beyond its reach (C6)."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem, Turn, echo
+from intersession_actors.methods import METHODS
+from intersession_actors.policy import may_act_for
+from intersession_actors.service import OPERATOR, Caller
+from support.running import SEES_ALL, Gate, merged
+
+BOT = Caller.by_credential("bot", ("agent:ops:main", "agent:ops:notes*"))
+ELSEWHERE = Caller.by_credential("elsewhere", ("agent:vault:*",))
+NOTES, SECRET = "agent:ops:notes", "agent:ops:secret"
+MODELS = {"models": {"providers": {"fake": {"models": [{"id": "one"}, {"id": "two"}]}}}}
+
+
+class Twins:
+    """Two systems in which the bot's sessions are the same; in the second one much more goes on beside them."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.gate = Gate()
+        self.quiet = stack.enter_context(
+            SessionSystem(
+                folder / "quiet.db",
+                agents={"ops": echo()},
+                config=merged(SEES_ALL, MODELS, {"agents": {"list": [{"id": "ops", "default": True}]}}),
+            )
+        )
+        vault = {"id": "vault", "default": True, "model": "fake/two", "name": "The Vault"}
+        self.busy = stack.enter_context(
+            SessionSystem(
+                folder / "busy.db",
+                agents={"ops": echo(), "vault": self._stops},
+                config=merged(SEES_ALL, MODELS, {"agents": {"list": [vault, {"id": "ops"}]}}),
+            )
+        )
+        stack.callback(self.gate.open)
+        self._run(self.busy, "agent:vault:main", "k", ELSEWHERE)
+        self.gate.reached()
+        self._run(self.busy, SECRET, "before")
+        self._patch(self.busy, SECRET, "desk")
+        self._patch(self.busy, "agent:vault:main", "desk")
+        for system in (self.quiet, self.busy):
+            self._run(system, NOTES, "k")
+            self._run(system, "agent:ops:main", "own")
+            self._patch(system, NOTES, "paper")
+        self._run(self.busy, "agent:vault:other", "late", ELSEWHERE)
+
+    def answers(self, method: str, params: dict[str, Any]) -> list[Any]:
+        return [_plain(system.gateway.call(method, params, caller=BOT)) for system in (self.quiet, self.busy)]
+
+    def _run(self, system: SessionSystem, session: str, key: str, caller: Caller = OPERATOR) -> None:
+        call = {"message": f"hello {key}", "idempotencyKey": key, "sessionKey": session}
+        accepted = system.gateway.call("agent", call, caller=caller)
+        if caller is OPERATOR:
+            assert system.gateway.call("agent.wait", {"runId": accepted["runId"]})["status"] == "ok"
+
+    def _patch(self, system: SessionSystem, key: str, label: str) -> None:
+        assert system.gateway.call("sessions.patch", {"key": key, "label": label})["ok"]
+
+    def _stops(self, turn: Turn) -> str:
+        self.gate.stop(turn)
+        return "at last"
+
+
+def _plain(answer: Any) -> Any:
+    """Return an answer without what is random, a time, or the position of the log, which is everybody's."""
+    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", json.dumps(answer))
+    text = re.sub(r"\b[0-9]{13}\b", '"TIME"', text)
+    return json.loads(re.sub(r'"(position|asOf)": [0-9]+', r'"\1": 0', text))
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    with ExitStack() as stack:
+        yield Twins(tmp_path_factory.mktemp("twins"), stack)
+
+
+SEND = {"message": "hi", "idempotencyKey": "n"}
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("health", {}),
+    ("status", {"probe": True}),
+    ("agents.list", {}),
+    ("models.list", {}),
+    ("agent.identity.get", {}),
+    ("agent.identity.get", {"agentId": "vault"}),
+    ("agent.identity.get", {"agentId": "ghost"}),
+    ("agent.identity.get", {"agentId": "no agent's id"}),
+    ("agent.identity.get", {"sessionKey": "agent:vault:main"}),
+    ("agent.identity.get", {"agentId": "vault", "sessionKey": NOTES}),
+    ("agent", {**SEND, "agentId": "vault"}),
+    ("agent", {**SEND, "sessionKey": SECRET}),
+    ("agent", {**SEND, "sessionKey": "agent:vault:main", "deliver": True}),
+    ("agent.wait", {"runId": "k", "timeoutMs": 1}),
+    ("agent.wait", {"runId": "before", "timeoutMs": 1}),
+    ("agent.wait", {"runId": "late", "timeoutMs": 1}),
+    ("chat.abort", {"sessionKey": NOTES, "runId": "late"}),
+    ("chat.abort", {"sessionKey": SECRET}),
+    ("chat.history", {"sessionKey": "agent:vault:main"}),
+    ("chat.history", {"sessionKey": NOTES}),
+    ("chat.inject", {"sessionKey": SECRET, "message": "x"}),
+    ("chat.send", {**SEND, "sessionKey": SECRET}),
+    ("import.openclaw", {"directory": "/nowhere"}),
+    ("send", {**SEND, "channel": "signal", "to": "+1", "sessionKey": SECRET}),
+    ("send", {**SEND, "channel": "signal", "to": "+1"}),
+    ("sessions.list", {}),
+    ("sessions.list", {"label": "desk"}),
+    ("sessions.list", {"agentId": "vault"}),
+    ("sessions.list", {"search": "vault", "limit": 1}),
+    ("sessions.list", {"spawnedBy": SECRET}),
+    ("sessions.preview", {"keys": [SECRET, NOTES, "agent:vault:main"]}),
+    ("sessions.resolve", {"label": "desk"}),
+    ("sessions.resolve", {"label": "desk", "agentId": "vault"}),
+    ("sessions.resolve", {"key": SECRET}),
+    ("sessions.reset", {"key": SECRET}),
+    ("sessions.delete", {"key": SECRET}),
+    ("sessions.delete", {"key": "agent:vault:main"}),
+    ("sessions.patch", {"key": SECRET, "label": "x"}),
+    ("sessions.patch", {"key": NOTES, "label": "desk"}),
+    ("sessions.patch", {"key": "agent:ops:main", "label": "desk"}),
+]
+
+
+@pytest.mark.clause("VIS-6", "X2")
+@pytest.mark.parametrize(("method", "params"), QUESTIONS, ids=str)
+def test_what_goes_on_elsewhere_changes_no_answer(twins: Twins, method: str, params: dict[str, Any]) -> None:
+    quiet, busy = twins.answers(method, params)
+
+    assert busy == quiet
+    assert not re.search("vault", json.dumps(busy).replace(json.dumps(params)[1:-1], ""), re.IGNORECASE) or (
+        "vault" in json.dumps(params)
+    )
+
+
+def test_every_method_is_tried() -> None:
+    assert {method for method, _ in QUESTIONS} == set(METHODS)
+
+
+@pytest.mark.clause("GATE-2", "VIS-6")
+def test_a_label_that_the_caller_can_hear_of_is_still_refused(twins: Twins) -> None:
+    paper = {"key": "agent:ops:main", "label": "paper"}
+    for system in (twins.quiet, twins.busy):
+        assert system.gateway.call("sessions.patch", paper, caller=BOT)["code"] == "invalid_request"
+        assert system.gateway.call("sessions.patch", paper)["code"] == "invalid_request"
+    desk = twins.busy.gateway.call("sessions.patch", {"key": "agent:ops:drafts", "label": "desk"})
+    assert desk["error"] == "label: another session of 'ops' has it, use another one"
+
+
+@pytest.mark.clause("VIS-6")
+@pytest.mark.parametrize(
+    ("patterns", "agents"),
+    [
+        (("agent:ops:main",), {"ops"}),
+        (("agent:ops:*", "agent:main:x"), {"ops", "main"}),
+        (("agent:*:main",), {"ops", "main", "opsroom"}),
+        (("agent:ops*",), {"ops", "opsroom"}),
+        (("agent:[mo]*",), {"ops", "main", "opsroom"}),
+        (("*:main",), {"ops", "main", "opsroom"}),
+        (("agent:op?:*",), {"ops"}),
+        (("agent:ops",), set()),
+        ((), set()),
+    ],
+)
+def test_an_agent_is_within_reach_where_a_glob_fits_some_session_of_it(
+    patterns: tuple[str, ...], agents: set[str]
+) -> None:
+    assert {each for each in ("ops", "main", "opsroom") if may_act_for(patterns, each)} == agents
