@@ -19,6 +19,7 @@ from intersession.gateway.admission import (
     Shares,
     all_scopes,
     client_address,
+    limited_logger,
     needed_scope,
 )
 from intersession.gateway.hub import Hub
@@ -105,6 +106,8 @@ class Door:
         self.waits = Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
         self.hub = Hub(system.log)
         self.draining = False
+        self.logger = limited_logger("intersession.gateway", monotonic)
+        """For what clients can cause as often as they like."""
         self._monotonic = monotonic
         self._started = monotonic()
         refuse_without_token(self.credentials, self.settings.auth)

@@ -144,7 +144,12 @@ def test_every_method_is_tried() -> None:
 
 
 @pytest.mark.clause("GATE-2", "VIS-6")
-def test_a_label_that_the_caller_can_hear_of_is_still_refused(twins: Twins) -> None:
+def test_a_label_that_the_caller_can_hear_of_is_still_refused(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        _hears_of_labels(Twins(tmp_path, stack))
+
+
+def _hears_of_labels(twins: Twins) -> None:
     paper = {"key": "agent:ops:main", "label": "paper"}
     for system in (twins.quiet, twins.busy):
         assert system.gateway.call("sessions.patch", paper, caller=BOT)["code"] == "invalid_request"

@@ -164,7 +164,7 @@ def test_who_is_silent_gives_way_when_there_is_no_room(serve: Serve) -> None:
 
 @pytest.mark.clause("L6")
 def test_there_is_room_for_so_many_and_the_next_is_told_so(serve: Serve) -> None:
-    live = serve(Limits(connections=2))
+    live = serve(Limits(connections=2, reserve=0))
 
     with live.client() as one, live.client() as other:
         with plain(live) as opened:

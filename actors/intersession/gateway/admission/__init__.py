@@ -9,6 +9,7 @@ from intersession.gateway.admission.addresses import (
     printable,
 )
 from intersession.gateway.admission.attempts import FailedAttempts
+from intersession.gateway.admission.complaints import limited_logger
 from intersession.gateway.admission.credentials import Credential, Credentials
 from intersession.gateway.admission.limits import (
     ANSWER_BYTES,
@@ -42,6 +43,7 @@ __all__ = [
     "granted",
     "host_allowed",
     "is_this_machine",
+    "limited_logger",
     "needed_scope",
     "normalised",
     "origin_allowed",

@@ -1,7 +1,6 @@
 """Judges each request before it is parsed or routed: its host, origin, token, kind, size and time."""
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -30,8 +29,6 @@ from intersession.gateway.admission import (
 from intersession.gateway.door import STOPPING, TOO_MUCH, Door
 from intersession.gateway.http.websocket import Scope, WebSocketShell
 from intersession_events.plain_json import JsonMapping
-
-logger = logging.getLogger("intersession.gateway")
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
 """What needs no token: whether the gateway lives, and what it offers."""
@@ -161,7 +158,7 @@ class Shield:
                 return Refusal(429, "rate_limited", message, (("retry-after", str(int(wait) + 1)),))
             self._door.attempts.failed(address)
             agent = printable(headers.one("user-agent") or "")
-            logger.warning("refused a request from %s: wrong token (%s)", address, agent)
+            self._door.logger.warning("refused a request from %s: wrong token (%s)", address, agent)
             return missing
         return credential
 

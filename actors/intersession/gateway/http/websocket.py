@@ -105,9 +105,9 @@ class WebSocketShell:
         told, address = self._door.refusals_told, self._client
         if told.wait_for(address) == 0:
             told.failed(address)
-            logger.warning("refused a connection from %s: %s", address, printable(refusal))
+            self._door.logger.warning("refused a connection from %s: %s", address, printable(refusal))
             if told.wait_for(address) > 0:
-                logger.warning("further refusals of %s are not told of for a minute", address)
+                self._door.logger.warning("further refusals of %s are not told of for a minute", address)
 
     # --- in
 
@@ -217,7 +217,7 @@ class WebSocketShell:
         reason = f"slow consumer: resume after position {self._position}"
         self._closing, self._given_up = Close(TRY_AGAIN, reason), True
         self._buffer.clear()
-        logger.warning("a connection from %s does not read; closed", self._client)
+        self._door.logger.warning("a connection from %s does not read; closed", self._client)
         if self._protocol is not None:
             self._protocol.close_at_once(TRY_AGAIN, reason)
 

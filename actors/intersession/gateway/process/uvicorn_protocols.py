@@ -5,9 +5,9 @@ They reach into uvicorn's classes, so tests hold each rule against a real socket
 
 import asyncio
 import contextlib
-import logging
 import socket
 import struct
+import time
 from typing import Any, Final, cast
 
 import h11
@@ -19,8 +19,15 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
-from intersession.gateway.http import EXTENSION
+from intersession.gateway.admission import (
+    HANDSHAKE_BYTES,
+    MOST_FRAGMENTS,
+    MOST_PINGS,
+    Limits,
+    limited_logger,
+)
+from intersession.gateway.http import EXTENSION, Refusal
+from intersession.gateway.process.framing import BadFraming, Framing
 from intersession_events.plain_json import JsonObject
 
 ABORT_S: Final = 5.0
@@ -31,9 +38,7 @@ _FULL: Final = (
 
 _NOTHING_LINGERS: Final = struct.pack("ii", 1, 0)
 
-_logger: Final = logging.getLogger("intersession.gateway.connections")
-# Below this, uvicorn logs addresses with their queries, and websockets whole frames: somebody's token may be in both.
-_logger.setLevel(logging.WARNING)
+_REFUSED: Final = "the request can't be read in one way only: %s"
 
 
 class ServerConfig(uvicorn.Config):
@@ -42,6 +47,9 @@ class ServerConfig(uvicorn.Config):
     def __init__(self, app: ASGIApp, limits: Limits, **options: Any) -> None:  # uvicorn's own, by name
         super().__init__(app, http=PatientHttp, ws=CappedWebSocket, ws_max_size=limits.body_bytes, **options)
         self.limits = limits
+        # Warnings only: below, uvicorn logs addresses with their queries, and websockets whole frames, and somebody's token
+        # may be in both. And not each: who sends garbage can send much of it.
+        self.logger = limited_logger("intersession.gateway.connections", time.monotonic)
 
 
 class PatientHttp(H11Protocol):
@@ -52,8 +60,9 @@ class PatientHttp(H11Protocol):
 
     def __init__(self, config: ServerConfig, *args: Any, **options: Any) -> None:  # uvicorn's own
         super().__init__(config, *args, **options)
-        self.logger = _logger
+        self.logger = config.logger
         self._limits: Limits = config.limits
+        self._framing = Framing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first head, if there is room for one more."""
@@ -66,7 +75,12 @@ class PatientHttp(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, and note whether they complete a head."""
+        """Take bytes that are framed as they should be, and note whether they complete a head."""
+        try:
+            self._framing.take(data)
+        except BadFraming as bad:
+            self._refuse(bad)
+            return
         if self._late is None and self.conn.their_state is h11.IDLE:
             self._wait()
         super().data_received(data)
@@ -97,6 +111,17 @@ class PatientHttp(H11Protocol):
             self._late.cancel()
         self._stop_stalled()
         super().connection_lost(exc)
+
+    def _refuse(self, bad: BadFraming) -> None:
+        """Say what is wrong, if no answer is under way, and close: nobody knows where the next request begins."""
+        self.logger.warning(_REFUSED, bad)
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            refusal = Refusal(400, "invalid_request_error", f"{bad}", (("connection", "close"),))
+            head = b"".join(b"%s: %s\r\n" % header for header in refusal.raw_headers)
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + refusal.body)
+        self.transport.close()
 
     @property
     def waits_since(self) -> float | None:
@@ -163,7 +188,7 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:  # uvicorn's own
         super().__init__(*args, **options)
-        self.logger = self.conn.logger = _logger
+        self.logger = self.conn.logger = cast("ServerConfig", self.config).logger
         self.conn.debug = False
         self.conn.max_message_size = HANDSHAKE_BYTES
 
