@@ -139,9 +139,13 @@ def refusing_without_store() -> Generator[None]:
 
 
 class LimitReached(ToolRefused):
-    """A guard over the causal chain stopped the call (LOOP-5). `limit` names the setting, `value` what was used."""
+    """A guard over the causal chain stopped the call (LOOP-5).
 
-    def __init__(self, error: str, *, limit: str, value: int) -> None:
+    `limit` names the setting, `value` is what was used of the `allowed`.
+    """
+
+    def __init__(self, error: str, *, limit: str, value: int, allowed: int) -> None:
         super().__init__("limit", error)
         self.limit = limit
         self.value = value
+        self.allowed = allowed

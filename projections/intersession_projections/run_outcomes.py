@@ -91,10 +91,11 @@ def asked_in(event: RunQueued) -> Asked | None:
     return Asked(event.caller or "operator", event.idempotency_key)
 
 
-class ChainTotals(NamedTuple):
-    """What a causal chain has cost so far (LOOP-5)."""
+class RunOfChain(NamedTuple):
+    """A run of a causal chain, and what it has used; nothing is known of that before it has ended (LOOP-5)."""
 
-    runs: int
+    run_id: str
+    ended: bool
     tokens: int
     cost_micros: int
 
@@ -192,13 +193,13 @@ class Runs:
         """Return the runs accepted last, newest first."""
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
 
-    def chain_totals(self, root: str) -> ChainTotals:
-        """Return how many runs a causal chain has had, and what they cost; `root` is its correlation id."""
+    def of_chain(self, root: str) -> list[RunOfChain]:
+        """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""
         rows = self._log.query(
-            "SELECT COUNT(*), COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_micros), 0) FROM run_outcomes WHERE root = ?",
+            "SELECT run_id, ended, tokens, cost_micros FROM run_outcomes WHERE root = ? ORDER BY accepted",
             (root,),
         )
-        return ChainTotals(*(int(value) for value in rows[0]))
+        return [RunOfChain(run_id, bool(ended), tokens, cost) for run_id, ended, tokens, cost in rows]
 
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
         rows = self._log.query(f"SELECT state FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words

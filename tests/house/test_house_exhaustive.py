@@ -22,7 +22,7 @@ UNIONS = [
         f"{FACTS}/exchange.py",
         "ExchangeEvent",
         "Fact",
-        [f"{ACTORS}/exchange/rules.py", f"{ACTORS}/exchange/chain_meter.py"],
+        [f"{ACTORS}/exchange/rules.py"],
     ),
     (f"{FACTS}/spawn.py", "SpawnEvent", "Fact", [f"{ACTORS}/spawn/rules.py"]),
     (

@@ -15,7 +15,7 @@ from intersession_events.facts import (
     Usage,
 )
 from intersession_projections.flows import Flows
-from intersession_projections.run_outcomes import ChainTotals, KeyUse, Runs
+from intersession_projections.run_outcomes import KeyUse, Runs
 from support.story import MAIN, Story
 
 STREAM = f"session:{MAIN}"
@@ -119,15 +119,15 @@ def test_a_run_is_found_by_the_callers_own_key(story: Story) -> None:
 
 
 @pytest.mark.clause("LOOP-5")
-def test_a_chain_counts_its_runs_their_tokens_and_their_cost(story: Story) -> None:
+def test_the_runs_of_a_chain_are_found_with_their_tokens_and_their_cost(story: Story) -> None:
     runs = Runs(story.log)
     for run_id, root in (("a", "root"), ("b", "root"), ("c", "other")):
         story.put(STREAM, queued(run_id), correlation=root)
         usage = Usage(total_tokens=10, cost_micros=3)
         story.put(STREAM, RunCompleted(run_id=run_id, attempt=1, usage=usage), correlation=root)
     story.put(STREAM, queued("d"), correlation="root")
-    assert runs.chain_totals("root") == ChainTotals(runs=3, tokens=20, cost_micros=6)
-    assert runs.chain_totals("nothing") == ChainTotals(0, 0, 0)
+    assert runs.of_chain("root") == [("a", True, 10, 3), ("b", True, 10, 3), ("d", False, 0, 0)]
+    assert runs.of_chain("nothing") == []
 
 
 @pytest.mark.clause("SPAWN-3")

@@ -4,12 +4,12 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from intersession_actors.agents.agents import Agent, as_function
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Answered, Broke, result_of
 from intersession_actors.agents.turn import AgentFunction, Turn
-from intersession_actors.host import Call, Outcome, Outside
+from intersession_actors.host import Call, Inside, Outcome, Outside
 
 __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 
@@ -71,10 +71,12 @@ class AgentExecutor:
         """Run async agents on the host's loop, as long as that runs."""
         self._outside.use_loop(loop)
 
-    def start(self, turn: Turn, done: OnResult, late: OnResult | None = None) -> None:
+    def start(
+        self, turn: Turn, done: OnResult, late: OnResult | None = None, *, inside: Inside = nullcontext
+    ) -> None:
         """Call the agent; `done` gets its result, once. Never blocks, never raises.
 
-        `late` gets what an agent answers after it was cancelled.
+        `late` gets what an agent answers after it was cancelled. The agent's code runs `inside` what is given.
 
         While the executor stops, nothing is called and nothing comes back: the run is tried again after the restart.
         """
@@ -92,7 +94,7 @@ class AgentExecutor:
             error = f"no agent {turn.agent_id!r} is registered in this process"
             _report(done, Broke(code="no_agent", error=error))
             return
-        self._outside.call(call, agent, turn)
+        self._outside.call(call, agent, turn, inside=inside)
 
     def cancel(self, run_id: str) -> None:
         """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.

@@ -5,6 +5,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
@@ -22,7 +23,17 @@ from intersession_actors.channels.channels import (
 )
 from intersession_actors.channels.lanes import Calls, Lanes, Waiting
 from intersession_actors.failures import described, traced
-from intersession_actors.host import Call, Came, HostActor, Outcome, Outside, Raised, asking, is_host_actor
+from intersession_actors.host import (
+    Call,
+    Came,
+    HostActor,
+    Inside,
+    Outcome,
+    Outside,
+    Raised,
+    asking,
+    is_host_actor,
+)
 from intersession_actors.runtime import Clock
 from intersession_events.facts import Fact
 
@@ -152,11 +163,17 @@ class ChannelCaller:
         self._outside.use_loop(loop)
 
     def start(
-        self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None], *, attempt: int = 1
+        self,
+        name: str,
+        outbound: Outbound,
+        done: Callable[[DeliveryResult], None],
+        *,
+        attempt: int = 1,
+        inside: Inside = nullcontext,
     ) -> None:
         """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
 
-        While the caller stops, nothing is called and nothing comes back.
+        The channel's code runs `inside` what is given. While the caller stops, nothing is called and nothing comes back.
         """
         with self._changed:
             channel = self._channels.get(name)
@@ -183,6 +200,7 @@ class ChannelCaller:
             lambda outcome: came(_delivery(outcome, channel, cut_at[0])),
             came,
             idempotent=channel.idempotent,
+            inside=inside,
         )
 
     def delivery(self, key: str, attempt: int) -> DeliveryResult | Asked:
@@ -261,6 +279,7 @@ class ChannelCaller:
         failed: Callable[[NotDelivered], None],
         *,
         idempotent: bool,
+        inside: Inside = nullcontext,
     ) -> None:
         timer = ("channel", name, str(next(self._numbers)))
 
@@ -282,7 +301,7 @@ class ChannelCaller:
             # The limit is the channel's own: it counts from here, however long the call had to wait.
             if self._timers is not None and self._clock is not None:
                 self._timers.after(self._timeout_ms, timer, give_up)
-            self._outside.call(call, function, argument)
+            self._outside.call(call, function, argument, inside=inside)
 
         call = Call(came_back, _nothing)
         with self._changed:

@@ -1,9 +1,11 @@
 """The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
 
+from contextlib import nullcontext
 from typing import Final, TypeGuard, assert_never
 
 import msgspec
 
+from intersession_actors.chains import Cause
 from intersession_actors.channels import Asked, Delivered, DeliveryResult, NotDelivered, Outbound
 from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import (
@@ -15,6 +17,7 @@ from intersession_actors.delivery.commands import (
 )
 from intersession_actors.delivery.rules import Delivery
 from intersession_actors.failures import FailureKind
+from intersession_actors.host import Inside
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
 from intersession_actors.streams import Flow, Plan, ProcessManager, Refused, Resume, World, foreign
@@ -193,7 +196,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case DeliveryStarted():
                 crash_point("A5")
                 self.world.timers.cancel(("parked", stream))
-                self._call(stream, state, event.attempt)
+                self._call(stream, state, recorded, event.attempt)
             case DeliveryFailed(retry_at_ms=int()):
                 self._recorded(state)
                 self.world.stopwatch.begin(
@@ -278,8 +281,11 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             state.decided.session_key, CheckSend(channel=state.decided.route.channel, answer=answered)
         )
 
-    def _call(self, stream: str, state: Delivery, attempt: int) -> None:
+    def _call(self, stream: str, state: Delivery, recorded: Recorded, attempt: int) -> None:
         decided, route = state.decided, state.decided.route
+        inside: Inside = nullcontext
+        if decided.budget is not None:
+            inside = Cause(session_key=decided.session_key, budget=decided.budget, event=recorded.id).inside
 
         def returned(result: Delivered | NotDelivered) -> None:
             crash_point("A6")
@@ -298,6 +304,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             ),
             returned,
             attempt=attempt,
+            inside=inside,
         )
 
     def _retry_later(self, stream: str, state: Delivery) -> None:

@@ -7,11 +7,9 @@ from typing import TypeGuard, assert_never
 
 import msgspec
 
-from intersession_actors.exchange.chain_meter import ChainMeter
 from intersession_actors.exchange.commands import ExchangeCommand, OpenExchange
-from intersession_actors.exchange.rules import Circumstances, Exchange, Phase, chain_of, decide, evolve
+from intersession_actors.exchange.rules import Circumstances, Exchange, Phase, decide, evolve
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
-from intersession_actors.policy import Tripped, check_turn, fullest
 from intersession_actors.streams import (
     Accepted,
     DeliveryEnded,
@@ -21,7 +19,6 @@ from intersession_actors.streams import (
     Refused,
     Resume,
     RunEnded,
-    World,
     answer,
     foreign,
     into_outbox,
@@ -32,7 +29,6 @@ from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
     DeliveryDecided,
-    ExchangeAccepted,
     ExchangeEvent,
     LoopEnded,
     TurnRequested,
@@ -48,10 +44,6 @@ ExchangeFlow = Flow[Exchange, ExchangeCommand]
 class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     """One actor for all exchanges."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self._meter = ChainMeter()
-
     def takes(self, message: object) -> TypeGuard[ExchangeCommand]:
         """Whether this is a command to an exchange."""
         return isinstance(message, ExchangeCommand)
@@ -61,9 +53,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         event = recorded.event
         if not isinstance(event, ExchangeEvent):
             raise foreign(recorded)
-        after = evolve(state, event)
-        self._meter.note(after.accepted, event)
-        return after
+        return evolve(state, event)
 
     def is_over(self, state: Exchange) -> bool:
         """Whether the exchange is closed."""
@@ -91,9 +81,10 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
                 assert_never(command)
 
     def refuse(self, command: ExchangeCommand, refused: Refused) -> None:
-        """Tell whoever waits; a run that was refused is not counted."""
+        """Tell whoever waits, and give back the run that will not be."""
         if isinstance(command, OpenExchange):
-            self._meter.of(command.accepted).take_back(command.accepted.run_id)
+            root, run_id = command.budget.root, command.accepted.run_id
+            self.world.chains.release(root, run_id, by=command.stream)
         super().refuse(command, refused)
 
     # --- the beginning
@@ -108,24 +99,28 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
                 )
             answer(command, Accepted(recorded=(), again=True))
             return None
-        tripped = self._guarded(command.accepted)
+        budget, accepted, chains = command.budget, command.accepted, self.world.chains
+        tripped = chains.reserve(budget, accepted.run_id, self._now(), by=flow.stream)
         if tripped is not None:
-            return Refused(code="limit", error=tripped.error, limit=tripped.setting, value=tripped.value)
+            return Refused(code="limit", error=tripped.told("sessionKey"), tripped=tripped)
+        spent = chains.spent(budget.root, besides=flow.stream)
+        accepted = msgspec.structs.replace(
+            accepted,
+            budget=budget,
+            chain=budget.path,
+            hops=budget.hops,
+            root=budget.root,
+            chain_started_ms=budget.started_ms,
+            chain_runs=spent.runs,
+            chain_tokens=spent.tokens,
+            chain_cost_micros=spent.cost_micros,
+        )
         return Plan(
-            events=(command.accepted,),
+            events=(accepted,),
             through=lambda appends: primary_step(command, appends, self._now()),
             cause=command.causation,
-            correlation=command.correlation,
+            correlation=command.budget.root,
         )
-
-    def _guarded(self, accepted: ExchangeAccepted) -> Tripped | None:
-        """Count the exchange's first run, unless its chain has no more to give (LOOP-5)."""
-        spent = self._meter.of(accepted)
-        so_far = fullest(chain_of(accepted), spent.so_far)
-        tripped = check_turn(accepted.settings.limits, so_far, self._now())
-        if tripped is None:
-            spent.ask(accepted.run_id)
-        return tripped
 
     # --- after a run or a delivery
 
@@ -142,23 +137,28 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             return None
         if state.phase in _DECIDING:
             crash_point(_DECIDING[state.phase])
-        events = decide(state, outcome, self._circumstances(flow, state))
+        events = self._decided(flow, state, outcome)
         if not events:
             return None
-        after = self._foreseen(state, events)
+        after = state
+        for event in events:
+            after = evolve(after, event)
         crash_point("K5")
-        plan = Plan(events=tuple(events), cause=outcome.cause, correlation=state.accepted.root)
+        plan = Plan(events=tuple(events), cause=outcome.cause, correlation=state.budget.root)
         return self._carried_on(plan, after, events[-1], outcome)
 
-    def _foreseen(self, state: Exchange, events: list[ExchangeEvent]) -> Exchange:
-        """Return the state after events that are about to be recorded.
-
-        Their runs are counted from here on, not from when they are recorded: other branches of the chain decide meanwhile.
-        """
-        for event in events:
-            state = evolve(state, event)
-            self._meter.note(state.accepted, event)
-        return state
+    def _decided(
+        self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded | DeliveryEnded
+    ) -> list[ExchangeEvent]:
+        """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
+        while True:
+            events = decide(state, outcome, self._circumstances(flow, state))
+            last = events[-1] if events else None
+            if not isinstance(last, TurnRequested | AnnounceRequested):
+                return events
+            tripped = self.world.chains.reserve(state.budget, last.run_id, self._now(), by=flow.stream)
+            if tripped is None:
+                return events
 
     def _carried_on(
         self, plan: Plan, after: Exchange, last: ExchangeEvent, outcome: RunEnded | DeliveryEnded
@@ -194,9 +194,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         return into_outbox(
             self.world.log.log_id,
             decided,
+            budget=state.budget,
             time=self._now(),
             causation=outcome.cause,
-            correlation=accepted.root,
         )
 
     def _circumstances(self, flow: ExchangeFlow, state: Exchange) -> Circumstances:
@@ -207,7 +207,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             requester_has_agent=self._has_agent(accepted.requester),
             has_route=self.world.announce_route(accepted) is not None,
             refused=dict(flow.refused),
-            chain=self._meter.of(accepted).so_far,
+            spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
         )
 
     def _has_agent(self, key: str | None) -> bool:

@@ -9,13 +9,14 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.policy import ChainSoFar, Tripped, check_turn, fullest
+from intersession_actors.policy import Spent, budget_of, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    Budget,
     ExchangeAccepted,
     ExchangeClosed,
     ExchangeEvent,
@@ -24,7 +25,6 @@ from intersession_events.facts import (
     PrimaryEnded,
     TurnReplied,
     TurnRequested,
-    Usage,
 )
 from intersession_events.ids import announce_delivery
 
@@ -40,15 +40,17 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
     round_one: str | None = None
     latest: str | None = None
-    runs: int = 1
-    tokens: int = 0
-    cost_micros: int = 0
+
+    @property
+    def budget(self) -> Budget:
+        """What the causal chain that the exchange is of may use (LOOP-5)."""
+        return budget_of(self.accepted, None, 0)
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
-    `chain` is what the whole causal chain has used, its other branches too.
+    `spent` is what the whole causal chain has used, its other branches too.
     `refused` are steps that a session's actor would not take, by run id: they were never recorded.
     """
 
@@ -56,7 +58,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     requester_has_agent: bool = True
     has_route: bool = False
-    chain: ChainSoFar = ChainSoFar()
+    spent: Spent = Spent()
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
@@ -69,30 +71,20 @@ def evolve(state: Exchange | None, event: ExchangeEvent) -> Exchange:
     replace = msgspec.structs.replace
     match event:
         case PrimaryEnded():
-            return replace(_spent(state, event.usage), pending="", round_one=event.text, latest=event.text)
+            return replace(state, pending="", round_one=event.text, latest=event.text)
         case TurnRequested():
-            return replace(state, phase="turn", turn=event.turn, pending=event.run_id, runs=state.runs + 1)
+            return replace(state, phase="turn", turn=event.turn, pending=event.run_id)
         case TurnReplied():
             spoken = event.text if event.text is not None and not is_reply_skip(event.text) else None
-            return replace(_spent(state, event.usage), pending="", latest=spoken or state.latest)
+            return replace(state, pending="", latest=spoken or state.latest)
         case LoopEnded():
             return replace(state, pending="")
         case AnnounceRequested():
-            return replace(state, phase="announce", pending=event.run_id, runs=state.runs + 1)
+            return replace(state, phase="announce", pending=event.run_id)
         case AnnounceDecided():
-            return replace(_spent(state, event.usage), phase="delivery", pending=event.delivery_id or "")
+            return replace(state, phase="delivery", pending=event.delivery_id or "")
         case ExchangeClosed():
             return replace(state, phase="closed", pending="")
-
-
-def _spent(state: Exchange, usage: Usage | None) -> Exchange:
-    if usage is None:
-        return state
-    return msgspec.structs.replace(
-        state,
-        tokens=state.tokens + usage.total_tokens,
-        cost_micros=state.cost_micros + (usage.cost_micros or 0),
-    )
 
 
 def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[ExchangeEvent]:
@@ -167,7 +159,7 @@ def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
         return _end_loop(state, now, "turn_limit", limit="session.agentToAgent.maxPingPongTurns")
     if not now.requester_has_agent:
         return _end_loop(state, now, "no_agent", note=accepted.requester)
-    tripped = _guard(state, now)
+    tripped = check_run(state.budget, now.spent, now.now_ms)
     if tripped is not None:
         note = f"{tripped.value} of {tripped.allowed}"
         return _end_loop(state, now, tripped.limit, limit=tripped.setting, note=note)
@@ -187,33 +179,24 @@ def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
     ]
 
 
-def _guard(state: Exchange, now: Circumstances) -> Tripped | None:
-    """Return the guard over the whole chain that this exchange's next run would trip, if any (LOOP-5)."""
-    accepted = state.accepted
-    own = chain_of(accepted, runs=state.runs, tokens=state.tokens, cost_micros=state.cost_micros)
-    return check_turn(accepted.settings.limits, fullest(own, now.chain), now.now_ms)
-
-
-def chain_of(
-    accepted: ExchangeAccepted, *, runs: int = 0, tokens: int = 0, cost_micros: int = 0
-) -> ChainSoFar:
-    """Return what the chain had used when the exchange was accepted, and what was used since."""
-    return ChainSoFar(
-        runs=accepted.chain_runs + runs,
-        tokens=accepted.chain_tokens + tokens,
-        cost_micros=accepted.chain_cost_micros + cost_micros,
-        started_ms=accepted.chain_started_ms or None,
-    )
-
-
 def _end_loop(
     state: Exchange, now: Circumstances, reason: LoopEnd, *, limit: str | None = None, note: str | None = None
 ) -> list[ExchangeEvent]:
-    """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn."""
+    """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn.
+
+    It is a run of the chain like any other: where a guard trips there is none, and nothing is announced (LOOP-5).
+    """
     ended = LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
     accepted = state.accepted
     if accepted.settings.announce == "routed" and accepted.route is None:
         return [ended, AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
+    tripped = check_run(state.budget, now.spent, now.now_ms)
+    if tripped is not None:
+        return [
+            ended,
+            AnnounceDecided(why="limit", limit=tripped.setting),
+            ExchangeClosed(reason="announce_failed", note=tripped.words, limit=tripped.setting),
+        ]
     run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "announce")
     refusal = now.refused.get(run_id)
     if refusal is not None:

@@ -25,7 +25,7 @@ Appends = tuple[StreamAppend, ...]
 
 def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
     """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
-    accepted = command.accepted
+    accepted, budget = command.accepted, command.budget
     queued = RunQueued(
         run_id=accepted.run_id,
         session_id=accepted.target_session_id,
@@ -38,8 +38,6 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         request_digest=accepted.request_digest,
         exchange_id=accepted.exchange_id,
         turn=0,
-        chain=accepted.chain,
-        hops=accepted.hops,
     )
     provenance = Provenance(
         kind="inter_session",
@@ -48,10 +46,11 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         source_tool="sessions_send",
         exchange_id=accepted.exchange_id,
         turn=0,
-        hops=accepted.hops,
+        hops=budget.hops,
     )
     message = message_for(queued, accepted.message, provenance, now_ms)
     return accepted.target, Enqueue(
+        budget=budget,
         message=message,
         queue=queued,
         opening=command.opening,
@@ -61,13 +60,12 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         check_policy=True,
         at_most=command.at_most,
         causation=_step_of(appends),
-        correlation=command.correlation,
     )
 
 
 def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
     """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
-    accepted = state.accepted
+    accepted, budget = state.accepted, state.budget
     speaks_for_target = turn.speaker == accepted.target
     other = accepted.requester if speaks_for_target else accepted.target
     # A requester that had no session when it sent has none that a turn could go to.
@@ -83,8 +81,6 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
         timeout_ms=accepted.settings.turn_timeout_ms,
         exchange_id=accepted.exchange_id,
         turn=turn.turn,
-        chain=accepted.chain,
-        hops=accepted.hops,
     )
     provenance = Provenance(
         kind="inter_session",
@@ -93,10 +89,11 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
         source_tool="sessions_send",
         exchange_id=accepted.exchange_id,
         turn=turn.turn,
-        hops=accepted.hops,
+        hops=budget.hops,
     )
     message = message_for(queued, state.latest or "", provenance, now_ms)
     return turn.speaker, Enqueue(
+        budget=budget,
         message=message,
         queue=queued,
         session_id=queued.session_id,
@@ -104,7 +101,6 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
         carried=appends,
         check_policy=True,
         causation=_step_of(appends),
-        correlation=accepted.root,
     )
 
 
@@ -112,7 +108,7 @@ def announce_step(
     state: Exchange, asked: AnnounceRequested, appends: Appends, now_ms: int
 ) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
-    accepted = state.accepted
+    accepted, budget = state.accepted, state.budget
     queued = RunQueued(
         run_id=asked.run_id,
         session_id=accepted.target_session_id,
@@ -127,25 +123,23 @@ def announce_step(
         ),
         timeout_ms=accepted.settings.turn_timeout_ms,
         exchange_id=accepted.exchange_id,
-        chain=accepted.chain,
-        hops=accepted.hops,
     )
     provenance = Provenance(
         kind="internal_system",
         source_session_key=accepted.requester,
         source_tool="sessions_send",
         exchange_id=accepted.exchange_id,
-        hops=accepted.hops,
+        hops=budget.hops,
     )
     message = message_for(queued, ANNOUNCE_PROMPT, provenance, now_ms)
     return accepted.target, Enqueue(
+        budget=budget,
         message=message,
         queue=queued,
         session_id=queued.session_id,
         flow=ids.exchange_stream(accepted.exchange_id),
         carried=appends,
         causation=_step_of(appends),
-        correlation=accepted.root,
     )
 
 

@@ -1,7 +1,7 @@
 """Calls the host's code for agents and channels: functions on threads, coroutines on a loop, actors by message."""
 
 from intersession_actors.host.actors import HostActor, asking, is_host_actor
-from intersession_actors.host.calls import Call, Came, Outcome, Outside, Raised
+from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised
 from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.extras import MissingExtra, imported
 from intersession_actors.host.loop import OwnLoop
@@ -12,6 +12,7 @@ __all__ = [
     "Came",
     "DoorThreads",
     "HostActor",
+    "Inside",
     "MissingExtra",
     "Outcome",
     "Outside",

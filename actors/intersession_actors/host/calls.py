@@ -9,7 +9,7 @@ import inspect
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import pykka
@@ -37,6 +37,8 @@ class Raised(NamedTuple):
 
 Outcome = Came | Raised
 OnOutcome = Callable[[Outcome], None]
+Inside = Callable[[], AbstractContextManager[None]]
+"""Makes the context that code of the host's runs in; each piece of one call has its own."""
 
 
 class Call:
@@ -120,14 +122,20 @@ class Outside:
         """Not count the calling thread while it waits, so that another one starts in its place."""
         return self._workers.waiting()
 
-    # What the function returns is awaited or not, as it itself says.
-    def call(self, call: Call, function: Callable[[T], Any], argument: T) -> None:
-        """Call a function with an argument; never blocks, never raises."""
+    def call(
+        self,
+        call: Call,
+        function: Callable[[T], Any],  # what it returns is awaited or not, as it itself says
+        argument: T,
+        *,
+        inside: Inside = nullcontext,
+    ) -> None:
+        """Call a function with an argument; never blocks, never raises. Its code runs `inside` what is given."""
         try:
             if _is_async(function):
-                self._on_loop(call, lambda: function(argument))
+                self._on_loop(call, lambda: function(argument), inside)
             else:
-                self._on_thread(call, lambda: function(argument))
+                self._on_thread(call, lambda: function(argument), inside)
         except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
             call.settle(Raised(error))
 
@@ -141,27 +149,29 @@ class Outside:
         self._workers.stop()
         self._own_loop.stop(timeout)
 
-    def _on_thread(self, call: Call, run: Callable[[], object]) -> None:
+    def _on_thread(self, call: Call, run: Callable[[], object], inside: Inside) -> None:
         def job() -> None:
             try:
-                value = run()
+                with inside():
+                    value = run()
             except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
                 call.settle(Raised(error))
             else:
-                self._resolve(call, value)
+                self._resolve(call, value, inside)
 
         work = Job(job)
         call.undo_with(lambda: self._workers.give_up(work))
         self._workers.submit(work)
 
-    def _on_loop(self, call: Call, run: Callable[[], Awaitable[object]]) -> None:
+    def _on_loop(self, call: Call, run: Callable[[], Awaitable[object]], inside: Inside) -> None:
         async def task() -> None:
             try:
-                value = await run()
+                with inside():
+                    value = await run()
             except BaseException as error:  # noqa: BLE001 - SystemExit in a task would end the host's loop
                 call.settle(Raised(error))
             else:
-                self._resolve(call, value)
+                self._resolve(call, value, inside)
 
         loop = self._hosts_loop
         if loop is None or not loop.is_running():
@@ -179,7 +189,7 @@ class Outside:
 
         call.undo_with(undo)
 
-    def _resolve(self, call: Call, value: object) -> None:
+    def _resolve(self, call: Call, value: object, inside: Inside) -> None:
         """Settle with a value, or wait for it without a thread where that is possible."""
         try:
             match value:
@@ -187,9 +197,9 @@ class Outside:
                     call.undo_with(_cannot)
                     value.when_answered(lambda answered: call.settle(_outcome_of(answered)))
                 case _ if _is_future(value):
-                    self._on_thread(call, lambda: self._get(value))
+                    self._on_thread(call, lambda: self._get(value), nullcontext)
                 case _ if inspect.isawaitable(value):
-                    self._on_loop(call, lambda: value)
+                    self._on_loop(call, lambda: value, inside)
                 case _:
                     call.settle(Came(value))
         except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is

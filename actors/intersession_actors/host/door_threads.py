@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextvars import copy_context
 from typing import Final, TypeVar
 
 from intersession_actors.host.threads import Job, Workers
@@ -28,18 +29,19 @@ class DoorThreads:
         self._reserved = Workers(RESERVED, name="doors-reserved")
 
     def submit(self, work: Callable[[], T], lane: Hashable = None) -> "Future[T]":
-        """Run a function on a thread.
+        """Run a function on a thread, in the context of the caller: what that is called for, this is called for.
 
         Raises:
             StoreUnavailable: the system is closed.
         """
         future: Future[T] = Future()
+        context = copy_context()
 
         def run() -> None:
             if not future.set_running_or_notify_cancel():
                 return
             try:
-                result = work()
+                result = context.run(work)
             except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
                 future.set_exception(error)
             else:

@@ -26,7 +26,10 @@ from intersession_actors.service import (
     Service,
     deliver,
     delivery_of,
+    gone_on,
     invalid,
+    keeping_refusals,
+    origin_of,
     read_arguments,
     run_id_of,
 )
@@ -189,12 +192,18 @@ class GatewayAbout:
         )
         if not verdict.allowed:
             raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}")
+        origin = origin_of(service, call.caller, run_id)
+        budget = origin.budget
+        if not origin.begins:
+            with keeping_refusals(service, call.caller, origin, "send", str(key)):
+                budget = gone_on(service, origin, str(key), "message")
         append = delivery_of(
             service,
             key=key,
             route=route,
             text=given.message,
             run_id=run_id,
+            budget=budget,
             purpose="send",
         )
         delivery_id = append.stream.partition(":")[2]

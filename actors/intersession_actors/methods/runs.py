@@ -18,7 +18,9 @@ from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import THINKING_LEVELS
 from intersession_actors.service import (
+    AskedRun,
     Call,
+    Origin,
     Pending,
     Result,
     RunDoor,
@@ -29,21 +31,21 @@ from intersession_actors.service import (
     invalid,
     key_conflict,
     read_arguments,
+    reserving,
     route_of,
     run_id_of,
     unknown_run,
 )
 from intersession_actors.session import Abort, Enqueue, message_for
 from intersession_events import ids
-from intersession_events.facts import Provenance, Route, RunAborted, RunQueued, SessionPatched
+from intersession_events.facts import Route, RunAborted, RunQueued, SessionPatched
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonMapping, JsonValue
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.sessions import SessionRow
 
 STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
 """A `chat.send` that is nothing but one of these stops what runs, as in the original."""
-
-_OPERATOR_SAID: Final = Provenance(kind="external_user", source_channel="operator")
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,27 +200,11 @@ class GatewayRuns:
             caller=call.caller.name,
             idempotency_key=order.idempotency_key,
             request_digest=digest,
-            chain=(key,),
             thinking=order.thinking,
         )
-        message = message_for(queued, order.text, _OPERATOR_SAID, service.clock.now_ms())
-        accepted = ask_session(
-            service,
-            key,
-            Enqueue(
-                message=message,
-                queue=queued,
-                opening=self._targets.opening(order.key),
-                session_id=None if row is None or row.archived is not None else row.session_id,
-                patch=None
-                if order.label is None
-                else SessionPatched(values={"label": order.label}, by=call.caller.name),
-                check_policy=True,
-                at_most=1 if order.busy == "reject" else service.config.runs.inbox_max,
-                interrupts=call.caller.name if order.busy == "interrupt" else None,
-                correlation=run_id,
-            ),
-        )
+        asked = AskedRun(run_id, key, tool=order.method, field="message")
+        with reserving(service, call.caller, asked) as origin:
+            accepted = ask_session(service, key, self._enqueue(call, order, queued, origin, row))
         if accepted.recorded:
             return run_id, None
         return run_id, self._known(
@@ -264,6 +250,25 @@ class GatewayRuns:
         if known.digest != digest or known.run_id != run_id:
             raise key_conflict("message")
         return self._service.runs.get(run_id)
+
+    def _enqueue(
+        self, call: Call, order: Order, queued: RunQueued, origin: Origin, row: SessionRow | None
+    ) -> Enqueue:
+        service = self._service
+        said_by = origin.provenance("operator")
+        label = order.label
+        return Enqueue(
+            budget=origin.budget,
+            message=message_for(queued, order.text, said_by, service.clock.now_ms()),
+            queue=queued,
+            opening=self._targets.opening(order.key),
+            session_id=None if row is None or row.archived is not None else row.session_id,
+            patch=None if label is None else SessionPatched(values={"label": label}, by=call.caller.name),
+            check_policy=True,
+            at_most=1 if order.busy == "reject" else service.config.runs.inbox_max,
+            interrupts=call.caller.name if order.busy == "interrupt" else None,
+            causation=origin.causation,
+        )
 
 
 def _accepted_frame(run: RunOutcome) -> Result:

@@ -1,4 +1,9 @@
-"""Guards over a whole causal chain, and over cycles of waiting: pure (LOOP-5, SEND-10)."""
+"""What a causal chain may do, and cycles of waiting: pure (LOOP-5, SEND-10).
+
+A chain begins with what a person or the operator says. Its budget goes from cause to effect: from a run to what it sends and
+spawns, from there to the turns, announces and results that come of it, and so on. A send and a spawn are a hop; what belongs
+to them is none.
+"""
 
 from collections import deque
 from collections.abc import Collection, Mapping
@@ -6,38 +11,17 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.facts import Limits
+from intersession_events.facts import Budget, ExchangeAccepted, Limits, RunQueued, SpawnAccepted
 
 LimitName = Literal["hop_limit", "revisit_limit", "run_limit", "token_limit", "cost_limit", "wall_limit"]
 
 
-class ChainSoFar(msgspec.Struct, frozen=True, kw_only=True):
-    """What a causal chain has used up to now.
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a whole chain has used up to now: runs that were asked for, and what those that have ended cost."""
 
-    `chain` are the sessions it passed through, in order, `hops` the exchanges it made, `runs` the runs it started;
-    `started_ms` is when its first one was accepted. What began outside of any run has an empty chain.
-    """
-
-    chain: tuple[str, ...] = ()
-    hops: int = 0
     runs: int = 0
     tokens: int = 0
     cost_micros: int = 0
-    started_ms: int | None = None
-
-
-def fullest(one: ChainSoFar, other: ChainSoFar) -> ChainSoFar:
-    """Return the higher of two counts of one chain, number by number.
-
-    Several parts count a chain: the view that a caller asked, the coordinator since it began, the exchange itself. Each may know less
-    than there is (a view lags behind what is being decided, the coordinator forgets chains that were silent for long), none knows more.
-    """
-    return msgspec.structs.replace(
-        one,
-        runs=max(one.runs, other.runs),
-        tokens=max(one.tokens, other.tokens),
-        cost_micros=max(one.cost_micros, other.cost_micros),
-    )
 
 
 class Tripped(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,37 +33,67 @@ class Tripped(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
 
     @property
-    def error(self) -> str:
-        """The text that a sender gets."""
-        return (
-            f"sessionKey: {self.setting} is {self.allowed} and this chain of messages has used {self.value}, "
-            "answer instead of sending on"
-        )
+    def words(self) -> str:
+        """What events and errors say of it."""
+        return f"{self.setting} is {self.allowed} and this chain of messages has used {self.value}"
+
+    def told(self, field: str) -> str:
+        """Return the error of a caller who would carry the chain on."""
+        return f"{field}: {self.words}, answer instead of going on"
 
 
-def check_chain(limits: Limits, so_far: ChainSoFar, target: str, now_ms: int) -> Tripped | None:
-    """Say whether the chain may begin one more exchange, with `target`; the first guard that trips is named.
+def begun(root: str, path: tuple[str, ...], limits: Limits, now_ms: int) -> Budget:
+    """Return the budget of a chain that begins now, with the run `root`."""
+    return Budget(root=root, started_ms=now_ms, path=path, limits=limits)
 
-    A limit is the most there may be: with `hops` 8, the ninth exchange of a chain is refused. The turns of one
-    exchange are one hop. Coming to a session for the first time is no revisit.
-    """
-    return (
-        _full("hop_limit", "hops", so_far.hops, limits.hops)
-        or _full("revisit_limit", "revisits", so_far.chain.count(target) - 1, limits.revisits)
-        or check_turn(limits, so_far, now_ms)
+
+def one_hop_on(budget: Budget, target: str, limits: Limits) -> Budget:
+    """Return what is left for what a chain begins in another session; `limits` are those in force now (CFG-3)."""
+    return msgspec.structs.replace(budget, path=(*budget.path, target), hops=budget.hops + 1, limits=limits)
+
+
+def budget_of(
+    event: RunQueued | SpawnAccepted | ExchangeAccepted, root: str | None, started_ms: int
+) -> Budget:
+    """Return the budget that an event hands on; `root` and `started_ms` stand in for what one of version 0.1.0 did not say."""
+    if event.budget is not None:
+        return event.budget
+    limits = event.settings.limits if isinstance(event, ExchangeAccepted) else Limits()
+    if isinstance(event, ExchangeAccepted):
+        root, started_ms = event.root or root, event.chain_started_ms or started_ms
+    return Budget(
+        root=root or event.run_id, started_ms=started_ms, path=event.chain, hops=event.hops, limits=limits
     )
 
 
-def check_turn(limits: Limits, so_far: ChainSoFar, now_ms: int) -> Tripped | None:
-    """Say whether the chain may start one more run, such as a turn of an exchange that is going on."""
-    started = now_ms if so_far.started_ms is None else so_far.started_ms
+def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
+    """Say whether the chain may come to `target` by one more hop; the first guard that trips is named.
+
+    A limit is the most there may be: with `hops` 8, the ninth send one from another is refused. Coming to a session for the
+    first time is no revisit.
+    """
+    return _full("hop_limit", "hops", budget.hops, limits.hops) or _full(
+        "revisit_limit", "revisits", budget.path.count(target) - 1, limits.revisits
+    )
+
+
+def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
+    """Say whether the chain may ask for one more run, of whichever of its branches."""
+    limits = budget.limits
     # A clock that was set back must not give a chain a negative age.
-    seconds = max(now_ms - started, 0) // 1000
+    seconds = max(now_ms - (budget.started_ms or now_ms), 0) // 1000
     return (
-        _full("run_limit", "runs", so_far.runs, limits.runs)
-        or _full("token_limit", "tokens", so_far.tokens, limits.tokens)
-        or _full("cost_limit", "costMicros", so_far.cost_micros, limits.cost_micros)
+        _full("run_limit", "runs", spent.runs, limits.runs)
+        or check_start(budget, spent)
         or _full("wall_limit", "wallSeconds", seconds, limits.wall_seconds)
+    )
+
+
+def check_start(budget: Budget, spent: Spent) -> Tripped | None:
+    """Say whether a run that was asked for may start now: what it costs is not known before the others have ended."""
+    limits = budget.limits
+    return _full("token_limit", "tokens", spent.tokens, limits.tokens) or _full(
+        "cost_limit", "costMicros", spent.cost_micros, limits.cost_micros
     )
 
 

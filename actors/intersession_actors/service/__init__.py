@@ -2,11 +2,17 @@
 
 from intersession_actors.service.arguments import clamped, invalid, read_arguments, whole
 from intersession_actors.service.asking import (
+    AskedRun,
     FirstAnswer,
+    Origin,
     ask_flow,
     ask_session,
     digest_of,
+    gone_on,
+    keeping_refusals,
     key_conflict,
+    origin_of,
+    reserving,
     run_id_of,
 )
 from intersession_actors.service.callers import OPERATOR, AccessSummary, Call, Caller, CallingRun
@@ -33,6 +39,7 @@ from intersession_actors.service.waits import Wait
 __all__ = [
     "OPERATOR",
     "AccessSummary",
+    "AskedRun",
     "Call",
     "Caller",
     "CallingRun",
@@ -40,6 +47,7 @@ __all__ = [
     "FirstAnswer",
     "Imports",
     "InboundMessage",
+    "Origin",
     "Pending",
     "Place",
     "Reader",
@@ -62,10 +70,14 @@ __all__ = [
     "delivery_of",
     "digest_of",
     "finished",
+    "gone_on",
     "invalid",
+    "keeping_refusals",
     "key_conflict",
     "opening",
+    "origin_of",
     "read_arguments",
+    "reserving",
     "resolve_label",
     "resolve_main",
     "resolve_target",

@@ -1,18 +1,22 @@
 """How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, wait
-from typing import Final
+from contextlib import contextmanager
+from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.chains import current_cause
 from intersession_actors.errors import LimitReached, ToolRefused
-from intersession_actors.service.callers import Call
+from intersession_actors.policy import Tripped, begun, check_hop, one_hop_on
+from intersession_actors.service.callers import Call, Caller
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
 from intersession_actors.streams import Accepted, Asked, BeginsFlow, Refused
 from intersession_events import ids
+from intersession_events.facts import Budget, Provenance, SendRefused
 
 COMMIT_TIMEOUT_S: Final = 30.0
 """How long a door waits for the log to take a command."""
@@ -38,6 +42,120 @@ def key_conflict(what: str) -> ToolRefused:
     return ToolRefused(
         "idempotency_conflict", f"idempotencyKey: it was used for another {what}, use a new key"
     )
+
+
+class Origin(NamedTuple):
+    """What a call goes on with: the budget of its causal chain, and the event that led to it.
+
+    `begins`: nothing led to it, a chain begins here. `session_key` is the session whose run or delivery led to it.
+    """
+
+    budget: Budget
+    begins: bool = False
+    causation: str | None = None
+    session_key: str | None = None
+
+    def provenance(self, channel: str) -> Provenance:
+        """Return where a message is from that goes on with it: from a person, or from what led to it (PROV-2)."""
+        if self.begins:
+            return Provenance(kind="external_user", source_channel=channel)
+        return Provenance(
+            kind="inter_session",
+            source_session_key=self.session_key,
+            source_channel=channel,
+            hops=self.budget.hops,
+        )
+
+
+class AskedRun(NamedTuple):
+    """A message for a session, and the run that answers it, unless it is only recorded.
+
+    `tool` is how it was asked for, `field` what an error names.
+    """
+
+    run_id: str
+    target: str
+    tool: str
+    field: str
+    runs: bool = True
+
+
+def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
+    """Return what a call goes on with: its run, or what the host's code that calls is called for; else `run_id` begins (LOOP-5)."""
+    run, cause = caller.run, current_cause()
+    if run is not None:
+        return Origin(run.budget, causation=run.cause, session_key=caller.key)
+    if cause is not None:
+        return Origin(cause.budget, causation=cause.event, session_key=cause.session_key)
+    path = () if caller.key is None else (caller.key,)
+    budget = begun(run_id, path, service.config.session.limits, service.clock.now_ms())
+    return Origin(budget, begins=True)
+
+
+def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget:
+    """Return what is left of the budget for what a call begins in another session.
+
+    Raises:
+        LimitReached: the chain may not come there by one more hop.
+    """
+    limits = service.config.session.limits
+    tripped = check_hop(origin.budget, limits, target)
+    if tripped is not None:
+        raise _reached(tripped, tripped.told(field))
+    return one_hop_on(origin.budget, target, limits)
+
+
+@contextmanager
+def keeping_refusals(
+    service: Service, caller: Caller, origin: Origin, tool: str, target: str
+) -> Generator[None]:
+    """Put on record that a guard over the causal chain refused what is done inside (LOOP-5)."""
+    try:
+        yield
+    except LimitReached as reached:
+        requester, budget = caller.key or origin.session_key, origin.budget
+        refused = SendRefused(
+            requester=requester,
+            target=target,
+            code="limit",
+            limit=reached.limit,
+            value=reached.value,
+            allowed=reached.allowed,
+            chain=budget.path,
+            tool=tool,
+            root=budget.root,
+        )
+        service.receipts.record(requester, refused, correlation=budget.root)
+        raise
+
+
+@contextmanager
+def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Origin]:
+    """Reserve the run of a message for what is done inside, which gets the origin as it is in its session.
+
+    Raises:
+        LimitReached: the chain that it would go on with has used all that it may.
+    """
+    origin, chains = origin_of(service, caller, asked.run_id), service.world.chains
+    if origin.begins:
+        yield origin._replace(budget=msgspec.structs.replace(origin.budget, path=(asked.target,)))
+        return
+    with keeping_refusals(service, caller, origin, asked.tool, asked.target):
+        budget = gone_on(service, origin, asked.target, asked.field)
+        now = service.clock.now_ms()
+        tripped = chains.reserve(budget, asked.run_id, now, by=asked.run_id) if asked.runs else None
+        if tripped is not None:
+            raise _reached(tripped, tripped.told(asked.field))
+    try:
+        yield origin._replace(budget=budget)
+    except ToolRefused as refused:
+        if refused.code != "unavailable":  # else it may be recorded yet
+            chains.release(budget.root, asked.run_id, by=asked.run_id)
+        raise
+
+
+def _reached(tripped: Tripped, error: str) -> LimitReached:
+    return LimitReached(error, limit=tripped.setting, value=tripped.value, allowed=tripped.allowed)
 
 
 def ask_session(service: Service, key: str, command: Asked) -> Accepted:
@@ -104,8 +222,8 @@ class FirstAnswer:
         outcome = self._future.result()
         if isinstance(outcome, Accepted):
             return outcome
-        if outcome.limit is not None:
-            raise LimitReached(outcome.error, limit=outcome.limit, value=outcome.value)
+        if outcome.tripped is not None:
+            raise _reached(outcome.tripped, outcome.error)
         raise ToolRefused(outcome.code, outcome.error)
 
 

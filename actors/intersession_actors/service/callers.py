@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import Requester, may_act_as, may_act_for, not_visible
+from intersession_events.facts import Budget
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"
@@ -14,13 +15,11 @@ MOST_GIVEN: Final = 512
 
 
 class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that calls a tool: what the call inherits of its causal chain."""
+    """The run that calls a tool: `budget` is what the call inherits of its causal chain, `cause` the event that began it."""
 
     run_id: str
     attempt: int
-    chain: tuple[str, ...] = ()
-    hops: int = 0
-    root: str | None = None
+    budget: Budget
     cause: str | None = None
 
 

@@ -5,7 +5,7 @@ from intersession_actors.service.service import Service
 from intersession_actors.streams import StepTaken, into_outbox
 from intersession_events import ids
 from intersession_events.errors import AppendConflict
-from intersession_events.facts import DeliveryDecided, Purpose, Route
+from intersession_events.facts import Budget, DeliveryDecided, Purpose, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import StreamAppend
 from intersession_projections.sessions import SessionRow
@@ -23,7 +23,14 @@ def route_of(row: SessionRow | None, key: SessionKey) -> Route | None:
 
 
 def delivery_of(
-    service: Service, *, key: SessionKey, route: Route, text: str, run_id: str, purpose: Purpose
+    service: Service,
+    *,
+    key: SessionKey,
+    route: Route,
+    text: str,
+    run_id: str,
+    budget: Budget,
+    purpose: Purpose,
 ) -> StreamAppend:
     """Return the append that puts a text of a session into the outbox."""
     log_id, now = service.log.log_id, service.clock.now_ms()
@@ -37,7 +44,7 @@ def delivery_of(
         purpose=purpose,
         run_id=run_id,
     )
-    return into_outbox(log_id, decided, time=now, causation=None, correlation=run_id)
+    return into_outbox(log_id, decided, budget=budget, time=now, causation=None)
 
 
 def deliver(service: Service, append: StreamAppend) -> None:

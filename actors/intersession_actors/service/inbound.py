@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from intersession_actors.errors import ToolRefused, refusing_without_store
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import parse_send_command
 from intersession_actors.service.arguments import invalid, read_arguments
-from intersession_actors.service.asking import ask_session
+from intersession_actors.service.asking import AskedRun, Origin, ask_session, reserving
+from intersession_actors.service.callers import OPERATOR
 from intersession_actors.service.deliveries import delivery_of
 from intersession_actors.service.openings import opening
 from intersession_actors.service.pending import Pending, Result, afinished, finished
@@ -20,9 +22,9 @@ from intersession_actors.streams import append_of
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import (
+    Budget,
     ChatType,
     InboundTaken,
-    Provenance,
     Route,
     RouteChanged,
     RunQueued,
@@ -134,9 +136,24 @@ def _route(message: InboundMessage) -> Route:
 def _receive(
     service: Service, message: InboundMessage, key: SessionKey, run_id: str, *, thread: Route | None = None
 ) -> InboundAccepted:
+    asked = AskedRun(run_id, str(key), tool="inbound", field="text", runs=message.deliver)
+    with reserving(service, OPERATOR, asked) as origin:
+        return _recorded(service, message, key, run_id, origin, thread=thread)
+
+
+def _recorded(
+    service: Service,
+    message: InboundMessage,
+    key: SessionKey,
+    run_id: str,
+    origin: Origin,
+    *,
+    thread: Route | None,
+) -> InboundAccepted:
+    """Record a message, and queue its run. One that a run or a delivery of ours led to is no person's (PROV-2)."""
     log_id, now = service.log.log_id, service.clock.now_ms()
-    command = parse_send_command(message.text) if message.owner else None
-    route = _route(message)
+    route, by_person = _route(message), origin.begins
+    command = parse_send_command(message.text) if message.owner and by_person else None
     queued = RunQueued(
         run_id=run_id,
         session_id="",
@@ -146,49 +163,51 @@ def _receive(
         route=route,
         caller="inbound",
         idempotency_key=run_id if message.message_id is not None else None,
-        chain=(str(key),),
     )
-    said_by = Provenance(
-        kind="external_user",
-        source_channel=message.channel,
-        sender=message.sender,
-        sender_name=message.sender_name,
-    )
+    said_by = origin.provenance(message.channel)
+    if by_person:
+        said_by = replace(said_by, sender=message.sender, sender_name=message.sender_name)
     runs = message.deliver and command is None
-    carried = () if command is None else (_answer(service, key, command, route, run_id),)
+    change = RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type)
+    carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
     if not runs and message.message_id is not None:
-        carried = (*carried, _taken(log_id, key, queued, now))
+        carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
     accepted = ask_session(
         service,
         str(key),
         Enqueue(
+            budget=origin.budget,
             message=message_for(queued, message.text, said_by, now),
             queue=queued if runs else None,
-            opening=opening(service, key, by="person", chat_type=message.chat_type, channel=message.channel)
+            opening=opening(
+                service,
+                key,
+                by="person" if by_person else "send",
+                chat_type=message.chat_type,
+                channel=message.channel,
+            )
             if thread is None
             else None,
-            route=RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type)
-            if thread is None
-            else None,
+            route=change if thread is None and by_person else None,
             only_bound=thread,
             patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
             carried=carried,
             at_most=service.config.runs.inbox_max,
-            correlation=run_id,
+            causation=origin.causation,
         ),
     )
     answer = InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
     if accepted.recorded:
         return answer
     # Told twice at once, and this was the second time.
-    return _taken_before(service, run_id) or msgspec.structs.replace(answer, runs=False)
+    return _taken_before(service, run_id) or replace(answer, runs=False)
 
 
-def _taken(log_id: str, key: SessionKey, queued: RunQueued, now: int) -> StreamAppend:
+def _taken(log_id: str, key: SessionKey, queued: RunQueued, root: str, now: int) -> StreamAppend:
     """Return the append that a message which starts no run is known by: a second one conflicts with it."""
     taken = InboundTaken(session_key=str(key), message_id=queued.message_id)
     stream = ids.inbound_stream(queued.run_id)
-    return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=queued.run_id)
+    return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=root)
 
 
 def _patch(command: Command, *, by: str) -> SessionPatched:
@@ -198,11 +217,15 @@ def _patch(command: Command, *, by: str) -> SessionPatched:
     return SessionPatched(values={"sendPolicy": command}, by=by)
 
 
-def _answer(service: Service, key: SessionKey, command: Command, route: Route, run_id: str) -> StreamAppend:
+def _answer(
+    service: Service, key: SessionKey, command: Command, route: Route, budget: Budget
+) -> StreamAppend:
     """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
     word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
     text = f"Sending from this session is {word}."
-    return delivery_of(service, key=key, route=route, text=text, run_id=run_id, purpose="command_reply")
+    return delivery_of(
+        service, key=key, route=route, text=text, run_id=budget.root, budget=budget, purpose="command_reply"
+    )
 
 
 def session_key_of(service: Service, message: InboundMessage) -> SessionKey:

@@ -50,7 +50,7 @@ class Receipts:
         asking = caller.key
         if asking is None and caller.credential is not None:
             asking = f"credential:{caller.credential}"
-        self.record(asking, event, correlation=caller.run.root if caller.run is not None else None)
+        self.record(asking, event, correlation=caller.run.budget.root if caller.run is not None else None)
 
     def record(self, requester: str | None, event: AccessEvent, *, correlation: str | None = None) -> None:
         """Append an access event of whoever asked: a session, a credential, or None, the operator."""

@@ -13,7 +13,7 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import Answered, Broke
-from intersession_actors.policy import Verdict
+from intersession_actors.policy import Spent, Verdict
 from intersession_actors.runtime import Handler
 from intersession_actors.session import rules
 from intersession_actors.session.answers import decide_returned, ended_of, failure_notice
@@ -39,7 +39,7 @@ from intersession_actors.session.commands import (
 )
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
-from intersession_actors.session.state import Session, causes, evolve
+from intersession_actors.session.state import Session, Waiting, causes, evolve
 from intersession_actors.streams import (
     Accepted,
     Appended,
@@ -229,6 +229,7 @@ class SessionActor(Handler):
 
     def committed(self, owner: SessionOwner, command: SessionCommand | None, commit: Commit[Session]) -> None:
         """Tell the flows of the append, and do what the session's own events ask for."""
+        self.world.chains.take(commit.recorded)
         self._transcripts.take(self.key, commit.fresh)
         for stream, recorded in commit.of_others(owner.stream).items():
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
@@ -316,7 +317,7 @@ class SessionActor(Handler):
             rules.decide_enqueue(self.state, command, thread_left=self._thread_left()),
             carried=command.carried,
             cause=command.causation,
-            correlation=command.correlation,
+            correlation=command.budget.root,
         )
 
     def _denied(self) -> Refused | None:
@@ -431,8 +432,21 @@ class SessionActor(Handler):
         context = self._starter.context_at(head.queued.run_id, self._owner.version)
         if context is None:
             return Plan()  # the stream has moved: the context is read anew before the run is started
-        now = self.world.clock.now_ms()
-        return self._of_the_run(rules.decide_start(self.state, context_hash=context.hash, now_ms=now))
+        return self._of_the_run(
+            rules.decide_start(
+                self.state,
+                context_hash=context.hash,
+                spent=self._spent(head),
+                now_ms=self.world.clock.now_ms(),
+            )
+        )
+
+    def _spent(self, head: Waiting) -> Spent:
+        """Return what the chain of a run has used, where that can keep the run from starting (LOOP-5)."""
+        budget = head.budget
+        if budget.limits.tokens or budget.limits.cost_micros:
+            return self.world.chains.spent(budget.root)
+        return Spent()
 
     # --- acting
 

@@ -128,9 +128,7 @@ def auto_reply(
         run_id=queued.run_id,
     )
     return (
-        into_outbox(
-            log_id, decided, time=now_ms, causation=running.cause, correlation=running.waiting.correlation
-        ),
+        into_outbox(log_id, decided, budget=running.waiting.budget, time=now_ms, causation=running.cause),
     )
 
 
@@ -159,9 +157,7 @@ def failure_notice(
         run_id=queued.run_id,
     )
     return (
-        into_outbox(
-            log_id, decided, time=now_ms, causation=running.cause, correlation=running.waiting.correlation
-        ),
+        into_outbox(log_id, decided, budget=running.waiting.budget, time=now_ms, causation=running.cause),
     )
 
 

@@ -7,6 +7,7 @@ from intersession_actors.prompt import RunContext
 from intersession_actors.streams import Asked, Command, OfOneLife, Step
 from intersession_events.facts import (
     ArchiveReason,
+    Budget,
     Message,
     Route,
     RouteChanged,
@@ -25,11 +26,12 @@ class Enqueue(Step, frozen=True, kw_only=True):
     `opening` is recorded first where the session does not exist yet; without it a missing session is refused.
     `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
     `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
-    `queue` None records the message only (INB-2). `bound` is a thread that the session is bound to as it opens; `only_bound`
+    `queue` None records the message only (INB-2). `budget` is of the causal chain that both are of (LOOP-5). `bound` is a thread that the session is bound to as it opens; `only_bound`
     refuses the message unless the session is bound to this thread (SPAWN-12). `interrupts` is who stops the run under way
     for the sake of this one: in the same append, so that a message that is refused or known already stops nothing (GATE-4).
     """
 
+    budget: Budget
     message: Message
     queue: RunQueued | None = None
     opening: SessionOpened | None = None
@@ -43,7 +45,6 @@ class Enqueue(Step, frozen=True, kw_only=True):
     at_most: int | None = None
     interrupts: str | None = None
     causation: str | None = None
-    correlation: str | None = None
 
     @property
     def run_id(self) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.policy import Spent, check_start
 from intersession_actors.session.commands import (
     Abort,
     AddMessage,
@@ -81,7 +82,12 @@ def decide_enqueue(
     if command.patch is not None:
         events.append(command.patch)
     if command.queue is not None:
-        events.append(msgspec.structs.replace(command.queue, session_id=session_id))
+        budget = command.budget
+        events.append(
+            msgspec.structs.replace(
+                command.queue, session_id=session_id, budget=budget, chain=budget.path, hops=budget.hops
+            )
+        )
     return events
 
 
@@ -201,11 +207,20 @@ def _stop_running(state: Session, by: str) -> list[RunAborted]:
     return [RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
 
 
-def decide_start(state: Session, *, context_hash: str, now_ms: int) -> list[Event]:
-    """Return the start of the run at the head of the queue, if the session is free."""
+def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int) -> list[Event]:
+    """Return the start of the run at the head of the queue, if the session is free.
+
+    A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
+    with always does.
+    """
     if state.running is not None or not state.queue or not state.exists:
         return []
-    queued = state.queue[0].queued
+    head = state.queue[0]
+    queued, budget = head.queued, head.budget
+    tripped = check_start(budget, spent) if queued.run_id != budget.root else None
+    if tripped is not None:
+        error = f"limit: {tripped.words}, so this run was not started"
+        return [RunFailed(run_id=queued.run_id, attempt=state.interrupted, code="limit", error=error)]
     return [
         RunStarted(
             run_id=queued.run_id,

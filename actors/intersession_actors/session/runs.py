@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from intersession_actors.agents import AgentResult, Turn
+from intersession_actors.chains import Cause
 from intersession_actors.prompt import RunContext
 from intersession_actors.session.commands import ContextBuilt, ContextDue, DeadlinePassed, RunReturned
 from intersession_actors.session.context_cache import ContextCache
@@ -125,7 +126,8 @@ class RunStarter:
             world.tell_session(key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result))
 
         # A late answer comes back the same way: it is put on record, and nobody uses it.
-        world.agents.start(turn, returned, returned)
+        cause = Cause(session_key=key, budget=running.waiting.budget, event=running.cause)
+        world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)
 
     def watch(self, running: Running) -> None:

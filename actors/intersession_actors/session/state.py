@@ -5,8 +5,10 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_actors.policy import budget_of
 from intersession_actors.streams import foreign
 from intersession_events.facts import (
+    Budget,
     ChatType,
     LateReplyDropped,
     LineImported,
@@ -48,6 +50,11 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     time: int
     last_tool_result: str | None = None
     """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
+
+    @property
+    def budget(self) -> Budget:
+        """What the causal chain that the run is of may use (LOOP-5)."""
+        return budget_of(self.queued, self.correlation, self.time)
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from intersession_actors.policy import Spent, check_run
 from intersession_actors.prompt import is_announce_skip, visible_text
 from intersession_actors.spawn.announce import SpawnOutcome, announce_text
 from intersession_actors.spawn.commands import Prepared
@@ -20,6 +22,7 @@ from intersession_events.facts import (
     Attachments,
     AttachmentsReady,
     AttachmentsRemoved,
+    Budget,
     ChildArchived,
     ChildEnded,
     ResultHanded,
@@ -76,10 +79,16 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept."""
+    """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept.
+
+    `budget` is what the causal chain may use, `spent` what it has, its other branches too (LOOP-5).
+    """
 
     log_id: str
+    now_ms: int
     has_route: bool
+    budget: Budget
+    spent: Spent = Spent()
     transcript_path: str | None = None
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
@@ -91,7 +100,6 @@ def evolve(state: Spawn | None, event: SpawnEvent) -> Spawn:  # noqa: C901 - one
         return Spawn(accepted=event, pending=event.run_id, phase="preparing" if waits else "task")
     if state is None:
         raise ValueError(f"a spawn can't begin with {type(event).__name__}")
-    replace = msgspec.structs.replace
     match event:
         case AttachmentsReady() | ThreadOpened():
             return replace(state, phase="task")
@@ -202,6 +210,9 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[Spa
     if outcome.status != "ok" or run_id in now.refused:
         # A child that broke is not asked again; what it leaves behind is announced for it.
         return [ended, *_announce(after, None, now, why="child_failed")]
+    if check_run(now.budget, now.spent, now.now_ms) is not None:
+        # Nor is one whose chain has nothing left for the turn: its result is not lost by that.
+        return [ended, *_announce(after, None, now, why="limit")]
     return [
         ended,
         AnnounceRequested(
@@ -227,20 +238,24 @@ def _announce(
     text: str | None,
     now: Circumstances,
     *,
-    why: Literal["text", "child_failed"],
+    why: Literal["text", "child_failed", "limit"],
     usage: Usage | None = None,
 ) -> list[SpawnEvent]:
-    """Announce the normalised outcome to the requester's route, or hand it to its session (SPAWN-9)."""
+    """Announce the normalised outcome to the requester's route, or hand it to its session (SPAWN-9).
+
+    Where the causal chain has no run left for the requester, the result is put to its session all the same (LOOP-5).
+    """
     accepted = state.accepted
     words = normalised(state, text, now.transcript_path)
+    tripped = check_run(now.budget, now.spent, now.now_ms)
+    limit = tripped.setting if tripped is not None else None
+    decided = AnnounceDecided(text=words, why=why, usage=usage, limit=limit if why == "limit" else None)
     if now.has_route:
-        delivery_id = announce_delivery(now.log_id, accepted.spawn_id)
-        return [AnnounceDecided(text=words, why=why, delivery_id=delivery_id, usage=usage)]
-    decided = AnnounceDecided(text=words, why=why, usage=usage)
+        return [replace(decided, delivery_id=announce_delivery(now.log_id, accepted.spawn_id))]
     if accepted.requester is None:
         return [decided, SpawnClosed(reason="no_route")]
     run_id = ids.derive(now.log_id, "run", accepted.spawn_id, "result")
-    refusal = now.refused.get(run_id)
+    refusal = now.refused.get(run_id) or now.refused.get("")
     if refusal is not None:
         return [decided, SpawnClosed(reason="requester_gone", note=refusal.error)]
     return [
@@ -249,8 +264,9 @@ def _announce(
             requester=accepted.requester,
             run_id=run_id,
             message_id=ids.derive(now.log_id, "message", run_id),
+            limit=limit,
         ),
-        SpawnClosed(reason="handed_over"),
+        SpawnClosed(reason="handed_over", note=tripped.words if tripped is not None else None, limit=limit),
     ]
 
 

@@ -3,12 +3,14 @@
 Its whole state is the spawns' streams; after a restart it is told `Resume` for each that is open and carries on.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeGuard, assert_never
 
 import msgspec
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
+from intersession_actors.policy import budget_of
 from intersession_actors.session import Archive
 from intersession_actors.spawn.commands import (
     ArchiveDue,
@@ -53,6 +55,7 @@ from intersession_events.facts import (
     AnnounceRequested,
     AttachmentRemovalFailed,
     AttachmentsReady,
+    Budget,
     ChildArchived,
     ChildEnded,
     DeliveryDecided,
@@ -164,16 +167,22 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
                 self._hear_started(flow.stream, flow.state, command.started)
             answer(command, Accepted(recorded=(), again=True))
             return None
-        state = evolve(None, command.accepted)
+        budget, accepted, chains = command.budget, command.accepted, self.world.chains
+        tripped = chains.reserve(budget, accepted.run_id, self.world.clock.now_ms(), by=flow.stream)
+        if tripped is not None:
+            return Refused(code="limit", error=tripped.told("task"), tripped=tripped)
+        accepted = msgspec.structs.replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
+        state = evolve(None, accepted)
         if command.started is not None:
             self._hear_started(flow.stream, state, command.started)
-        plan = Plan(events=(command.accepted,), cause=command.causation, correlation=command.correlation)
+        plan = Plan(events=(accepted,), cause=command.causation, correlation=budget.root)
         if state.phase == "preparing":
             return plan  # there is no child before it has what it needs
-        causes = Causes(
-            cause=command.causation, correlation=command.correlation, time=self.world.clock.now_ms()
-        )
-        return plan.sent_through(partial(start_step, command.accepted, None, causes))
+        causes = self._causes(command.causation, budget)
+        return plan.sent_through(partial(start_step, accepted, None, causes))
+
+    def _causes(self, cause: str | None, budget: Budget) -> Causes:
+        return Causes(cause=cause, budget=budget, time=self.world.clock.now_ms())
 
     def _prepare(self, stream: str, state: Spawn, *, again: bool) -> None:
         # Not told to ourselves: the spawner may have been started anew while the channel was at work.
@@ -189,7 +198,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
         if isinstance(events[-1], SpawnClosed):
             return plan
-        causes = Causes(cause=flow.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
+        causes = self._causes(flow.cause, _budget(flow, state))
         return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
 
     def _thread_recorded(self, state: Spawn) -> None:
@@ -200,6 +209,9 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
     def refuse(self, command: SpawnCommand, refused: Refused) -> None:
         """Tell whoever waits for a command that it was refused, and wait no more."""
         super().refuse(command, refused)
+        if isinstance(command, OpenSpawn):
+            root, run_id = command.budget.root, command.accepted.run_id
+            self.world.chains.release(root, run_id, by=command.stream)
         if isinstance(command, OpenSpawn) and command.started in self._started.get(command.stream, ()):
             self._started.pop(command.stream)
         elif isinstance(command, AskStarted):
@@ -270,13 +282,8 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             return None
         accepted = state.accepted
         route, speaker = _way_out(accepted, outcome)
-        now = Circumstances(
-            log_id=self.world.log.log_id,
-            has_route=route is not None,
-            transcript_path=self.world.transcript_path(accepted.child_session_id),
-            refused=dict(flow.refused),
-        )
-        events = decide(state, outcome, now)
+        budget = _budget(flow, state)
+        events = self._decided(flow, state, outcome, budget, has_route=route is not None)
         if not events:
             return None
         crash_point("P6")
@@ -284,7 +291,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         for event in events:
             after = evolve(after, event)
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=flow.correlation)
-        causes = Causes(cause=outcome.cause, correlation=flow.correlation, time=self.world.clock.now_ms())
+        causes = self._causes(outcome.cause, budget)
         for event in events:
             if isinstance(event, AnnounceRequested):
                 return plan.sent_through(partial(announce_step, after, event, causes))
@@ -310,12 +317,39 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
                 carried = into_outbox(
                     self.world.log.log_id,
                     decided,
+                    budget=budget,
                     time=causes.time,
                     causation=outcome.cause,
-                    correlation=flow.correlation,
                 )
                 return msgspec.structs.replace(plan, carried=(carried,))
         return plan
+
+    def _decided(
+        self,
+        flow: SpawnFlow,
+        state: Spawn,
+        outcome: RunEnded | DeliveryEnded,
+        budget: Budget,
+        *,
+        has_route: bool,
+    ) -> list[SpawnEvent]:
+        """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
+        while True:
+            now = Circumstances(
+                log_id=self.world.log.log_id,
+                now_ms=self.world.clock.now_ms(),
+                has_route=has_route,
+                budget=budget,
+                spent=self.world.chains.spent(budget.root, besides=flow.stream),
+                transcript_path=self.world.transcript_path(state.accepted.child_session_id),
+                refused=dict(flow.refused),
+            )
+            events = decide(state, outcome, now)
+            asked = _asked(events)
+            if asked is None:
+                return events
+            if self.world.chains.reserve(budget, asked, now.now_ms, by=flow.stream) is None:
+                return events
 
     def _archive_later(self, stream: str, state: Spawn) -> None:
         after, ended = state.archive_after_ms, state.ended
@@ -357,6 +391,19 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
                 ),
             ),
         )
+
+
+def _budget(flow: SpawnFlow, state: Spawn) -> Budget:
+    """Return what the causal chain that a spawn is of may use (LOOP-5)."""
+    return budget_of(state.accepted, flow.correlation, 0)
+
+
+def _asked(events: Sequence[SpawnEvent]) -> str | None:
+    """Return the run that a decision asks for."""
+    for event in events:
+        if isinstance(event, AnnounceRequested) or (isinstance(event, ResultHanded) and event.limit is None):
+            return event.run_id
+    return None
 
 
 def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from intersession_actors.attachments import relative_directory
 from intersession_actors.prompt import (
     SPAWN_ANNOUNCE_PROMPT,
@@ -15,6 +17,7 @@ from intersession_actors.spawn.rules import Spawn
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,
+    Budget,
     Message,
     Provenance,
     ResultHanded,
@@ -30,10 +33,10 @@ Appends = tuple[StreamAppend, ...]
 
 
 class Causes(NamedTuple):
-    """Why and when a step is taken: the event that led to it, the chain it is of, the time in milliseconds."""
+    """Why and when a step is taken: the event that led to it, the budget of its causal chain, the time in milliseconds."""
 
     cause: str | None
-    correlation: str | None
+    budget: Budget
     time: int
 
 
@@ -51,8 +54,10 @@ def start_step(
         source_session_key=accepted.requester,
         source_channel=accepted.requester_channel,
         source_tool="sessions_spawn",
+        hops=causes.budget.hops,
     )
     return accepted.child, Enqueue(
+        budget=causes.budget,
         message=message_for(run, accepted.task, provenance, causes.time),
         queue=run,
         opening=child_opening(accepted),
@@ -60,7 +65,6 @@ def start_step(
         flow=ids.spawn_stream(accepted.spawn_id),
         carried=appends,
         causation=causes.cause,
-        correlation=causes.correlation,
     )
 
 
@@ -101,8 +105,6 @@ def task_run(accepted: SpawnAccepted) -> RunQueued:
         idempotency_key=accepted.idempotency_key,
         request_digest=accepted.request_digest,
         spawn_id=accepted.spawn_id,
-        chain=accepted.chain,
-        hops=accepted.hops,
         model=accepted.model,
         thinking=accepted.thinking,
     )
@@ -138,7 +140,10 @@ def announce_step(
         spawn_id=accepted.spawn_id,
     )
     provenance = Provenance(
-        kind="internal_system", source_session_key=accepted.requester, source_tool="sessions_spawn"
+        kind="internal_system",
+        source_session_key=accepted.requester,
+        source_tool="sessions_spawn",
+        hops=causes.budget.hops,
     )
     message = message_for(queued, SPAWN_ANNOUNCE_PROMPT, provenance, causes.time)
     return accepted.child, _step(accepted, message, queued, causes, appends)
@@ -147,7 +152,7 @@ def announce_step(
 def result_step(
     state: Spawn, handed: ResultHanded, words: str, causes: Causes, appends: Appends
 ) -> tuple[str, Enqueue]:
-    """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9)."""
+    """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9), unless a limit forbids."""
     accepted = state.accepted
     queued = RunQueued(
         run_id=handed.run_id,
@@ -160,21 +165,25 @@ def result_step(
         spawn_id=accepted.spawn_id,
     )
     provenance = Provenance(
-        kind="inter_session", source_session_key=accepted.child, source_tool="sessions_spawn"
+        kind="inter_session",
+        source_session_key=accepted.child,
+        source_tool="sessions_spawn",
+        hops=causes.budget.hops,
     )
     message = message_for(queued, words, provenance, causes.time)
-    return handed.requester, _step(accepted, message, queued, causes, appends)
+    step = _step(accepted, message, queued, causes, appends)
+    return handed.requester, step if handed.limit is None else replace(step, queue=None)
 
 
 def _step(
     accepted: SpawnAccepted, message: Message, queued: RunQueued, causes: Causes, appends: Appends
 ) -> Enqueue:
     return Enqueue(
+        budget=causes.budget,
         message=message,
         queue=queued,
         session_id=queued.session_id,
         flow=ids.spawn_stream(accepted.spawn_id),
         carried=appends,
         causation=causes.cause,
-        correlation=causes.correlation,
     )

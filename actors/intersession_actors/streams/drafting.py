@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from intersession_events import ids
 from intersession_events.errors import NotStorable
-from intersession_events.facts import DeliveryDecided, Event, encode, topic_of
+from intersession_events.facts import Budget, DeliveryDecided, Event, encode, topic_of
 from intersession_events.log import Draft, StreamAppend
 
 
@@ -45,12 +47,15 @@ def append_of(
 
 
 def into_outbox(
-    log_id: str, decided: DeliveryDecided, *, time: int, causation: str | None, correlation: str | None
+    log_id: str, decided: DeliveryDecided, *, budget: Budget, time: int, causation: str | None
 ) -> StreamAppend:
     """Return the append that begins a delivery: whoever decides a text carries it in the append of its own step.
+
+    `budget` is of the causal chain that the text is of: a channel may say it to another session (LOOP-5).
 
     Raises:
         NotStorable: the text or the address can't be encoded.
     """
     stream = ids.delivery_stream(decided.delivery_id)
-    return append_of(log_id, stream, 0, (decided,), time=time, causation=causation, correlation=correlation)
+    event = msgspec.structs.replace(decided, budget=budget)
+    return append_of(log_id, stream, 0, (event,), time=time, causation=causation, correlation=budget.root)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from intersession_actors.errors import RefusalCode
+from intersession_actors.policy import Tripped
 from intersession_events.log import Recorded
 
 Answer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the commands of an actor end in
@@ -22,10 +23,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """A command was refused and left nothing behind. `code` is one of `docs/errors.md`.
 
-    `limit` names the setting that was reached, where one was, and `value` what was used of it.
+    `tripped` is the guard over a causal chain that refused it, where one did (LOOP-5).
     """
 
     code: RefusalCode
     error: str
-    limit: str | None = None
-    value: int = 0
+    tripped: Tripped | None = None

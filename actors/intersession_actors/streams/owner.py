@@ -236,6 +236,9 @@ class Owner(Generic[S, C]):
         except NotStorable as error:
             self._not_storable(told, error)
             return
+        except StoreUnavailable as error:  # what the chain of a run has used can't be read
+            self.store_away(told, error)
+            return
         except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
             self._work.cannot_go_on(self, error, told)
             return

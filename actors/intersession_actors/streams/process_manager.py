@@ -190,6 +190,7 @@ class ProcessManager(Handler, Generic[S, C]):
     def committed(self, owner: Owner[S, C], command: C | None, commit: Commit[S]) -> None:
         """Tell the managers of the other flows of the append, and do what the flow's own events ask for."""
         del command
+        self.world.chains.take(commit.recorded)
         self._flow(owner.stream).refused.clear()
         for stream, recorded in commit.of_others(owner.stream).items():
             if not stream.startswith("session:"):  # its actor made the append, and knows

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from intersession_actors.agents import OnResult, Turn
+from intersession_actors.chains import ChainLedger
 from intersession_actors.channels import (
     Asked,
     DeliveryResult,
@@ -17,6 +18,7 @@ from intersession_actors.channels import (
 )
 from intersession_actors.config import SendAction
 from intersession_actors.failures import Reports
+from intersession_actors.host import Inside
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock, Stopwatch
 from intersession_actors.streams.commands import Command
@@ -55,8 +57,8 @@ class Agents(Protocol):
         """Whether an agent of this id is registered in this process."""
         ...
 
-    def start(self, turn: Turn, done: OnResult, late: OnResult) -> None:
-        """Call the agent; `done` gets its result, `late` what comes after it was cancelled."""
+    def start(self, turn: Turn, done: OnResult, late: OnResult, *, inside: Inside) -> None:
+        """Call the agent `inside` what is given; `done` gets its result, `late` what comes after it was cancelled."""
         ...
 
     def cancel(self, run_id: str) -> None:
@@ -85,9 +87,15 @@ class Channels(Protocol):
         ...
 
     def start(
-        self, name: str, outbound: Outbound, done: Callable[[DeliveryResult], None], *, attempt: int = 1
+        self,
+        name: str,
+        outbound: Outbound,
+        done: Callable[[DeliveryResult], None],
+        *,
+        attempt: int = 1,
+        inside: Inside,
     ) -> None:
-        """Call the channel; `done` gets what came of it."""
+        """Call the channel `inside` what is given; `done` gets what came of it."""
         ...
 
     def delivery(self, key: str, attempt: int) -> DeliveryResult | Asked:
@@ -132,7 +140,7 @@ class World:
 
     `tell_session` and `tell_flow` reach other actors: a session by its key, the process manager of a stream by the stream's
     prefix. The `stopwatch` says how long ago something began: deadlines are reckoned by it, never by the `clock`, which is for what
-    is recorded. `set_aside` is told of a flow that can't go on, and why; `resume_flow` has a flow resumed as after a restart. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
+    is recorded. `set_aside` is told of a flow that can't go on, and why; `resume_flow` has a flow resumed as after a restart. `chains` is where a run of a causal chain is reserved before it is asked for. `agent_of` says who runs a session. `passivated` is told that a session's actor went to sleep. `on_disk` does work on files
     outside of any actor and hands on what came of it. `reports` tells the operator what goes wrong, `failure_text` is what a person is
     told whose message found no answer. `announce_route` is where an exchange's announce goes, `transcript_path` where the
     transcript of a session id is mirrored, if it is (LIST-5).
@@ -152,6 +160,7 @@ class World:
         tell_flow: Callable[[str, Command], None],
         set_aside: Callable[[str, str], None],
         resume_flow: Callable[[str], None],
+        chains: ChainLedger,
         passivated: Callable[[str], None],
         agent_of: Callable[[str], str],
         on_disk: OnDisk,
@@ -175,6 +184,7 @@ class World:
         self.tell_flow = tell_flow
         self.set_aside = set_aside
         self.resume_flow = resume_flow
+        self.chains = chains
         self.passivated = passivated
         self.agent_of = agent_of
         self.on_disk = on_disk

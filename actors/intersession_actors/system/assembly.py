@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
+from intersession_actors.chains import ChainLedger, RunUse
 from intersession_actors.channels import AnyChannel, ChannelCaller
 from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
@@ -90,6 +91,7 @@ class Assembly:
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
         self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
         reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
+        self._chains = ChainLedger(log, partial(_runs_of, reader))
         world = World(
             log=log,
             clock=clock,
@@ -102,6 +104,7 @@ class Assembly:
             tell_flow=self.supervisor.tell_flow,
             set_aside=self.supervisor.set_aside,
             resume_flow=self._resume_flow,
+            chains=self._chains,
             passivated=self.supervisor.passivated,
             agent_of=runner_of,
             on_disk=self._on_disk,
@@ -154,6 +157,7 @@ class Assembly:
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
         self.service.waits.close()
+        self._chains.close()
         if self._mirror is not None:
             self._mirror.stop()
         self.threads.shutdown()
@@ -212,6 +216,11 @@ class Assembly:
 
         with suppress(RuntimeError):
             self._disk.submit(job)
+
+
+def _runs_of(reader: Reader, root: str) -> list[RunUse]:
+    """Return the runs that a causal chain has had."""
+    return [RunUse(*run) for run in reader.runs.of_chain(root)]
 
 
 LOOK_AGAIN_S = 0.05

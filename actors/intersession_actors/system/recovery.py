@@ -19,6 +19,7 @@ logger = logging.getLogger("intersession.flows")
 
 def recover(service: Service) -> None:
     """Tell everybody to go on: deliveries, exchanges, spawns, then the sessions with runs."""
+    _hold_accepted(service)
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(service, prefix)
     keys = list(dict.fromkeys(run.session_key for run in service.runs.open_runs()))
@@ -26,6 +27,14 @@ def recover(service: Service) -> None:
         service.supervisor.tell_session(key, Wake())
     if keys:
         logger.info("carrying on %d sessions with open runs", len(keys))
+
+
+def _hold_accepted(service: Service) -> None:
+    """Count the runs of children that were accepted and wait for their files or their thread (LOOP-5)."""
+    for stream in service.flows.open_spawns():
+        spawn = service.flows.spawn(stream.partition(":")[2])
+        if spawn is not None and spawn.root is not None and service.runs.get(spawn.run_id) is None:
+            service.world.chains.hold(spawn.root, spawn.run_id, by=stream)
 
 
 def recover_flows(service: Service, prefix: str) -> None:

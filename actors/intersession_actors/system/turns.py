@@ -36,9 +36,7 @@ class Turns:
         calling = CallingRun(
             run_id=run.run_id,
             attempt=running.attempt,
-            chain=run.chain or (key,),
-            hops=run.hops,
-            root=running.waiting.correlation or run.run_id,
+            budget=running.waiting.budget,
             cause=running.cause,
         )
         caller = Caller(name=key, key=key, run=calling)

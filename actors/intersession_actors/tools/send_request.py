@@ -1,13 +1,12 @@
-"""Turns a send that is allowed into the event that accepts it: its causal chain, its route, its loop (SEND-3, LOOP-4)."""
+"""Turns a send that is allowed into the event that accepts it: its route, its loop (SEND-3, LOOP-4)."""
 
 import msgspec
 
-from intersession_actors.policy import ChainSoFar, Requester, Verdict, effective_visibility
-from intersession_actors.service import Call, CallingRun, Service, calling_row, route_of
+from intersession_actors.policy import Requester, Verdict, effective_visibility
+from intersession_actors.service import Call, Service, calling_row, route_of
 from intersession_events import ids
 from intersession_events.facts import ExchangeAccepted, LoopEnd, SessionOpened
 from intersession_events.keys import SessionKey
-from intersession_projections.run_outcomes import ChainTotals
 from intersession_projections.sessions import SessionRow
 
 
@@ -34,43 +33,16 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
     asked: str | None = None
     """The digest of the call as it was typed, where it has an idempotency key."""
 
-    @property
-    def calling(self) -> CallingRun:
-        """The run that sends; outside of a run the chain begins with the run that is asked for."""
-        return self.call.caller.run or CallingRun(run_id=self.run_id, attempt=0)
 
-    @property
-    def root(self) -> str:
-        """The run that the causal chain begins with."""
-        return self.calling.root or self.run_id
+def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccepted:
+    """Return the event that accepts a send. The main session that calls is opened where it is not there yet.
 
-
-def chain_so_far(send: Send, now: int) -> ChainSoFar:
-    """Return what the causal chain that the message belongs to has cost (LOOP-5)."""
-    runs, calling = send.service.runs, send.calling
-    # A chain that begins with this send has cost nothing, and there is nothing to ask for.
-    begins = send.root == send.run_id
-    spent = ChainTotals(0, 0, 0) if begins else runs.chain_totals(send.root)
-    first = None if begins else runs.get(send.root)
-    return ChainSoFar(
-        chain=calling.chain,
-        hops=calling.hops,
-        runs=spent.runs,
-        tokens=spent.tokens,
-        cost_micros=spent.cost_micros,
-        started_ms=first.queued_ms if first is not None else now,
-    )
-
-
-def accepted_send(
-    send: Send, target: Target, chain: ChainSoFar, verdict: Verdict, now: int
-) -> ExchangeAccepted:
-    """Return the event that accepts a send. The main session that calls is opened where it is not there yet."""
+    What its causal chain has used, the coordinator adds: it alone knows of what other branches do meanwhile.
+    """
     service, caller, requester = send.service, send.call.caller, send.call.requester
     reader, log_id = service.reader, service.log.log_id
     loop, loop_reason = _loop(service, requester, target)
     requester_row = calling_row(service, requester)
-    before = chain.chain or ((caller.key,) if caller.key else ())
     return ExchangeAccepted(
         exchange_id=ids.derive(log_id, "exchange", send.run_id),
         run_id=send.run_id,
@@ -92,13 +64,6 @@ def accepted_send(
         request_digest=send.digest,
         asked_digest=send.asked,
         timeout_ms=round(send.timeout * 1000),
-        chain=(*before, str(target.key)),
-        hops=chain.hops + 1,
-        root=send.root,
-        chain_started_ms=chain.started_ms or now,
-        chain_runs=chain.runs,
-        chain_tokens=chain.tokens,
-        chain_cost_micros=chain.cost_micros,
         send_rule=verdict.rule,
         visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
     )

@@ -2,16 +2,13 @@
 
 import math
 from contextlib import suppress
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
-from intersession_actors.errors import LimitReached, ToolRefused
+from intersession_actors.errors import ToolRefused
 from intersession_actors.exchange import OpenExchange
-from intersession_actors.policy import (
-    Verdict,
-    check_chain,
-)
+from intersession_actors.policy import Verdict
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
     AccessSummary,
@@ -22,9 +19,12 @@ from intersession_actors.service import (
     Wait,
     ask_flow,
     digest_of,
+    gone_on,
     invalid,
+    keeping_refusals,
     key_conflict,
     opening,
+    origin_of,
     read_arguments,
     resolve_label,
     resolve_main,
@@ -32,7 +32,7 @@ from intersession_actors.service import (
     route_of,
     run_id_of,
 )
-from intersession_actors.tools.send_request import Send, Target, accepted_send, chain_so_far
+from intersession_actors.tools.send_request import Send, Target, accepted_send
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
@@ -193,7 +193,16 @@ def _begin_wait(send: Send, target: Target) -> Wait | None:
     if isinstance(begun, Wait):
         return begun
     error = f"sessionKey: waiting would close a cycle ({' -> '.join(begun)}), send with timeoutSeconds 0"
-    raise _refused(send, target, "cycle", error, limit="cycle", value=len(begun) - 1, chain=begun)
+    refused = SendRefused(
+        requester=requester,
+        target=str(target.key),
+        code="cycle",
+        limit="cycle",
+        value=len(begun) - 1,
+        chain=begun,
+    )
+    service.receipts.record(requester, refused)
+    raise ToolRefused("cycle", error)
 
 
 def _accept_now(send: Send, given: SessionsSend, target: Target) -> Target:
@@ -215,54 +224,19 @@ def _accept(send: Send, target: Target) -> None:
     Raises:
         ToolRefused: policy or a limit of the chain forbids it, or it is not durable.
     """
-    service, now = send.service, send.service.clock.now_ms()
+    service, call = send.service, send.call
     verdict = _policy(service, target)
-    chain = chain_so_far(send, now)
-    tripped = check_chain(service.config.session.exchange.limits, chain, str(target.key), now)
-    if tripped is not None:
-        raise _refused(
-            send,
-            target,
-            "limit",
-            tripped.error,
-            limit=tripped.setting,
-            value=tripped.value,
-            chain=chain.chain,
+    origin, key = origin_of(service, call.caller, send.run_id), str(target.key)
+    with keeping_refusals(service, call.caller, origin, "sessions_send", key):
+        command = OpenExchange(
+            budget=gone_on(service, origin, key, "sessionKey"),
+            accepted=accepted_send(send, target, verdict),
+            opening=target.opening,
+            run_timeout_ms=service.config.run_timeout_ms(),
+            at_most=service.config.runs.inbox_max,
+            causation=origin.causation,
         )
-    accepted = accepted_send(send, target, chain, verdict, now)
-    command = OpenExchange(
-        accepted=accepted,
-        opening=target.opening,
-        run_timeout_ms=service.config.run_timeout_ms(),
-        at_most=service.config.runs.inbox_max,
-        causation=send.calling.cause,
-        correlation=send.root,
-    )
-    try:
         ask_flow(service, command)
-    except LimitReached as reached:
-        raise _refused(
-            send, target, "limit", reached.error, limit=reached.limit, value=reached.value, chain=chain.chain
-        ) from None
-
-
-def _refused(
-    send: Send,
-    target: Target,
-    code: Literal["cycle", "limit"],
-    error: str,
-    *,
-    limit: str,
-    value: int,
-    chain: tuple[str, ...],
-) -> ToolRefused:
-    """Return the refusal of a send that a guard stopped, put on record (SEND-10, LOOP-5)."""
-    requester = send.call.caller.key
-    refused = SendRefused(
-        requester=requester, target=str(target.key), code=code, limit=limit, value=value, chain=chain
-    )
-    send.service.receipts.record(requester, refused)
-    return ToolRefused(code, error)
 
 
 def _policy(service: Service, target: Target) -> Verdict:

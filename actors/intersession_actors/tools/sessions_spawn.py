@@ -27,8 +27,11 @@ from intersession_actors.service import (
     Service,
     ask_flow,
     digest_of,
+    gone_on,
     invalid,
+    keeping_refusals,
     key_conflict,
+    origin_of,
     read_arguments,
     run_id_of,
 )
@@ -135,26 +138,27 @@ def _begin(
     """Judge a spawn, stage its files, and have it accepted."""
     if given.runtime == "acp":
         _check_acp(service, given)
-    allowed = _judge(service, call, given)
+    allowed, started = _judge(service, call, given), FirstAnswer()
+    origin = origin_of(service, call.caller, run_id)
     files: tuple[GivenFile, ...] = ()
     if given.attachments:
         files = check_attachments(given.attachments, service.config.tools.sessions_spawn.attachments)
     accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
-    _stage(service, accepted, files)
-    crash_point("P1")
-    started, run = FirstAnswer(), call.caller.run
-    command = OpenSpawn(
-        accepted=accepted,
-        started=started,
-        causation=run.cause if run is not None else None,
-        correlation=(run.root if run is not None else None) or run_id,
-    )
-    try:
-        ask_flow(service, command)
-    except ToolRefused as refused:
-        if accepted.attachments is not None and refused.code != "unavailable":
-            discard_staged(place_of(service, accepted, accepted.attachments))
-        raise
+    with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
+        command = OpenSpawn(
+            budget=gone_on(service, origin, accepted.child, "task"),
+            accepted=accepted,
+            started=started,
+            causation=origin.causation,
+        )
+        _stage(service, accepted, files)
+        crash_point("P1")
+        try:
+            ask_flow(service, command)
+        except ToolRefused as refused:
+            if accepted.attachments is not None and refused.code != "unavailable":
+                discard_staged(place_of(service, accepted, accepted.attachments))
+            raise
     return accepted, started
 
 

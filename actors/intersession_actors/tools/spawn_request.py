@@ -9,7 +9,7 @@ from intersession_actors.attachments import GivenFile, Place, workspace_of
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import SpawnAllowed
-from intersession_actors.service import Call, CallingRun, Service, calling_row, route_of
+from intersession_actors.service import Call, Service, calling_row, route_of
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
 from intersession_events.keys import SessionKey
@@ -51,7 +51,6 @@ def accepted_spawn(
     caller, requester = call.caller, call.requester
     row = calling_row(service, requester)
     route = route_of(row, requester.key) if requester.key is not None else None
-    calling = caller.run or CallingRun(run_id=run_id, attempt=0)
     accepted = SpawnAccepted(
         spawn_id=spawn_id,
         run_id=run_id,
@@ -79,8 +78,6 @@ def accepted_spawn(
         depth=allowed.depth,
         idempotency_key=words.idempotency_key,
         request_digest=words.digest,
-        chain=(*calling.chain, child),
-        hops=calling.hops,
         attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
         mount_path=words.mount_path,
     )

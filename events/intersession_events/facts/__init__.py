@@ -2,6 +2,7 @@
 
 from intersession_events.facts.access import AccessEvent, AccessRecorded, SendRefused
 from intersession_events.facts.base import Fact, ready
+from intersession_events.facts.chain import Budget, Limits
 from intersession_events.facts.delivery import (
     DeliveryDecided,
     DeliveryDenied,
@@ -20,7 +21,6 @@ from intersession_events.facts.exchange import (
     ExchangeClosed,
     ExchangeEvent,
     ExchangeSettings,
-    Limits,
     LoopEnd,
     LoopEnded,
     PrimaryEnded,
@@ -109,6 +109,7 @@ __all__ = [
     "AttachmentsReady",
     "AttachmentsRemoved",
     "Block",
+    "Budget",
     "ChatType",
     "ChildArchived",
     "ChildEnded",

@@ -26,7 +26,11 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
 
 
 class SendRefused(Fact, frozen=True, kw_only=True):
-    """A send was refused by a guard over its causal chain or by a cycle of waits (LOOP-5, SEND-10)."""
+    """A send was refused by a guard over its causal chain or by a cycle of waits (LOOP-5, SEND-10).
+
+    So is whatever else would carry the chain on: `tool` says what it was. `limit` is the setting, `value` what was used of
+    the `allowed`; `root` is the run that the chain began with, `chain` the sessions it came through.
+    """
 
     requester: str | None
     target: str
@@ -34,6 +38,9 @@ class SendRefused(Fact, frozen=True, kw_only=True):
     limit: str
     value: int
     chain: tuple[str, ...] = ()
+    tool: str = "sessions_send"
+    allowed: int = 0
+    root: str | None = None
 
 
 AccessEvent = AccessRecorded | SendRefused

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from intersession_events.facts.base import Fact
+from intersession_events.facts.chain import Budget
 from intersession_events.facts.session import Route
 
 Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice"]
@@ -12,7 +13,8 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     """A text is to be delivered. `key` is the one idempotency key of all attempts.
 
     `session_key` is the session in whose name it goes out (its send policy decides), `run_id` the run that
-    produced it, `owner` the stream of the exchange or spawn that waits for the outcome.
+    produced it, `owner` the stream of the exchange or spawn that waits for the outcome. `budget` is of the causal chain it is
+    of: what the channel says to another session is of the same.
     """
 
     delivery_id: str
@@ -23,6 +25,7 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     purpose: Purpose
     run_id: str | None = None
     owner: str | None = None
+    budget: Budget | None = None
 
 
 class DeliveryStarted(Fact, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ The primary run, the reply-back loop turn by turn, the end of the loop and why, 
 from typing import Literal
 
 from intersession_events.facts.base import Fact
+from intersession_events.facts.chain import Budget, Limits
 from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
 
@@ -46,17 +47,6 @@ CloseReason = Literal[
 RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
 
 
-class Limits(Fact, frozen=True, kw_only=True):
-    """The guards over a causal chain (LOOP-5); 0 turns one off."""
-
-    hops: int = 8
-    revisits: int = 4
-    runs: int = 64
-    tokens: int = 0
-    cost_micros: int = 0
-    wall_seconds: int = 3600
-
-
 class ExchangeSettings(Fact, frozen=True, kw_only=True):
     """The values in force when the exchange was accepted; they hold for it to its end (CFG-3)."""
 
@@ -74,7 +64,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     of the request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the request as it was
     typed, so that it is known again when what it names is gone. `chain` are the sessions
     the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
-    when, and the other `chain_…` fields what it had cost up to here. `send_rule` is the send policy's that allowed it,
+    when, and the other `chain_…` fields what it had cost up to here; `budget` is what it may use. `send_rule` is the send policy's that allowed it,
     `visibility` how far the requester could see (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
     again where they count later, and recorded again there (CFG-3).
     """
@@ -105,6 +95,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     chain_runs: int = 0
     chain_tokens: int = 0
     chain_cost_micros: int = 0
+    budget: Budget | None = None
     send_rule: str | None = None
     visibility: str | None = None
     inferred: bool = False
@@ -163,22 +154,26 @@ class AnnounceRequested(Fact, frozen=True, kw_only=True):
 class AnnounceDecided(Fact, frozen=True, kw_only=True):
     """What will be announced.
 
-    `text` None is silence, `why` says of which kind. With a `delivery_id` the outbox has it: the delivery's first
+    `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from being asked. With a `delivery_id` the outbox has it: the delivery's first
     event is in the same append.
     """
 
     text: str | None = None
-    why: Literal["text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed"] = "text"
+    why: Literal["text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit"] = (
+        "text"
+    )
+    limit: str | None = None
     delivery_id: str | None = None
     run_id: str | None = None
     usage: Usage | None = None
 
 
 class ExchangeClosed(Fact, frozen=True, kw_only=True):
-    """The exchange is over, and how."""
+    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `note` says what was used."""
 
     reason: CloseReason
     note: str | None = None
+    limit: str | None = None
 
 
 ExchangeEvent = (

@@ -5,12 +5,21 @@ from typing import Literal
 import msgspec
 
 from intersession_events.facts.base import Fact
+from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
 
 Step = Literal["message", "reply", "announce"]
 FailureCode = Literal[
-    "backend", "bad_reply", "reply_too_large", "timeout", "interrupted", "target_gone", "store", "no_agent"
+    "backend",
+    "bad_reply",
+    "reply_too_large",
+    "timeout",
+    "interrupted",
+    "target_gone",
+    "store",
+    "no_agent",
+    "limit",
 ]
 
 
@@ -19,7 +28,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 
     `message_id` names the message it answers. `system_context` is what the agent is told beside it (PROV-1,
     LOOP-3, ANN-1). `route` is where the text goes (INB-2); None delivers nothing. `timeout_ms` counts from
-    the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited.
+    the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited, `budget` is what it
+    may use.
     """
 
     run_id: str
@@ -37,6 +47,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     turn: int | None = None
     chain: tuple[str, ...] = ()
     hops: int = 0
+    budget: Budget | None = None
     model: str | None = None
     thinking: str | None = None
 

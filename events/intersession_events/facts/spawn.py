@@ -3,6 +3,7 @@
 from typing import Literal
 
 from intersession_events.facts.base import Fact
+from intersession_events.facts.chain import Budget
 from intersession_events.facts.exchange import AnnounceDecided, AnnounceRequested, RunStatus
 from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
@@ -59,7 +60,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
 
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
-    starts when those are there; `mount_path` is where it is told its files would be mounted. `chain` and `hops` are its run's.
+    starts when those are there; `mount_path` is where it is told its files would be mounted. `chain`, `hops` and `budget` are its run's.
     `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result.
     """
 
@@ -93,6 +94,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     evidence: str | None = None
     chain: tuple[str, ...] = ()
     hops: int = 0
+    budget: Budget | None = None
     attachments: Attachments | None = None
     mount_path: str | None = None
     thread: ThreadAsked | None = None
@@ -141,18 +143,26 @@ class ChildEnded(Fact, frozen=True, kw_only=True):
 
 
 class ResultHanded(Fact, frozen=True, kw_only=True):
-    """The result was put to the requester's session as a message, once, and its agent runs on it (SPAWN-9)."""
+    """The result was put to the requester's session as a message, once, and its agent runs on it (SPAWN-9).
+
+    With a `limit` the causal chain had nothing left for that run, by this setting: the message is there, and no run.
+    """
 
     requester: str
     run_id: str
     message_id: str
+    limit: str | None = None
 
 
 class SpawnClosed(Fact, frozen=True, kw_only=True):
-    """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why."""
+    """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why.
+
+    `limit` is a guard over the causal chain that kept a run from being asked for; `note` says what was used.
+    """
 
     reason: SpawnClose
     note: str | None = None
+    limit: str | None = None
     code: str | None = None
 
 

@@ -69,6 +69,7 @@ FAILURES: Final[Mapping[FailureCode, str]] = {
     "target_gone": "was gone before it could start",
     "store": "could not be recorded",
     "no_agent": "has no agent",
+    "limit": "was not started, its chain of messages has used up what it may",
 }
 
 SILENCES: Final[Mapping[str, str]] = {
@@ -78,6 +79,7 @@ SILENCES: Final[Mapping[str, str]] = {
     "run_failed": "the announce turn failed",
     "not_routed": "there is nowhere to announce to",
     "child_failed": "the task failed",
+    "limit": "the chain of messages has used up what it may",
 }
 
 OPENINGS: Final[Mapping[OpenedBy, str]] = {

@@ -233,7 +233,7 @@ def _of_spawn(event: facts.SpawnEvent) -> Words:  # noqa: C901 - one case an eve
         case facts.AnnounceRequested() | facts.AnnounceDecided():
             return _of_announce(event)
         case facts.ResultHanded():
-            brief = f"result, run {event.run_id}"
+            brief = f"result, {f'run {event.run_id}' if event.limit is None else f'no run: {event.limit}'}"
             return Words(None, event.requester, brief, "hands over the result", kind="said")
         case facts.SpawnClosed():
             return _of_close(event)
@@ -316,7 +316,7 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
             who = event.requester or (f"credential:{event.credential}" if event.credential else "operator")
             return Words(who, None, f"{event.tool}: {event.allowed} allowed, {event.denied_count} denied")
         case facts.SendRefused():
-            brief = f"{event.code}: {event.limit} is {event.value}"
+            brief = f"{event.tool}: {event.code}, {event.limit} is {event.value}"
             return Words(event.requester or "operator", event.target, brief)
         case facts.LogOpened():
             return Words(None, None, f"epoch {event.epoch}, version {event.version}")

@@ -7,6 +7,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from intersession_actors.exchange.rules import Circumstances, Exchange, decide, evolve, speaker_of
+from intersession_actors.policy import Spent
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
@@ -25,7 +26,6 @@ from intersession_events.facts import (
     RunStatus,
     TurnReplied,
     TurnRequested,
-    Usage,
     decode,
     encode,
     topic_of,
@@ -124,7 +124,6 @@ def loop_ends() -> dict[LoopEnd, tuple[Exchange, RunEnded, Circumstances]]:
     def limited(**limits: int) -> ExchangeSettings:
         return ExchangeSettings(limits=Limits(**{"wall_seconds": 0, "runs": 0, **limits}))
 
-    spent = Usage(total_tokens=700, cost_micros=90)
     return {
         "reply_skip": (in_turn, ended(turn_run(1), "REPLY_SKIP"), facts()),
         "no_text": (in_turn, ended(turn_run(1), None), facts()),
@@ -146,16 +145,20 @@ def loop_ends() -> dict[LoopEnd, tuple[Exchange, RunEnded, Circumstances]]:
             facts(),
         ),
         "one_way": (state_after(accepted(loop=False, loop_reason="one_way")), first, facts()),
-        "run_limit": (state_after(accepted(settings=limited(runs=3), chain_runs=2)), first, facts()),
+        "run_limit": (
+            state_after(accepted(settings=limited(runs=3))),
+            first,
+            facts(spent=Spent(runs=3)),
+        ),
         "token_limit": (
-            state_after(accepted(settings=limited(tokens=1000), chain_tokens=300)),
-            ended("r0", "fine", usage=spent),
-            facts(),
+            state_after(accepted(settings=limited(tokens=1000))),
+            first,
+            facts(spent=Spent(tokens=1000)),
         ),
         "cost_limit": (
-            state_after(accepted(settings=limited(cost_micros=100), chain_cost_micros=10)),
-            ended("r0", "fine", usage=spent),
-            facts(),
+            state_after(accepted(settings=limited(cost_micros=100))),
+            first,
+            facts(spent=Spent(cost_micros=100)),
         ),
         "wall_limit": (
             state_after(accepted(settings=limited(wall_seconds=60), chain_started_ms=1_000)),
@@ -168,6 +171,8 @@ def loop_ends() -> dict[LoopEnd, tuple[Exchange, RunEnded, Circumstances]]:
 NOT_OF_THE_LOOP: set[LoopEnd] = {"hop_limit", "revisit_limit", "inferred"}
 """Hops and revisits count exchanges, so they refuse a send; `inferred` is an import's word."""
 
+OF_THE_CHAIN: set[LoopEnd] = {"run_limit", "token_limit", "cost_limit", "wall_limit"}
+
 
 @pytest.mark.clause("LOOP-2", "LOOP-4", "LOOP-5")
 @pytest.mark.parametrize("reason", sorted(set(get_args(LoopEnd)) - NOT_OF_THE_LOOP))
@@ -177,9 +182,17 @@ def test_the_loop_ends_for_each_of_its_reasons_and_says_which(reason: LoopEnd) -
     events = decide(state, outcome, known)
 
     assert loop_end(events).reason == reason
-    # Whatever ended the loop, the target is asked to announce (ANN-1).
-    assert isinstance(events[-1], AnnounceRequested)
-    assert (events[-1].speaker, events[-1].run_id) == (ASKED, ANNOUNCE_RUN)
+    if reason in OF_THE_CHAIN:
+        # Nor is there a run left for the announce, and that says so, too.
+        limit = loop_end(events).limit
+        decided, closed = events[-2:]
+        assert decided == AnnounceDecided(why="limit", limit=limit)
+        assert isinstance(closed, ExchangeClosed)
+        assert (closed.reason, closed.limit) == ("announce_failed", limit)
+    else:
+        # Whatever else ended the loop, the target is asked to announce (ANN-1).
+        assert isinstance(events[-1], AnnounceRequested)
+        assert (events[-1].speaker, events[-1].run_id) == (ASKED, ANNOUNCE_RUN)
 
 
 @pytest.mark.clause("LOOP-5")
@@ -362,18 +375,6 @@ def test_an_outcome_that_is_not_awaited_leads_to_nothing(outcome: RunEnded | Del
     assert decide(state_after(accepted(), PRIMARY, TURN_1), outcome, facts()) == []
 
 
-@pytest.mark.clause("LOOP-5")
-def test_what_an_exchange_costs_is_counted_over_all_its_runs() -> None:
-    turn = TurnReplied(
-        turn=1, speaker=ASKER, run_id=turn_run(1), status="ok", text="x", usage=Usage(total_tokens=5)
-    )
-    primary = PrimaryEnded(run_id="r0", status="ok", text="fine", usage=Usage(total_tokens=3, cost_micros=7))
-
-    state = state_after(accepted(), primary, TURN_1, turn)
-
-    assert (state.runs, state.tokens, state.cost_micros) == (2, 8, 7)
-
-
 REPLIES = st.lists(
     st.one_of(
         st.sampled_from(["REPLY_SKIP", "NO_REPLY", "", "go on", "ANNOUNCE_SKIP", None]),
@@ -390,18 +391,23 @@ STATUSES = st.lists(st.sampled_from(["ok"] * 8 + ["error", "timeout", "aborted"]
     replies=REPLIES,
     statuses=STATUSES,
     cap=st.integers(min_value=0, max_value=5),
-    runs=st.integers(min_value=0, max_value=6),
+    chain=st.tuples(st.integers(min_value=0, max_value=6), st.integers(min_value=0, max_value=3)),
     delivered=st.sampled_from(["done", "failed", "denied", "unknown"]),
     route=st.booleans(),
 )
 def test_every_exchange_ends_within_its_turns_and_its_stored_events_tell_its_state(
-    replies: list[str | None], statuses: list[Any], cap: int, runs: int, delivered: Any, *, route: bool
+    replies: list[str | None],
+    statuses: list[Any],
+    cap: int,
+    chain: tuple[int, int],
+    delivered: Any,
+    *,
+    route: bool,
 ) -> None:
+    runs, before = chain  # what the whole chain may have, and what it has had
     settings = ExchangeSettings(max_turns=cap, limits=Limits(runs=runs))
     log: list[ExchangeEvent] = [accepted(settings=settings)]
     state = state_after(*log)
-    known = facts(has_route=route)
-
     for step in range(12):
         if state.phase == "closed":
             break
@@ -410,6 +416,8 @@ def test_every_exchange_ends_within_its_turns_and_its_stored_events_tell_its_sta
             if state.phase == "delivery"
             else ended(state.pending, replies[step], status=statuses[step])
         )
+        asked = sum(isinstance(event, TurnRequested | AnnounceRequested) for event in log)
+        known = facts(has_route=route, spent=Spent(runs=before + 1 + asked))
         events = decide(state, outcome, known)
         assert events, "an awaited outcome always leads somewhere"
         log += events
@@ -419,6 +427,8 @@ def test_every_exchange_ends_within_its_turns_and_its_stored_events_tell_its_sta
     assert state.phase == "closed"
     turns = [event for event in log if isinstance(event, TurnRequested)]
     assert len(turns) <= cap
+    asked = sum(isinstance(event, TurnRequested | AnnounceRequested) for event in log)
+    assert runs == 0 or asked <= max(runs - before - 1, 0)
     assert [event.turn for event in turns] == list(range(1, len(turns) + 1))
     assert sum(isinstance(event, LoopEnded) for event in log) <= 1
     assert sum(isinstance(event, AnnounceRequested) for event in log) <= 1

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from intersession_actors.policy import Spent
 from intersession_actors.session import Abort, AddMessage, Archive, Enqueue, Patch, RecordMessages, Reset
 from intersession_actors.session.rules import (
     decide_abort,
@@ -23,8 +24,10 @@ from intersession_actors.session.rules import (
 from intersession_actors.session.state import Session, evolve
 from intersession_actors.streams import Refused
 from intersession_events.facts import (
+    Budget,
     Event,
     LateReplyDropped,
+    Limits,
     Message,
     MessageRecorded,
     Route,
@@ -47,6 +50,8 @@ from intersession_events.facts import (
 from intersession_events.log import Recorded
 
 KEY = "agent:main:main"
+BUDGET = Budget(root="r", path=("agent:ops:main", KEY), hops=1)
+NOTHING = Spent()
 OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="person")
 
 
@@ -88,11 +93,11 @@ def started(run_id: str, attempt: int = 1) -> RunStarted:
 
 
 def enqueue(run_id: str, **fields: Any) -> Enqueue:
-    return Enqueue(message=message(run_id), queue=queued(run_id), **fields)
+    return Enqueue(budget=BUDGET, message=message(run_id), queue=queued(run_id), **fields)
 
 
-def start(state: Session) -> list[Event]:
-    return decide_start(state, context_hash="h", now_ms=500)
+def start(state: Session, spent: Spent = NOTHING) -> list[Event]:
+    return decide_start(state, context_hash="h", spent=spent, now_ms=500)
 
 
 def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine") -> list[Event]:
@@ -115,8 +120,31 @@ def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine"
 def test_a_message_and_its_run_are_accepted_together() -> None:
     assert decide_enqueue(state_after(OPENED), enqueue("r1")) == [
         MessageRecorded(session_id="s1", message=message("r1")),
-        queued("r1"),
+        queued("r1", budget=BUDGET, chain=BUDGET.path, hops=1),
     ]
+
+
+@pytest.mark.clause("LOOP-5")
+def test_a_run_whose_chain_has_used_all_it_may_meanwhile_ends_and_says_why() -> None:
+    used_up = Budget(root="r0", limits=Limits(runs=1, tokens=10))
+    state = state_after(OPENED, queued("r1", budget=used_up), queued("r2"))
+
+    assert start(state, Spent(runs=1, tokens=9)) == [started("r1")]
+    (failed,) = start(state, Spent(runs=1, tokens=12))
+
+    assert isinstance(failed, RunFailed)
+    assert (failed.run_id, failed.code) == ("r1", "limit")
+    assert failed.error.startswith("limit: session.agentToAgent.limits.tokens is 10 and ")
+    assert "12" in failed.error
+    after = state_after(OPENED, queued("r1", budget=used_up), queued("r2"), failed)
+    assert start(after, Spent(tokens=12)) == [started("r2")]
+
+
+@pytest.mark.clause("LOOP-5")
+def test_the_run_that_a_chain_begins_with_starts_whatever_was_used() -> None:
+    own = Budget(root="r1", limits=Limits(tokens=10))
+
+    assert start(state_after(OPENED, queued("r1", budget=own)), Spent(tokens=12)) == [started("r1")]
 
 
 @pytest.mark.clause("SEND-10")
@@ -150,7 +178,11 @@ def test_a_session_that_does_not_exist_takes_a_message_only_with_its_opening() -
 
     assert isinstance(refused, Refused)
     assert refused.code == "not_visible"
-    assert opened == [OPENED, MessageRecorded(session_id="s1", message=message("r1")), queued("r1")]
+    assert opened == [
+        OPENED,
+        MessageRecorded(session_id="s1", message=message("r1")),
+        queued("r1", budget=BUDGET, chain=BUDGET.path, hops=1),
+    ]
 
 
 @pytest.mark.clause("HIST-6", "X5")

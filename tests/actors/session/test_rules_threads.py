@@ -9,6 +9,7 @@ from intersession_actors.session.rules import ThreadLeft, decide_archive, decide
 from intersession_actors.session.state import Session, evolve
 from intersession_actors.streams import Refused
 from intersession_events.facts import (
+    Budget,
     Event,
     Message,
     MessageRecorded,
@@ -26,6 +27,7 @@ from intersession_events.log import Recorded
 
 KEY = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="spawn")
+BUDGET = Budget(root="r")
 THREAD = Route(channel="discord", to="42", thread="t1")
 BOUND_AT = 1_000
 
@@ -124,7 +126,7 @@ def test_archiving_unbinds_it() -> None:
 
 @pytest.mark.clause("SPAWN-12")
 def test_a_message_from_a_thread_is_taken_only_while_it_is_the_sessions_own() -> None:
-    from_there = Enqueue(message=message(1_500), only_bound=THREAD)
+    from_there = Enqueue(budget=BUDGET, message=message(1_500), only_bound=THREAD)
 
     assert not isinstance(decide_enqueue(bound(), from_there), Refused)
     for state in (
@@ -142,7 +144,9 @@ def test_a_message_from_a_thread_is_taken_only_while_it_is_the_sessions_own() ->
 def test_a_session_that_opens_with_a_thread_has_it_before_its_first_message() -> None:
     binding = ThreadBound(route=THREAD)
 
-    events = decide_enqueue(Session(), Enqueue(message=message(), opening=OPENED, bound=binding))
+    events = decide_enqueue(
+        Session(), Enqueue(budget=BUDGET, message=message(), opening=OPENED, bound=binding)
+    )
 
     assert events == [OPENED, binding, MessageRecorded(session_id="s1", message=message())]
 
@@ -167,5 +171,6 @@ def test_the_timer_the_door_and_the_rule_agree_on_when_it_has_had_its_time(
     due = remaining is not None and remaining[0] <= 0
 
     assert bool(decide_unbind(state, Unbind(only_due=True), remaining)) is due
-    taken = decide_enqueue(state, Enqueue(message=message(now), only_bound=THREAD), thread_left=remaining)
+    from_there = Enqueue(budget=BUDGET, message=message(now), only_bound=THREAD)
+    taken = decide_enqueue(state, from_there, thread_left=remaining)
     assert isinstance(taken, Refused) is due

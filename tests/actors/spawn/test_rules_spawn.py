@@ -23,8 +23,10 @@ from intersession_events.facts import (
     Attachments,
     AttachmentsReady,
     AttachmentsRemoved,
+    Budget,
     ChildArchived,
     ChildEnded,
+    Limits,
     ResultHanded,
     Route,
     RunStatus,
@@ -77,7 +79,8 @@ def ended(run_id: str, text: str | None = None, **fields: Any) -> RunEnded:
 
 
 def facts(*, has_route: bool = True, **fields: Any) -> Circumstances:
-    return Circumstances(log_id=LOG, has_route=has_route, **fields)
+    given_fields = {"now_ms": 0, "budget": Budget(root="r", limits=Limits(runs=3)), **fields}
+    return Circumstances(log_id=LOG, has_route=has_route, **given_fields)
 
 
 def refused(run_id: str) -> dict[str, StepRefused]:

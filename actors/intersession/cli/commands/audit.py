@@ -98,12 +98,13 @@ def _value(receipt: Receipt) -> JsonObject:
         case SendRefused():
             value = base | {
                 "requester": event.requester,
-                "tool": "sessions_send",
+                "tool": event.tool,
                 "allowed": 0,
                 "denied": 1,
                 "deniedTargets": [{"target": event.target, "code": event.code}],
                 "limit": event.limit,
                 "limitValue": event.value,
+                "limitAllowed": event.allowed,
                 "chain": list(event.chain),
             }
     return value | {"correlation": receipt.correlation}
@@ -130,7 +131,7 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
             if event.credential is not None and event.requester is not None:
                 asked = f"{asked} (by {_CREDENTIAL}{event.credential})"
         case SendRefused():
-            asked, allowed, denied = "sessions_send", 0, 1
+            asked, allowed, denied = event.tool, 0, 1
             why = f"{why}: {event.limit} is {event.value}"
     return (
         str(receipt.position),

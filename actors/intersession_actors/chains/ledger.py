@@ -1,0 +1,207 @@
+"""The ledger of causal chains: who wants to begin a run of one reserves it here before anything is recorded (LOOP-5).
+
+A chain can branch: exchanges and spawns of it go on side by side, under several actors, and each alone stays below every limit.
+So they all reserve in one place, under one lock. What is counted is in the log: runs that were queued and what those that have
+ended used, fed by the commits and, for a chain that is not known here, read from the log. On top of that come runs that were
+reserved and are not recorded yet. After a crash the log is all there is, and gives the same count.
+
+Whoever made an append tells the ledger of it before anybody acts on it (`take`), so that a decision knows of the run that led to
+it. The log tells it again (`on_committed`): an actor that failed in between has told nothing.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from intersession_actors.policy import Spent, Tripped, check_run
+from intersession_events.facts import (
+    Budget,
+    ExchangeAccepted,
+    ExchangeClosed,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunQueued,
+    SpawnAccepted,
+    SpawnClosed,
+    Usage,
+)
+from intersession_events.log import Log, Recorded
+
+
+class RunUse(NamedTuple):
+    """A run of a chain, and what it has used; nothing is known of that before it has ended."""
+
+    run_id: str
+    ended: bool
+    tokens: int
+    cost_micros: int
+
+
+RunsOf = Callable[[str], Iterable[RunUse]]
+"""Reads from the log which runs a chain has had, by its root."""
+
+
+class _Account:
+    """What is known of one chain. Each run is counted once, however often it is heard of."""
+
+    __slots__ = ("cost_micros", "open", "promised", "runs", "tokens")
+
+    def __init__(self) -> None:
+        self.runs: dict[str, bool] = {}
+        """The runs that were queued, and whether what they used is counted."""
+        self.promised: dict[str, str] = {}
+        """The run that each flow has reserved last, by the flow; it may be queued by now."""
+        self.open: set[str] = set()
+        """Runs, exchanges and spawns that are not over: the chain can go on."""
+        self.tokens = 0
+        self.cost_micros = 0
+
+    def spent(self, besides: str) -> Spent:
+        new = sum(run_id not in self.runs for by, run_id in self.promised.items() if by != besides)
+        return Spent(runs=len(self.runs) + new, tokens=self.tokens, cost_micros=self.cost_micros)
+
+    @property
+    def is_over(self) -> bool:
+        return not self.open and not self.promised
+
+    def queued(self, run_id: str) -> None:
+        if run_id not in self.runs:
+            self.runs[run_id] = False
+            self.open.add(run_id)
+        self.promised.pop(run_id, None)
+
+    def ended(self, run_id: str, tokens: int, cost_micros: int) -> None:
+        self.open.discard(run_id)
+        if not self.runs.get(run_id, False):
+            self.runs[run_id] = True
+            # What an agent says that it used can't make a chain younger.
+            self.tokens += max(tokens, 0)
+            self.cost_micros += max(cost_micros, 0)
+
+
+class ChainLedger:
+    """Keeps the accounts of the chains that go on. Its methods may be called from any thread."""
+
+    def __init__(self, log: Log, runs_of: RunsOf) -> None:
+        self._lock = threading.Lock()
+        self._runs_of = runs_of
+        self._accounts: dict[str, _Account] = {}
+        self._stop = log.on_committed(self._committed)
+
+    def reserve(self, budget: Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
+        """Reserve a run of a chain, unless a guard trips. Whoever does that has it queued, or releases it.
+
+        `by` is the stream of the flow that asks for the run; a run of no flow is reserved by itself. A flow asks for one run
+        at a time: what it reserved before is given back.
+
+        Raises:
+            StoreUnavailable: the chain is not known here and can't be read.
+        """
+        with self._lock:
+            account = self._of(budget.root, begins=budget.root == run_id)
+            account.promised.pop(by, None)
+            tripped = None
+            if run_id not in account.runs:
+                tripped = check_run(budget, account.spent(by), now_ms)
+                if tripped is None:
+                    account.promised[by] = run_id
+            self._forget(budget.root, account)
+            return tripped
+
+    def hold(self, root: str, run_id: str, *, by: str) -> None:
+        """Reserve a run that was accepted before this process began, and is still to be queued.
+
+        Raises:
+            StoreUnavailable: the chain can't be read.
+        """
+        with self._lock:
+            self._of(root).promised[by] = run_id
+
+    def release(self, root: str, run_id: str, *, by: str) -> None:
+        """Give a run back that will not be queued; twice is once."""
+        with self._lock:
+            account = self._accounts.get(root)
+            if account is not None and account.promised.get(by) == run_id:
+                del account.promised[by]
+                self._forget(root, account)
+
+    def spent(self, root: str, *, besides: str = "") -> Spent:
+        """Return what a chain has used, `besides` what this flow has reserved and is about to decide anew.
+
+        Raises:
+            StoreUnavailable: the chain is not known here and can't be read.
+        """
+        with self._lock:
+            account = self._of(root)
+            spent = account.spent(besides)
+            self._forget(root, account)
+            return spent
+
+    @property
+    def known(self) -> int:
+        """How many chains it keeps an account of."""
+        with self._lock:
+            return len(self._accounts)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._stop()
+
+    # --- accounts
+
+    def _of(self, root: str, *, begins: bool = False) -> _Account:
+        account = self._accounts.get(root)
+        if account is None:
+            account = _Account()
+            # Read under the lock: what is committed meanwhile is heard of afterwards, and counted once.
+            for use in () if begins else self._runs_of(root):
+                account.queued(use.run_id)
+                if use.ended:
+                    account.ended(use.run_id, use.tokens, use.cost_micros)
+            self._accounts[root] = account
+        return account
+
+    def _forget(self, root: str, account: _Account) -> None:
+        """Close the account of a chain that nothing can carry on; the log has what it was."""
+        if account.is_over:
+            self._accounts.pop(root, None)
+
+    def take(self, recorded: Sequence[Recorded]) -> None:
+        """Take in what was just recorded."""
+        with self._lock:
+            for item in recorded:
+                event, root = item.event, item.correlation
+                if isinstance(event, RunQueued) and event.run_id == root:
+                    self._of(root, begins=True)
+                self._note(item)
+
+    def _committed(self, batch: Sequence[Recorded]) -> None:
+        with self._lock:
+            for recorded in batch:
+                self._note(recorded)
+
+    def _note(self, recorded: Recorded) -> None:
+        event, root = recorded.event, recorded.correlation
+        account = self._accounts.get(root) if root is not None else None
+        if root is None or account is None:
+            return
+        match event:
+            case RunQueued():
+                account.queued(event.run_id)
+            case RunCompleted():
+                account.ended(event.run_id, *_used(event.usage))
+            case RunFailed() | RunAborted():
+                account.ended(event.run_id, 0, 0)
+            case ExchangeAccepted() | SpawnAccepted():
+                account.open.add(recorded.stream)
+            case ExchangeClosed() | SpawnClosed():
+                account.open.discard(recorded.stream)
+                account.promised.pop(recorded.stream, None)
+            case _:
+                return
+        self._forget(root, account)
+
+
+def _used(usage: Usage | None) -> tuple[int, int]:
+    return (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)

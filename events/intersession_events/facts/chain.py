@@ -1,0 +1,29 @@
+"""What a causal chain may use, handed from cause to effect: part of every event that begins something (LOOP-5)."""
+
+from intersession_events.facts.base import Fact
+
+
+class Limits(Fact, frozen=True, kw_only=True):
+    """The guards over a causal chain (LOOP-5); 0 turns one off."""
+
+    hops: int = 8
+    revisits: int = 4
+    runs: int = 64
+    tokens: int = 0
+    cost_micros: int = 0
+    wall_seconds: int = 3600
+
+
+class Budget(Fact, frozen=True, kw_only=True):
+    """How far a causal chain has come at one of its places, and how far it may go.
+
+    `root` is the run it began with, `started_ms` when that was accepted (0: not known). `path` are the sessions it came through, the
+    one that this is for last; `hops` the sends and spawns on the way. `limits` were in force when it was last handed on
+    by one (CFG-3). What it has used in all is counted from the events of all its runs.
+    """
+
+    root: str
+    started_ms: int = 0
+    path: tuple[str, ...] = ()
+    hops: int = 0
+    limits: Limits = Limits()
