@@ -34,7 +34,7 @@ from intersession_actors.service import (
     run_id_of,
 )
 from intersession_events.errors import ImportFailed
-from intersession_events.facts import Route
+from intersession_events.facts import Budget, Route
 from intersession_events.plain_json import JsonMapping
 
 _RECENT: Final = 10
@@ -193,7 +193,8 @@ class GatewayAbout:
         if not verdict.allowed:
             raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}")
         origin = origin_of(service, call.caller, run_id)
-        budget = origin.budget
+        # A call that is made again has to say the same, so what it begins has no time of its own.
+        budget = Budget(root=run_id, path=(str(key),))
         if not origin.begins:
             with keeping_refusals(service, call.caller, origin, "send", str(key)):
                 budget = gone_on(service, origin, str(key), "message")
