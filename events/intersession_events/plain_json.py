@@ -37,6 +37,11 @@ def is_list_like(value: object) -> TypeGuard[Sequence[JsonValue]]:
     return isinstance(value, list | tuple)
 
 
+def present(fields: JsonMapping) -> JsonObject:
+    """Return the fields that have a value: what is None is left out."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def map_strings(
     value: JsonValue,
     change: Callable[[str | None, str], str],

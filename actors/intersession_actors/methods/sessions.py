@@ -32,7 +32,7 @@ from intersession_actors.service import (
 from intersession_actors.session import AddMessage, Archive, Patch, Reset
 from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
-from intersession_events.plain_json import JsonMapping
+from intersession_events.plain_json import JsonMapping, present
 from intersession_projections.sessions import SessionRow
 
 MOST_PREVIEWS: Final = 64
@@ -135,8 +135,7 @@ class GatewaySessions:
         }
 
     def _page(self, call: Call, arguments: Result) -> Result:
-        given = {name: value for name, value in arguments.items() if value is not None}
-        answer, _summary = list_sessions(self._service.reader, call.requester, given)
+        answer, _summary = list_sessions(self._service.reader, call.requester, present(arguments))
         return answer
 
     def _within(self, call: Call, parent: str | None, arguments: Result, wanted: int) -> Result:
@@ -346,7 +345,7 @@ def _original_fields(row: SessionRow, *, lineage: bool) -> Result:
         "groupActivation": row.group_activation,
         "spawnedBy": row.spawned_by if lineage else None,
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    return present(fields)
 
 
 def _entry(row: SessionRow | None) -> Result | None:

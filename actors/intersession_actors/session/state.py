@@ -35,6 +35,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.log import Recorded
+from intersession_events.plain_json import present
 
 REMEMBERED_MESSAGES: Final = 64
 REMEMBERED_RUNS: Final = 128
@@ -241,7 +242,7 @@ def _imported(state: Session, event: SessionImported) -> Session:
         "displayName": event.display_name,
         **event.other_settings,
     }
-    settings = dict(state.settings) | {name: value for name, value in imported.items() if value is not None}
+    settings = dict(state.settings) | present(imported)
     return msgspec.structs.replace(
         state,
         session_id=event.session_id,

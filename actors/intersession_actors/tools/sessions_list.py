@@ -11,7 +11,7 @@ from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, 
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.sessions import Seen, SessionRow
 
 DEFAULT_LIMIT: Final = 50
@@ -199,13 +199,13 @@ def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRo
         "lastTo": row.last_to,
         "deliveryContext": None
         if route is None
-        else _present(
+        else present(
             {"channel": route.channel, "to": route.to, "accountId": route.account, "threadId": route.thread}
         ),
         "spawnedBy": None if row.spawned_by is None else reader.show(reader.parse(row.spawned_by), requester),
         "transcriptPath": reader.transcript_path(row.session_id),
     }
-    return entry | _present(optional)
+    return entry | present(optional)
 
 
 def _add_messages(
@@ -241,10 +241,6 @@ def _cursor(query: _Query, last: SessionRow) -> str:
             filters=query.filters,
         )
     )
-
-
-def _present(fields: JsonMapping) -> JsonObject:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _agent(agent_id: str) -> str:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from cyclopts.validators import Number
 
 from intersession.cli.host import reader_of
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line, place, safe
+from intersession.cli.shell import READING, Answer, Newest, Reading, Screen, moment, one_line, place, safe
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
@@ -38,9 +37,7 @@ def access(
     ] = None,
     since: Annotated[str | None, Parameter(help="Only after a position or an ISO time.")] = None,
     until: Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")] = None,
-    limit: Annotated[
-        int, Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1))
-    ] = 50,
+    limit: Newest = 50,
     reading: Reading = READING,
 ) -> Answer:
     """List access receipts, newest first: who asked, with which filters, how much was allowed and denied, and why.

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from intersession.cli.host import has_writer, reader_of
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.shell import READING, Answer, Newest, Reading, Screen, moment, safe
 from intersession.cli.story import Flow, Names, Standing, began_ms, flow_id, kind_of
 from intersession_actors.service import Reader
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
@@ -17,9 +16,7 @@ from intersession_projections.timeline import counted
 
 def runs(
     *,
-    limit: Annotated[
-        int, Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1))
-    ] = 50,
+    limit: Newest = 50,
     unfinished: Annotated[bool, Parameter(name="--open", help="Only what is not over yet.")] = False,
     reading: Reading = READING,
 ) -> Answer:

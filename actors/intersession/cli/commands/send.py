@@ -28,7 +28,7 @@ from intersession.cli.shell import (
 from intersession.cli.story import BeatPrinter, Names
 from intersession_actors.config import load_config
 from intersession_events.machine import random_id
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.inline_views import inline_views
 
 _HURRIED_S: Final = 0.5
@@ -70,7 +70,7 @@ def send(
         "timeoutSeconds": timeout,
         "idempotencyKey": idempotency_key or random_id(),
     }
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given = present(arguments)
     if agents is None and (beside := gateway_beside(reading)) is not None:
         # Whatever ends the block, the gateway goes on.
         config = load_config(reading.config).config

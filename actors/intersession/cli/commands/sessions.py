@@ -10,6 +10,7 @@ from intersession.cli.story import show_message
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
 from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_projections.timeline import counted
 
 
 def sessions(
@@ -73,7 +74,8 @@ def _show(screen: Screen, found: JsonMapping) -> None:
                 for row in rows
             ],
         )
-    screen.line(safe(f"{_counted(found['count'])} as of position {found['asOf']}", "dim"))
+    count = counted(found["count"], "session") if rows else "no sessions"
+    screen.line(safe(f"{count} as of position {found['asOf']}", "dim"))
     if "nextCursor" in found:
         screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
 
@@ -95,7 +97,3 @@ def _names(row: JsonMapping) -> str:
         "last run aborted" if row["abortedLastRun"] else None,
     ]
     return ", ".join(part for part in parts if part)
-
-
-def _counted(number: int) -> str:
-    return {0: "no sessions", 1: "1 session"}.get(number, f"{number} sessions")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 Store = Annotated[
     str | None,
@@ -31,6 +32,9 @@ ActingAs = Annotated[
 AsOf = Annotated[
     str | None,
     Parameter(help="As it stood at a position (a number) or at an ISO time."),
+]
+Newest = Annotated[
+    int, Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1))
 ]
 
 
