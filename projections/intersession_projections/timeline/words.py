@@ -8,9 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 from intersession_events import facts
-from intersession_events.facts import (
-    InboundTaken,
-)
 from intersession_projections.timeline.reasons import (
     ARCHIVALS,
     CLOSES,
@@ -325,7 +322,7 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
         case facts.ImportReported():
             brief = f"{event.source}: {event.sessions} sessions, {event.messages} messages"
             return Words(None, None, brief)
-        case InboundTaken():
+        case facts.InboundTaken():
             return Words(None, event.session_key, f"message {event.message_id}")
 
 
