@@ -3,16 +3,21 @@
 from collections.abc import Iterator
 
 from intersession.cli.checks.finding import Finding, Level
-from intersession_events.plain_json import JsonMapping
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 _Rows = tuple[tuple[str, Level, str, str], ...]
 
 
-def process_findings(
-    status: JsonMapping,
-) -> Iterator[Finding]:  # Any: what a process of another version says
-    """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits."""
-    store = status.get("store") or {}
+def process_findings(status: JsonMapping) -> Iterator[Finding]:
+    """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits.
+
+    The process may be of another version, which says less.
+    """
+    store: JsonObject = status.get("store") or {}
+    degraded: JsonObject = status.get("degraded") or {}
+    parked: JsonObject = status.get("parkedRuns") or {}
+    deliveries: JsonObject = status.get("deliveries") or {}
+    waiting: JsonObject = deliveries.get("waiting") or {}
     if store.get("available") is False:
         yield Finding(
             code="store_away",
@@ -20,7 +25,7 @@ def process_findings(
             what=f"the process can't use its store: {store.get('error')}",
             advice="free space or mend the disk; the process goes on by itself then",
         )
-    for name, reason in (status.get("degraded") or {}).items():
+    for name, reason in degraded.items():
         yield Finding(
             code="set_aside",
             level="error",
@@ -35,14 +40,14 @@ def process_findings(
                 what=f"{status[field]} calls of {what} were given up and have not come back; each keeps a thread",
                 advice=f"give the code of your {what} limits of time; a new start frees the threads",
             )
-    for key, number in (status.get("parkedRuns") or {}).items():
+    for key, number in parked.items():
         yield Finding(
             code="parked_runs",
             level="warning",
             what=f"{number} messages wait in {key}: its agent is not registered in the process",
             advice="register the agent, or give it a model (agents.list, models.providers)",
         )
-    for channel, number in ((status.get("deliveries") or {}).get("waiting") or {}).items():
+    for channel, number in waiting.items():
         yield Finding(
             code="channel_missing",
             level="warning",

@@ -119,6 +119,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     def value(self, *, steps: bool) -> JsonObject:
         """Return what `--json` prints."""
+        value: JsonObject
         match self.subject:
             case FlowSubject(flow=flow):
                 value = flow_value(flow) if self.standing is None else self.standing.value()
