@@ -27,6 +27,12 @@ _GRAMMAR_WORDS: Final = RESERVED_WORDS | frozenset(
 _UNFIT: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
 
 
+# Letters and marks that show nothing: fillers, joiners of marks, selectors of variants, the blank of Braille.
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
 def fold(text: str) -> str:
     """Fold ASCII case and nothing else: `lower` and `casefold` turn other letters into ASCII ones."""
     return text.translate(_LOWER)
@@ -63,7 +69,18 @@ def is_number(text: str) -> bool:
 
 
 def is_opaque_id(text: str) -> bool:
-    """Whether it can be the id of a peer, a group or a thread, whatever a channel writes."""
+    """Whether it can be the id of a peer, a group or a thread: characters that are assigned and seen, in composed form (NFC).
+
+    What looks the same is the same then: no second name for a session is made of what nobody sees, or sees twice alike.
+    """
+    return was_opaque_id(text) and (
+        text.isascii()
+        or (text.isprintable() and _UNSEEN.search(text) is None and unicodedata.is_normalized("NFC", text))
+    )
+
+
+def was_opaque_id(text: str) -> bool:
+    """Whether it could be such an id in a log that version 0.1.0 wrote, whose keys go on being read."""
     return text != "" and not any(unicodedata.category(character) in _UNFIT for character in text)
 
 

@@ -5,7 +5,7 @@ parts is folded; whatever else is off makes a text no key, because a text that i
 a session, and a second name is a second answer to "may I".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -29,12 +29,15 @@ from intersession_events.key_words import (
     is_token,
     is_uuid,
     shown,
+    was_opaque_id,
 )
 
 Kind = Literal["main", "group", "cron", "hook", "node", "other"]
 Family = Literal["main", "group", "channel", "direct", "cron", "hook", "node", "subagent", "acp", "named"]
 Chat = Literal["direct", "group", "channel"]
 Scope = Literal["per-sender", "global"]
+
+IsId = Callable[[str], bool]
 
 _REMEMBERED: Final = 4096
 """Keys that were read last are not read again: a list reads each of its keys several times."""
@@ -100,7 +103,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
             return self
         rest = self.rest.removesuffix(f":{self.suffix}:{self.thread}")
         main_key = rest if self.family == "main" else "main"
-        return _read(f"agent:{self.agent_id}:{rest}", self.agent_id, rest.split(":"), main_key)
+        return _read(f"agent:{self.agent_id}:{rest}", self.agent_id, rest.split(":"), main_key, was_opaque_id)
 
     @staticmethod
     def parse(text: str, *, main_key: str = "main") -> "SessionKey":
@@ -110,7 +113,19 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
             InvalidKey: the text is no full key.
         """
         check_length(text)
-        return _parsed(text, main_key)
+        return _parsed(text, main_key, is_opaque_id)
+
+    @staticmethod
+    def recorded(text: str, *, main_key: str = "main") -> "SessionKey":
+        """Return the key that a log, or a state directory, has recorded in full.
+
+        It takes ids that nobody may type any more: version 0.1.0 let some pass that can't be seen, or told apart.
+
+        Raises:
+            InvalidKey: the text is no full key.
+        """
+        check_length(text)
+        return _parsed(text, main_key, was_opaque_id)
 
     @staticmethod
     def main(agent_id: str, main_key: str = "main") -> "SessionKey":
@@ -216,7 +231,7 @@ def refer(
         if folded.startswith("agent:"):
             key = SessionKey.parse(text, main_key=main_key)
         else:
-            key = _read(text, home, typed.split(":"), fold(main_key))
+            key = _read(text, home, typed.split(":"), fold(main_key), is_opaque_id)
         if scope == "global" and key.is_main:
             key = SessionKey.main(default_agent, main_key)
         return KeyReference(key)
@@ -256,7 +271,7 @@ def agent_id_of(text: str) -> str:
     Raises:
         InvalidKey: the text is no full key.
     """
-    return SessionKey.parse(text).agent_id
+    return SessionKey.recorded(text).agent_id
 
 
 def parse_agent_id(text: str) -> str:
@@ -291,25 +306,25 @@ def _is_key(folded: str) -> bool:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _parsed(text: str, main_key: str) -> SessionKey:
+def _parsed(text: str, main_key: str, is_id: IsId) -> SessionKey:
     head, *segments = text.strip(WHITE_SPACE).split(":")
     if fold(head) != "agent":
         raise invalid_key(text, "it does not begin with agent:")
     agent_id = fold(segments[0]) if segments else ""
     if not valid_agent_id(agent_id):
         raise invalid_key(text, "the agent id is not of the form [a-z0-9][a-z0-9_-]{0,63}")
-    return _read(text, agent_id, segments[1:], fold(main_key))
+    return _read(text, agent_id, segments[1:], fold(main_key), is_id)
 
 
-def _read(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:
-    """Return the key of the segments behind the agent id."""
-    key = _read_rest(text, agent_id, segments, main_key)
+def _read(text: str, agent_id: str, segments: Sequence[str], main_key: str, is_id: IsId) -> SessionKey:
+    """Return the key of the segments behind the agent id. `is_id` says what the ids of chats may be."""
+    key = _read_rest(text, agent_id, segments, main_key, is_id)
     if len(str(key)) > MAX_KEY_CHARACTERS:
         raise invalid_key(text, f"in full it has more than {MAX_KEY_CHARACTERS} characters")
     return key
 
 
-def _read_rest(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:
+def _read_rest(text: str, agent_id: str, segments: Sequence[str], main_key: str, is_id: IsId) -> SessionKey:
     folded = [fold(segment) for segment in segments]
     if not folded or "" in folded:
         raise invalid_key(text, "a part of it is empty")
@@ -332,10 +347,10 @@ def _read_rest(text: str, agent_id: str, segments: Sequence[str], main_key: str)
         case [_] if is_name(head):
             return SessionKey(agent_id=agent_id, rest=rest, family="named")
         case _:
-            return _read_chat(text, agent_id, segments, main_key)
+            return _read_chat(text, agent_id, segments, main_key, is_id)
 
 
-def _read_chat(text: str, agent_id: str, segments: Sequence[str], main_key: str) -> SessionKey:
+def _read_chat(text: str, agent_id: str, segments: Sequence[str], main_key: str, is_id: IsId) -> SessionKey:
     """Return the key of a chat, with its thread or topic if it has one."""
     segments, suffix, thread = _split_thread(segments)
     family: Family
@@ -356,8 +371,11 @@ def _read_chat(text: str, agent_id: str, segments: Sequence[str], main_key: str)
             rest = f"{channel}:{account}:direct:{peer}"
         case _:
             raise invalid_key(text, "what follows the agent id is of no known form")
-    if not all(is_opaque_id(part) for part in (peer, thread) if part is not None):
-        raise invalid_key(text, "an id in it has white space, control or invisible characters")
+    if not all(is_id(part) for part in (peer, thread) if part is not None):
+        raise invalid_key(
+            text,
+            "an id in it has white space, control, invisible or unassigned characters, or is not in composed form (NFC)",
+        )
     if thread is not None:
         rest = f"{rest}:{suffix}:{thread}"
     return SessionKey(

@@ -1,4 +1,4 @@
-"""What a JSON value is, said and asked in one way by all who read JSON that is not ours; and a walk over its strings.
+"""What a JSON value is, said and asked in one way by all who read JSON that is not ours; how deep it is; a walk over its strings.
 
 A value of JSON is `Any` here, and not a union that names itself: the readers of JSON (msgspec, json, json5, tomllib)
 promise no more than that, so each value that comes in would need a cast; and a list of a narrower type is no list of
@@ -7,7 +7,7 @@ Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias, TypeGuard
 
 JsonValue: TypeAlias = Any  # whatever a reader of JSON returns: see above
 """One value of JSON."""
@@ -20,6 +20,9 @@ JsonMapping: TypeAlias = Mapping[str, JsonValue]
 
 JsonList: TypeAlias = list[JsonValue]
 """A JSON list."""
+
+MOST_LEVELS: Final = 64
+"""So many lists and objects inside each other come into the log: what is deeper, readers with a deep stack could not read."""
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
@@ -40,6 +43,20 @@ def is_list_like(value: object) -> TypeGuard[Sequence[JsonValue]]:
 def present(fields: JsonMapping) -> JsonObject:
     """Return the fields that have a value: what is None is left out."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether more lists and objects are inside each other than may be recorded. There is no recursion."""
+    level: JsonList = [value]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if is_object(item) else item if is_list_like(item) else ())
+        ]
+        if not level:
+            return False
+    return any(is_object(item) or is_list_like(item) for item in level)
 
 
 def map_strings(

@@ -204,6 +204,58 @@ def test_what_fits_no_form_is_no_key(text: str) -> None:
         SessionKey.parse(text)
 
 
+UNSEEN = {
+    "composed of two": "cafe\u0301",
+    "composed wrongly": "\u212b",
+    "unassigned": "a\u0378",
+    "unassigned, far out": "a\U000e0fff",
+    "private": "a\ue000",
+    "a selector of a variant": "a\ufe0f",
+    "a filler": "a\u3164",
+    "another filler": "a\u1160",
+    "a blank of Braille": "a\u2800",
+    "a joiner of marks": "a\u034f",
+    "no character at all": "a\uffff",
+}
+
+
+@pytest.mark.clause("KEY-6")
+@pytest.mark.parametrize("unseen", UNSEEN.values(), ids=UNSEEN.keys())
+def test_an_id_that_nobody_sees_or_tells_apart_is_in_no_key_that_is_typed(unseen: str) -> None:
+    """B14: NFC and NFD were two sessions."""
+    for text in (
+        f"agent:main:whatsapp:group:{unseen}",
+        f"agent:main:direct:{unseen}",
+        f"agent:main:discord:channel:1:thread:{unseen}",
+    ):
+        with pytest.raises(InvalidKey, match="composed form"):
+            SessionKey.parse(text)
+        with pytest.raises(InvalidKey):
+            refer(text, requester_agent="main", default_agent="main", main_key="main", scope="per-sender")
+    with pytest.raises(InvalidKey):
+        SessionKey.group("main", "whatsapp", unseen)
+
+
+@pytest.mark.clause("KEY-6", "KEY-8")
+@pytest.mark.parametrize("unseen", UNSEEN.values(), ids=UNSEEN.keys())
+def test_a_log_that_has_such_a_key_is_read_all_the_same(unseen: str) -> None:
+    text = f"agent:main:whatsapp:group:{unseen}:thread:{unseen}"
+    key = SessionKey.recorded(text)
+
+    assert str(key) == text
+    assert (key.peer, key.thread) == (unseen, unseen)
+    assert str(key.base) == f"agent:main:whatsapp:group:{unseen}"
+
+
+@pytest.mark.clause("KEY-6")
+@pytest.mark.parametrize(
+    "letters",
+    ["caf\xe9", "\u05d0\u05d1", "\u4e2d\u6587", "\u0e01\u0e34", "\u0939\u093f", "\U0001f600", "\uac00"],
+)
+def test_an_id_in_any_script_is_taken(letters: str) -> None:
+    assert SessionKey.parse(f"agent:main:whatsapp:group:{letters}").peer == letters
+
+
 @pytest.mark.clause("KEY-1")
 def test_the_last_thread_is_the_suffix_and_ids_may_contain_colons() -> None:
     key = SessionKey.parse("agent:main:matrix:group:!a:hs.org:thread:x:thread:$b:hs.org")

@@ -301,12 +301,11 @@ class Rude(BaseException):
         raise RuntimeError("no text either")
 
 
-def huge_usage(_turn: Turn) -> Reply:
-    return Reply("ok", usage=Usage(total_tokens=2**70))
-
-
-def forged(_turn: Turn) -> Reply:
-    return Reply("ok", messages=(Message(id="", role="assistant", content="x", timestamp=2**60),))
+def unreadable(_turn: Turn) -> Reply:
+    message = Message(
+        id="", role="assistant", content="x", timestamp=0, extra='{"a":' * 940 + "1" + "}" * 940
+    )
+    return Reply("ok", messages=(message,))
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -320,8 +319,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "returns half a character": (lambda: "\ud83d", "bad_reply"),
     "returns two megabytes": (lambda: "x" * (2 << 20), "reply_too_large"),
     "returns what is no usage": (lambda: Reply("x", usage=Usage(input="many")), "bad_reply"),  # type: ignore[arg-type]
-    "returns numbers that no log holds": (lambda: huge_usage, "bad_reply"),
-    "returns times that no log holds": (lambda: forged, "bad_reply"),
+    "returns a message of fields that nobody could read": (lambda: unreadable, "bad_reply"),
 }
 
 

@@ -26,8 +26,9 @@ from intersession.gateway.hub import Hub
 from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
 from intersession_actors.config import Gateway, GatewayAuth
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
+from intersession_actors.gate import KeyText, invalid
 from intersession_actors.methods import NoParams, unknown_method
-from intersession_actors.service import claimed_session, invalid, read_arguments
+from intersession_actors.service import claimed_session, read_arguments
 from intersession_actors.system import SessionSystem
 from intersession_actors.tools import TOOLS
 from intersession_events.errors import IntersessionError
@@ -62,7 +63,7 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     args: JsonObject = msgspec.field(default_factory=JsonObject)
-    session_key: str | None = None
+    session_key: KeyText | None = None
 
 
 def refuse_without_token(credentials: Credentials, auth: GatewayAuth) -> None:
@@ -189,11 +190,14 @@ class Door:
 
     async def _invoke_over_wire(self, credential: Credential, params: JsonMapping) -> Frame:
         """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
-        given = read_arguments(InvokeParams, params)
+        arguments: JsonValue = params.get("args", {})
+        # The tool reads its own arguments, and says of them what every door says.
+        rest = {**params, "args": {}} if is_object(arguments) else params
+        given = read_arguments(InvokeParams, rest)
         scope = needed_scope(given.name)
         if scope not in all_scopes(credential.scopes):
             raise ToolRefused("forbidden", f"missing scope: {scope}")
-        answer = await self.invoke(credential, given.name, given.args, given.session_key)
+        answer = await self.invoke(credential, given.name, arguments, given.session_key)
         if answer is None:
             raise ToolRefused("not_supported", f"name: there is no tool {given.name!r} here")
         return answer

@@ -6,6 +6,13 @@ import msgspec
 
 from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.failures import described, traced
+from intersession_actors.gate import (
+    REPLY_MESSAGES,
+    fit_message,
+    fit_usage,
+    fit_word,
+    flaw_of_message,
+)
 from intersession_actors.host import Came, Outcome, Raised
 from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
 
@@ -13,13 +20,14 @@ DEFAULT_REPLY_BYTES: Final = 1 << 20
 
 
 class Answered(Fact, frozen=True, kw_only=True):
-    """The agent answered. `text` None is no text at all."""
+    """The agent answered. `text` None is no text at all; `notes` say what of it is not as the agent gave it."""
 
     text: str | None
     usage: Usage | None = None
     model: str | None = None
     messages: tuple[Message, ...] | None = None
     stop_reason: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Broke(Fact, frozen=True, kw_only=True):
@@ -60,12 +68,26 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
         return Broke(code="reply_too_large", error=f"agent {turn.agent_id!r} {error}")
     except Exception as error:  # noqa: BLE001 - it holds what the host put into it
         return _bad(turn, f"returned something that is no valid Reply: {described(error)}")
+    for message in reply.messages or ():
+        flaw = flaw_of_message(message)
+        if flaw is not None:
+            return _bad(turn, f"returned a message that could not be read again: {flaw}")
+    return _fitted(reply)
+
+
+def _fitted(reply: Reply) -> Answered:
+    """Return the answer as it can be recorded: what is beside the text never costs the run."""
+    usage = None if reply.usage is None else fit_usage(reply.usage)
+    model, reason = fit_word("model", reply.model), fit_word("stopReason", reply.stop_reason)
+    messages = [fit_message(message) for message in reply.messages or ()]
+    fitted = (*((usage,) if usage is not None else ()), model, reason, *messages)
     return Answered(
         text=reply.text,
-        usage=reply.usage,
-        model=reply.model,
-        messages=reply.messages,
-        stop_reason=reply.stop_reason,
+        usage=None if usage is None else usage.value,
+        model=model.value,
+        messages=None if reply.messages is None else tuple(message.value for message in messages),
+        stop_reason=reason.value,
+        notes=tuple(dict.fromkeys(note for part in fitted for note in part.notes)),
     )
 
 
@@ -81,6 +103,8 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     """Check the text and each message against the bound, without making a copy of what is far too long."""
     if reply.text is not None:
         _text_sized(reply.text, most_bytes)
+    if len(reply.messages or ()) > REPLY_MESSAGES.most:
+        raise ValueError(f"more than {REPLY_MESSAGES.most} messages")
     for message in reply.messages or ():
         if isinstance(message.content, str):
             _text_sized(message.content, most_bytes)

@@ -11,7 +11,7 @@ ACP: Final = "runtime:acp"
 
 def runner_of(session_key: str) -> str:
     """Return what the executor knows the runner of a session by: the agent's id, or the runtime."""
-    key = SessionKey.parse(session_key)
+    key = SessionKey.recorded(session_key)
     return ACP if key.family == "acp" else key.agent_id
 
 

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, Self
 
 import msgspec
 
+from intersession_actors.gate import spelled_out
 from intersession_actors.host import imported
 from intersession_actors.prompt import (
     ANNOUNCE_SKIP,
@@ -236,5 +237,10 @@ AgentFunction = Callable[[Turn], object]
 
 
 def json_text(value: object) -> str:
-    """Return a value as JSON; what JSON has no form for is shown as Python prints it."""
-    return msgspec.json.encode(value, enc_hook=repr, order="sorted").decode()
+    """Return a value as JSON; what JSON has no form for is shown as Python prints it, or spelled out."""
+    try:
+        return msgspec.json.encode(value, enc_hook=repr, order="sorted").decode()
+    except UnicodeEncodeError:
+        return spelled_out(value)
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        return msgspec.json.encode(f"it can't be shown: {type(error).__name__}").decode()

@@ -12,6 +12,7 @@ import msgspec
 
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import RefusalCode, ToolRefused
+from intersession_actors.gate import FILE_NAME, MOUNT
 from intersession_events.facts import AttachedFile, Attachments, Block, ToolCallBlock
 from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
@@ -20,7 +21,7 @@ ROOT_NAMES: Final = (".openclaw", "attachments")
 
 TOOL: Final = "sessions_spawn"
 _MIME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+_-]{0,126}", re.ASCII)
-_MOUNT: Final = re.compile(r"[A-Za-z0-9._/:-]{1,1024}", re.ASCII)
+_MOUNT: Final = re.compile(rf"[A-Za-z0-9._/:-]{{1,{MOUNT.most}}}", re.ASCII)
 
 
 class AttachmentArgument(
@@ -194,7 +195,7 @@ def _without_content(file: object) -> JsonValue:
     if not is_object(file):
         return _reference(file, None)
     names = ("name", "encoding", "mimeType")
-    known = {name: file[name][:MOST_NAME_BYTES] for name in names if isinstance(file.get(name), str)}
+    known = {name: file[name][: FILE_NAME.most] for name in names if isinstance(file.get(name), str)}
     return known | {"content": _reference(file.get("content"), file.get("encoding"))}
 
 
@@ -228,9 +229,6 @@ def _source(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-MOST_NAME_BYTES: Final = 255
-
-
 MANIFEST: Final = ".manifest.json"
 """The file that lists the others; the last one to be written."""
 
@@ -249,8 +247,8 @@ def name_problem(name: str) -> str | None:
     """Return what is wrong with a file's name, or None."""
     if not name.strip():
         return "it is blank"
-    if len(name.encode("utf-8", "surrogatepass")) > MOST_NAME_BYTES:
-        return f"it is longer than {MOST_NAME_BYTES} bytes"
+    if len(name.encode("utf-8", "surrogatepass")) > FILE_NAME.most:
+        return f"it is longer than {FILE_NAME.most} bytes"
     if not name.isprintable():
         return "it has characters that can't be seen (controls, formatting, unassigned)"
     if _FORBIDDEN & set(name):

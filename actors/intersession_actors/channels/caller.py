@@ -22,7 +22,9 @@ from intersession_actors.channels.channels import (
     as_channel,
 )
 from intersession_actors.channels.lanes import Calls, Lanes, Waiting
+from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described, traced
+from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of
 from intersession_actors.host import (
     Call,
     Came,
@@ -40,7 +42,6 @@ from intersession_events.facts import Fact
 logger = logging.getLogger("intersession.deliveries")
 
 CUT: Final = "…"
-MOST_RECEIPT_BYTES: Final = 1 << 16
 SEATS: Final = 8
 """Calls of one channel at a time, unless the configuration says otherwise."""
 MOST_LOST: Final = 16
@@ -372,8 +373,11 @@ def _receipt(value: object) -> str | None:
     try:
         if not isinstance(value, str | dict):
             raise TypeError(type(value).__name__)  # noqa: TRY301 - one way for all that is no receipt
+        flaw = flaw_of({"receipt": value}, most=RECEIPT.most)
+        if flaw is not None:
+            raise ValueError(flaw.what)  # noqa: TRY301 - one way for all that is no receipt
         source = msgspec.json.encode(value).decode()
-        if len(source) > MOST_RECEIPT_BYTES:
+        if len(source) > RECEIPT.most:
             raise ValueError(f"{len(source)} characters")  # noqa: TRY301 - one way for all that is no receipt
     except BaseException as error:  # noqa: BLE001 - the text is delivered, whatever the receipt does
         logger.warning("a channel gave a receipt that is no small JSON: %s", described(error))
@@ -384,13 +388,21 @@ def _receipt(value: object) -> str | None:
 def _thread(outcome: Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
     match outcome:
         case Came(str() as thread) if thread.strip():
-            return ThreadOpened(thread=thread)
+            return _checked_thread(thread)
         case Came(value):
             return NotDelivered(
                 error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
             )
         case Raised(error):
             return _not_delivered(error, channel)
+
+
+def _checked_thread(thread: str) -> ThreadOpened | NotDelivered:
+    """Return a thread whose id can be recorded, or what is wrong with it."""
+    try:
+        return ThreadOpened(thread=checked("thread", thread, most=THREAD.most))
+    except ToolRefused as refused:
+        return NotDelivered(error=f"the channel opened one with a bad id: {refused.error}", retry=False)
 
 
 def _as_function(deliver: Deliver | HostActor) -> Deliver:

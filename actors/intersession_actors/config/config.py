@@ -192,6 +192,7 @@ def load_config(
     filled = fill_in(kept, os.environ if variables is None else variables, problems)
     if problems:
         raise ConfigError(problems)
+    check_plain(filled)  # a variable of the process's environment may be bytes that are no text
     config = _converted(filled)
     check_session(config.session, findings)
     check_tools(config.tools, findings)

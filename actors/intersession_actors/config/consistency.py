@@ -103,6 +103,8 @@ def check_gateway(gateway: Gateway, findings: Findings) -> None:
             findings.refuse(
                 f"{path}.name", f"{credential.name!r} is listed twice; give each a name of its own"
             )
+        if not credential.name.isprintable():
+            findings.refuse(f"{path}.name", "has characters that can't be printed; give a plain name")
         if credential.token in tokens:
             findings.refuse(
                 f"{path}.token", "is another credential's token too; give each a token of its own"

@@ -6,7 +6,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_actors.config.settings import MAX_SECONDS, AtLeastOne, Seconds, Settings, Text
+from intersession_actors.config.settings import MAX_SECONDS, AtLeastOne, NameText, Seconds, Settings, Text
+from intersession_actors.gate import REPLY
 from intersession_events.plain_json import JsonObject
 
 OperatorScope = Literal["operator.read", "operator.write", "operator.admin"]
@@ -16,7 +17,7 @@ LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
 class Credential(Settings, frozen=True, kw_only=True):
     """A token of its own, the sessions it may act as (globs over keys, none by default) and its scopes (VIS-6)."""
 
-    name: Text
+    name: NameText
     token: Text
     act_as: tuple[str, ...] = ()
     scopes: tuple[OperatorScope, ...] = ("operator.read",)
@@ -97,7 +98,7 @@ class Runs(Settings, frozen=True, kw_only=True):
 
     retry_interrupted: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
     pool_size: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
-    reply_max_bytes: AtLeastOne = 1_048_576
+    reply_max_bytes: Annotated[int, msgspec.Meta(ge=1, le=REPLY.most)] = 1_048_576
     inbox_max: AtLeastOne = 1_000
     idle_seconds: Seconds = 60
     store_retry_max_seconds: Seconds = 60

@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 import json5
 
 from intersession_actors.errors import ConfigError, ConfigProblem
+from intersession_actors.gate import SETTING
 from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
 MAX_BYTES: Final = 1_048_576
@@ -113,6 +114,8 @@ def _check_text(text: str, path: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         _refuse("holds half of a surrogate pair, which is no Unicode text", path)
+    if len(text) > SETTING.most:
+        _refuse(f"the text is longer than {SETTING.most} characters; no setting is", path)
 
 
 def _refuse(what: str, path: str = "") -> NoReturn:

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from intersession_actors.gate import CREDENTIAL
 from intersession_events.facts import ready
 
 MAX_SECONDS: Final = 31_536_000
@@ -15,6 +16,7 @@ Hours = Annotated[float, msgspec.Meta(ge=0, le=MAX_SECONDS / 3600)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
+NameText = Annotated[str, msgspec.Meta(min_length=1, max_length=CREDENTIAL.most)]
 
 ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "adaptive", "xhigh"]
 

@@ -5,14 +5,14 @@ from types import TracebackType
 from typing import Final
 
 from intersession_actors.disclosure import redact_text
+from intersession_actors.gate import ERROR, storable
 
 MOST_TRACEBACK_BYTES: Final = 8_192
 _MOST_READ: Final = 4 * MOST_TRACEBACK_BYTES
 """So much is looked through for secrets before it is cut, lest a half of one is left."""
 
 _MOST_FRAMES: Final = 30
-_MOST_ERROR: Final = 2_000
-_MOST_ERROR_READ: Final = 10 * _MOST_ERROR
+_MOST_ERROR_READ: Final = 10 * ERROR.most
 _OURS: Final = ("intersession_actors.host.", "concurrent.futures.", "asyncio.")
 """The frames of our own calls say nothing about the host's code and are left out at the top."""
 
@@ -43,10 +43,10 @@ def described(error: BaseException) -> str:
         text = str(error)
     except BaseException:  # noqa: BLE001 - a host's exception class may do anything
         text = "(its text can't be shown)"
-    text = text.encode(errors="backslashreplace").decode()
-    text, _ = redact_text(text[:_MOST_ERROR_READ])
-    shown = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return shown if len(shown) <= _MOST_ERROR else f"{shown[:_MOST_ERROR]}…"
+    text, _ = redact_text(storable(text[:_MOST_ERROR_READ]))
+    name = storable(type(error).__name__)
+    shown = f"{name}: {text}" if text else name
+    return shown if len(shown) <= ERROR.most else f"{shown[: ERROR.most]}…"
 
 
 def one_line(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import invalid
 from intersession_actors.methods.params import (
     HealthParams,
     IdentityParams,
@@ -27,7 +28,6 @@ from intersession_actors.service import (
     deliver,
     delivery_of,
     gone_on,
-    invalid,
     keeping_refusals,
     origin_of,
     read_arguments,

@@ -79,11 +79,10 @@ METHODS: Final[Mapping[str, Registered]] = {
 """All methods of the gateway, by name."""
 
 
-def unknown_method(method: str, known: Iterable[str]) -> ToolRefused:
+def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
     """Return the refusal of a method that there is not; the original's clients look for its first two words."""
-    return ToolRefused(
-        "invalid_request", f"unknown method: {method[:128]!r}, use one of {', '.join(sorted(known))}"
-    )
+    shown = f"{method[:128]!r}" if isinstance(method, str) else f"a {type(method).__name__}"
+    return ToolRefused("invalid_request", f"unknown method: {shown}, use one of {', '.join(sorted(known))}")
 
 
 class GatewayMethods:
@@ -169,7 +168,8 @@ class GatewayMethods:
         return await self._runs.await_end(run_id, self._threads)
 
     def _begin(self, method: str, params: JsonMapping, caller: Caller) -> Result | Pending:
-        found = self._methods.get(method)
+        name: object = method
+        found = self._methods.get(method) if isinstance(name, str) else None
         if found is None:
             raise unknown_method(method, self._methods)
         call = Call(caller, self._service.reader.requester(None))

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import invalid
 from intersession_actors.host import DoorThreads
 from intersession_actors.methods.params import (
     MAX_WAIT_MS,
@@ -28,7 +29,6 @@ from intersession_actors.service import (
     afinished,
     ask_session,
     digest_of,
-    invalid,
     key_conflict,
     read_arguments,
     reserving,

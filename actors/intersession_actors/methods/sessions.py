@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import invalid
 from intersession_actors.methods.params import (
     ChatHistoryParams,
     ChatInjectParams,
@@ -25,7 +26,6 @@ from intersession_actors.service import (
     Service,
     TargetRefused,
     ask_session,
-    invalid,
     read_arguments,
     resolve_label,
 )

@@ -1,6 +1,7 @@
 """Finds the session or the run that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import RUN
 from intersession_actors.policy import Operation, not_visible
 from intersession_actors.service import (
     Call,
@@ -118,8 +119,11 @@ class Targets:
             ToolRefused: there is none within reach (`unknown_run`).
         """
         runs = self._service.runs
-        by_key = sorted(runs.under_key(run_id), key=lambda used: used[0] != call.caller.name)
-        for name in (run_id, *(named for _, named in by_key)):
+        names: tuple[str, ...] = ()
+        if len(run_id) <= RUN.most:  # there is no run of a longer id
+            by_key = sorted(runs.under_key(run_id), key=lambda used: used[0] != call.caller.name)
+            names = (run_id, *(named for _, named in by_key))
+        for name in names:
             found = runs.get(name)
             if found is None:
                 continue

@@ -1,6 +1,6 @@
 """What every door asks: who calls and what it may have, views to read, actors to tell, answers to wait for."""
 
-from intersession_actors.service.arguments import clamped, invalid, read_arguments, whole
+from intersession_actors.service.arguments import clamped, read_arguments, whole
 from intersession_actors.service.asking import (
     AskedRun,
     FirstAnswer,
@@ -71,7 +71,6 @@ __all__ = [
     "digest_of",
     "finished",
     "gone_on",
-    "invalid",
     "keeping_refusals",
     "key_conflict",
     "opening",

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.gate import flaw_of, invalid
+from intersession_events.plain_json import JsonMapping
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -18,6 +20,10 @@ _UNKNOWN: Final = re.compile(
     r"Object contains unknown field `(?P<field>[^`]+)`(?: - at `\$\.?(?P<at>[^`]*)`)?"
 )
 _WRONG: Final = re.compile(r"(?P<what>.*) - at `\$\.?(?P<at>[^`]*)`", re.DOTALL)
+_LONGER: Final = re.compile(r"Expected `(?P<kind>str|array)` of length <= (?P<most>[0-9]+)")
+_PATTERN: Final = re.compile(r"Expected `str` matching regex ")
+_MOST_SHOWN: Final = 128
+"""So much of what was typed is said again."""
 _TYPES: Final = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
 _TYPE: Final = re.compile(r"\b(?:int|float|str|bool)\b")
 
@@ -26,27 +32,20 @@ def read_arguments(kind: type[A], arguments: JsonMapping) -> A:
     """Return the arguments as the tool's struct.
 
     Raises:
-        ToolRefused: `invalid_request`, naming the field: missing, unknown, of the wrong type, or no valid Unicode.
+        ToolRefused: `too_large`, or `invalid_request`, naming the field: missing, unknown, of the wrong type, too long,
+            nested too deep, or no valid Unicode.
     """
-    try:
-        msgspec.json.encode(arguments)
-    except UnicodeEncodeError:
-        raise invalid(
-            _not_unicode(arguments), "a text is not valid Unicode (a lone surrogate), send valid text"
-        ) from None
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise invalid("arguments", f"they are not a JSON object ({error}), send one") from None
+    fields: object = arguments
+    if not isinstance(fields, Mapping):
+        raise invalid("arguments", "they are not a JSON object, send one")
+    # Before anything copies them: what is far too long must not cost its length again.
+    flaw = flaw_of(arguments)
+    if flaw is not None:
+        raise ToolRefused(flaw.code, f"{flaw.field}: {flaw.what}")
     try:
         return msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
         raise _named(str(error), kind) from None
-
-
-def shown_arguments(arguments: JsonMapping) -> JsonObject:
-    """Return the arguments as a receipt shows them: without the words, which are in the log already."""
-    return {
-        name: value for name, value in arguments.items() if name not in {"message", "task", "attachments"}
-    }
 
 
 def whole(value: float, field: str) -> int:
@@ -65,11 +64,6 @@ def clamped(value: int, low: int, high: int) -> int:
     return max(low, min(high, value))
 
 
-def invalid(field: str, what: str) -> ToolRefused:
-    """Return the refusal of a field: `<field>: <what is wrong>, <what to do>`."""
-    return ToolRefused("invalid_request", f"{field}: {what}")
-
-
 def _named(error: str, kind: type[msgspec.Struct]) -> ToolRefused:
     if missing := _MISSING.fullmatch(error):
         return invalid(_path(missing["at"], missing["field"]), "required, give it")
@@ -80,6 +74,13 @@ def _named(error: str, kind: type[msgspec.Struct]) -> ToolRefused:
         )
     wrong = _WRONG.fullmatch(error)
     at, what = (wrong["at"], wrong["what"]) if wrong else ("", error)
+    if long := _LONGER.fullmatch(what):
+        unit = "characters" if long["kind"] == "str" else "items"
+        return invalid(at or "arguments", f"too long, give at most {long['most']} {unit}")
+    if _PATTERN.match(what):
+        return invalid(at or "arguments", "it has control characters, take them out")
+    if len(what) > 2 * _MOST_SHOWN:
+        what = f"{what[: 2 * _MOST_SHOWN]}…"
     return invalid(at or "arguments", f"{_in_words(what)}, {_what_to_do(what, kind, at)}")
 
 
@@ -113,15 +114,6 @@ def _choices(kind: object) -> list[str]:
     return [choice for inner in get_args(kind) for choice in _choices(inner)]
 
 
-def _not_unicode(arguments: JsonMapping) -> str:
-    """Return the field whose text can't be encoded, itself made harmless."""
-    for name, value in arguments.items():
-        try:
-            msgspec.json.encode({name: value})
-        except UnicodeEncodeError:
-            return name.encode("ascii", "backslashreplace").decode()
-    return "arguments"
-
-
 def _path(at: str | None, field: str) -> str:
-    return f"{at}.{field}" if at else field
+    path = f"{at}.{field}" if at else field
+    return path if len(path) <= _MOST_SHOWN else f"{path[:_MOST_SHOWN]}…"

@@ -5,13 +5,12 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import DENIED, storable
 from intersession_actors.policy import Requester, may_act_as, may_act_for, not_visible
 from intersession_events.facts import Budget
 from intersession_events.keys import SessionKey
 
 EVERY: Final = "*"
-MOST_GIVEN: Final = 512
-"""Characters of a refused target that a receipt keeps."""
 
 
 class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +72,7 @@ class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of_refused(cls, given: str, code: str) -> "AccessSummary":
         """Return the summary of a call whose one target was refused."""
-        return cls(denied_targets=((given[:MOST_GIVEN], code),))
+        return cls(denied_targets=((storable(given[: DENIED.most]), code),))
 
 
 class Call:

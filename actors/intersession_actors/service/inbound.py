@@ -7,9 +7,10 @@ import msgspec
 from msgspec.structs import replace
 
 from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.gate import AgentId, Identity, MessageText, invalid, seconds_of, shown_name
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import parse_send_command
-from intersession_actors.service.arguments import invalid, read_arguments
+from intersession_actors.service.arguments import read_arguments
 from intersession_actors.service.asking import AskedRun, Origin, ask_session, reserving
 from intersession_actors.service.callers import OPERATOR
 from intersession_actors.service.deliveries import delivery_of
@@ -42,18 +43,18 @@ Command = Literal["allow", "deny", "inherit"]
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a channel knows of a person's message (INB-1)."""
 
-    channel: str
-    chat_id: str
-    text: str
-    sender: str
+    channel: Identity
+    chat_id: Identity
+    text: MessageText
+    sender: Identity
     sender_name: str | None = None
     chat_type: ChatType = "direct"
     chat_name: str | None = None
-    account: str | None = None
-    thread: str | None = None
-    agent_id: str | None = None
+    account: Identity | None = None
+    thread: Identity | None = None
+    agent_id: AgentId | None = None
     owner: bool = False
-    message_id: str | None = None
+    message_id: Identity | None = None
     deliver: bool = True
 
 
@@ -166,9 +167,11 @@ def _recorded(
     )
     said_by = origin.provenance(message.channel)
     if by_person:
-        said_by = replace(said_by, sender=message.sender, sender_name=message.sender_name)
+        said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
     runs = message.deliver and command is None
-    change = RouteChanged(route=route, display_name=message.chat_name, chat_type=message.chat_type)
+    change = RouteChanged(
+        route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
+    )
     carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
     if not runs and message.message_id is not None:
         carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
@@ -297,10 +300,11 @@ class ChatDoor:
             ToolRefused: it was refused, and left nothing behind.
             StoreUnavailable: the store is away.
         """
+        seconds = None if wait is None else seconds_of("wait", wait)
         accepted = receive(self._service, read_arguments(InboundMessage, given))
-        if wait is None or not accepted.runs:
+        if seconds is None or not accepted.runs:
             return accepted.as_result()
-        begun = self._runs.begin(accepted.run_id, wait)
+        begun = self._runs.begin(accepted.run_id, seconds)
         session = {"sessionKey": accepted.session_key}
         return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import storable
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent
@@ -67,8 +68,8 @@ class Reader:
             self._record(requester, fact)
 
     def parse(self, key: str) -> SessionKey:
-        """Return a canonical key in its parts."""
-        return SessionKey.parse(key, main_key=self.config.session.main_key)
+        """Return a canonical key of the log in its parts."""
+        return SessionKey.recorded(key, main_key=self.config.session.main_key)
 
     def main_key(self, agent_id: str) -> SessionKey:
         """Return an agent's main session; with the global scope the one of the default agent (KEY-4)."""
@@ -148,7 +149,9 @@ class Reader:
 
     def transcript_path(self, session_id: str) -> str | None:
         """Return where the mirrored transcript of a session is, if transcripts are mirrored."""
-        return None if self.transcripts is None else str(self.transcripts / file_name(session_id))
+        if self.transcripts is None:
+            return None
+        return storable(str(self.transcripts / file_name(session_id)))
 
     def _opens_sandboxed(self, key: SessionKey) -> bool:
         return self.config.sandboxed(key.agent_id, main=key.is_main)

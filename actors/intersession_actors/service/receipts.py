@@ -7,15 +7,16 @@ does not wait.
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
-from intersession_actors.service.arguments import shown_arguments
+from intersession_actors.gate import FILTERS, storable
 from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable
-from intersession_events.plain_json import JsonMapping
+from intersession_events.plain_json import JsonMapping, JsonValue
 
 logger = logging.getLogger("intersession.store")
 
@@ -40,7 +41,7 @@ class Receipts:
         event = AccessRecorded(
             requester=caller.key,
             tool=called,
-            filters=msgspec.json.encode(shown_arguments(arguments), order="sorted").decode(),
+            filters=filters_of(arguments),
             allowed=len(summary.keys),
             denied_count=denied,
             keys_digest=keys_digest(summary.keys) if summary.keys else None,
@@ -64,6 +65,37 @@ class Receipts:
 def _note(outcome: Outcome) -> None:
     if isinstance(outcome, Unavailable):
         logger.warning("an access receipt could not be recorded: %s", outcome.error)
+
+
+_WORDS: Final = frozenset({"message", "task", "attachments"})
+_MOST_OF_ONE: Final = FILTERS.most // 8
+
+
+def filters_of(arguments: JsonMapping) -> str:
+    """Return the source text of a call's arguments, without the words, which are in the log already.
+
+    What is long is left out with its size, so that no caller makes the log grow by what it asks. Total: a call that was
+    refused may hold what no JSON can say.
+    """
+    shown = {storable(str(name)): value for name, value in arguments.items() if name not in _WORDS}
+    source = _source(shown)
+    if len(source) > FILTERS.most:
+        source = _source({name[:_MOST_OF_ONE]: _short(value) for name, value in shown.items()})
+    if len(source) > FILTERS.most:
+        source = _source({"omitted": True, "bytes": len(source)})
+    return source.decode()
+
+
+def _short(value: JsonValue) -> JsonValue:
+    source = _source(value)
+    return value if len(source) <= _MOST_OF_ONE else {"omitted": True, "bytes": len(source)}
+
+
+def _source(value: JsonValue) -> bytes:
+    try:
+        return msgspec.json.encode(value, order="sorted")
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return msgspec.json.encode({"unreadable": type(value).__name__})
 
 
 def keys_digest(keys: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Runs as every door has them: waiting for the end of one, and stopping one. Answers are dicts, as a model sees them."""
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import IDENTITY, checked
 from intersession_actors.service.asking import ask_session
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
@@ -44,9 +45,10 @@ class RunDoor:
         """Stop a run, queued or under way; True if there was something to stop.
 
         Raises:
-            ToolRefused: there is no such run (`unknown_run`).
+            ToolRefused: there is no such run (`unknown_run`), or `by` is no name.
         """
-        outcome = self._outcome(self._known(run_id))
+        checked("by", by)
+        outcome = self._outcome(self._known(checked("runId", run_id, most=IDENTITY.most)))
         if outcome.ended:
             return False
         accepted = ask_session(self._service, outcome.session_key, Abort(run_id=outcome.run_id, by=by))

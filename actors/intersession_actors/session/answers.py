@@ -56,6 +56,7 @@ def decide_returned(
         usage=result.usage,
         model=result.model,
         stop_reason=result.stop_reason,
+        notes=result.notes,
     )
     if state.running is None or not is_current(state, run_id, attempt):
         return events, ()

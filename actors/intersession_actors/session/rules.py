@@ -285,6 +285,7 @@ def decide_answer(
     usage: Usage | None,
     model: str | None,
     stop_reason: str | None,
+    notes: tuple[str, ...] = (),
 ) -> list[Event]:
     """Return the end of a run that answered. An attempt that is over already only leaves a note."""
     if not is_current(state, run_id, attempt):
@@ -295,7 +296,13 @@ def decide_answer(
     return [
         *recorded,
         RunCompleted(
-            run_id=run_id, attempt=attempt, reply=reply, usage=usage, model=model, stop_reason=stop_reason
+            run_id=run_id,
+            attempt=attempt,
+            reply=reply,
+            usage=usage,
+            model=model,
+            stop_reason=stop_reason,
+            notes=notes,
         ),
     ]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from intersession_actors.attachments import Place, claim_files, remove_claimed
 from intersession_actors.channels import Asked, NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.errors import ToolRefused
+from intersession_actors.failures import described
 from intersession_actors.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.streams import Refused, World
 from intersession_events import ids
@@ -54,7 +55,7 @@ def remove_files(
     place = place_of(world.log.log_id, spawn_id, attachments)
 
     def removed(result: Exception | None) -> None:
-        done(FilesRemoved(stream=stream, error=None if result is None else _described(result)))
+        done(FilesRemoved(stream=stream, error=None if result is None else described(result)))
 
     world.on_disk(lambda: remove_claimed(place, attachments.directory), removed)
 
@@ -89,8 +90,4 @@ def _prepared(stream: str, manifest_sha256: str | None, opened: Route | Refused)
 def _refused(error: Exception) -> Refused:
     if isinstance(error, ToolRefused):
         return Refused(code=error.code, error=error.error)
-    return Refused(code="unavailable", error=f"attachments: {_described(error)}, try again")
-
-
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return Refused(code="unavailable", error=f"attachments: {described(error)}, try again")

@@ -183,7 +183,7 @@ class Assembly:
         return judge_send(
             session.send_policy,
             Speaker(
-                key=SessionKey.parse(key, main_key=session.main_key),
+                key=SessionKey.recorded(key, main_key=session.main_key),
                 channel=channel,
                 chat_type=chat_type,
                 override=override,

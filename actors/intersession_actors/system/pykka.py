@@ -13,6 +13,7 @@ import msgspec
 import pykka
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import invalid
 from intersession_actors.host import DoorThreads, OwnLoop
 from intersession_actors.runtime import Handler, LocalRef, ReplyFuture, ThreadingRuntime
 from intersession_actors.service import ChatDoor, InboundMessage, Result, afinished
@@ -145,8 +146,15 @@ class PykkaDoor:
 
 
 def _given(call: msgspec.Struct) -> JsonObject:
-    """Return what was given of a call, as a door that reads JSON would have it."""
-    values: JsonObject = msgspec.to_builtins(call)
+    """Return what was given of a call, as a door that reads JSON would have it.
+
+    Raises:
+        ToolRefused: it holds what JSON has no form for, or is nested too deep to look at.
+    """
+    try:
+        values: JsonObject = msgspec.to_builtins(call)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise invalid("arguments", f"they are not a JSON object ({type(error).__name__}), send one") from None
     return {
         field.encode_name: values[field.encode_name]
         for field in msgspec.structs.fields(call)

@@ -17,6 +17,7 @@ from intersession_actors.channels import AnyChannel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
 from intersession_actors.failures import OnFailure
+from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, position_of, seconds_of
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
 from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
@@ -28,6 +29,7 @@ from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
+from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -133,7 +135,12 @@ class SessionSystem:
         """Stop in order: no new work, runs and texts under way get `grace` seconds, then actors, then the log.
 
         What is cut off is tried again by the next start.
+
+        Raises:
+            ToolRefused: `grace` is no time; the system goes on.
         """
+        if grace is not None:
+            seconds_of("grace", grace, most=RUN_TIME.most)
         if not self._started:
             return
         self._started = False
@@ -205,10 +212,14 @@ class SessionSystem:
 
         Raises:
             InvalidKey: this is no session key.
+            ToolRefused: a name is none.
         """
+        for field, value in (("name", name), ("credential", credential)):
+            if value is not None:
+                checked(field, value, most=IDENTITY.most)
         key = None
         if session_key is not None:
-            parsed = self.service.reader.parse(session_key)
+            parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
             key = str(self.service.reader.main_key(parsed.agent_id) if parsed.is_main else parsed)
         caller = Caller(name=name or key or "operator", key=key, credential=credential)
         return Tools(self.service, caller, threads=self._parts.threads)
@@ -274,7 +285,14 @@ class SessionSystem:
         """Iterate over committed events from behind a position (None: from now on), as they come.
 
         Ends when the system closes, or when nothing came for `timeout` seconds.
+
+        Raises:
+            ToolRefused: this is no position, or no time.
         """
+        if position is not None:
+            position_of("position", position)
+        if timeout is not None:
+            seconds_of("timeout", timeout, most=RUN_TIME.most)
         return self._while_open(Follower(self.service.log).events(position, timeout=timeout))
 
     def _while_open(self, events: Iterator[Recorded]) -> Iterator[Recorded]:
@@ -286,8 +304,9 @@ class SessionSystem:
 
     def register_agent(self, agent_id: str, agent: Agent) -> None:
         """Say who answers for an agent id; its parked runs start (KEY-9)."""
+        config = self.config.with_agents([agent_id])
         self._parts.executor.register(agent_id, agent)
-        self.config = self.config.with_agents([agent_id])
+        self.config = config
         wake_agent(self.service, agent_id)
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
@@ -297,7 +316,13 @@ class SessionSystem:
         wake_agent(self.service, ACP)
 
     def register_channel(self, name: str, channel: AnyChannel) -> None:
-        """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop."""
+        """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop.
+
+        Raises:
+            ToolRefused: this is no name.
+            TypeError: this is no channel.
+        """
+        checked("name", name, most=CREDENTIAL.most)
         with suppress(RuntimeError):
             self._parts.caller.use_loop(asyncio.get_running_loop())
         self._parts.caller.register(name, channel)
@@ -328,7 +353,7 @@ class SessionSystem:
             InvalidKey: this is no session key.
             ToolRefused: it could not be made durable.
         """
-        key = self.service.reader.parse(session_key)
+        key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
         return bool(ask_session(self.service, str(key), Unbind()).recorded)
 
     def status(self) -> JsonObject:

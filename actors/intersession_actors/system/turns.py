@@ -42,7 +42,7 @@ class Turns:
         caller = Caller(name=key, key=key, run=calling)
         tools = Tools(service, caller, threads=self._threads, waiting=self._waiting)
         return Turn(
-            agent_id=SessionKey.parse(key).agent_id if agent_id == ACP else agent_id,
+            agent_id=SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id,
             session_key=key,
             step=run.step,
             asked=context.message,

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.service import CallingRun, Service, ask_session, invalid
+from intersession_actors.gate import fit_block, id_of, invalid, storable, word_of
+from intersession_actors.service import CallingRun, Service, ask_session
 from intersession_actors.session import RecordMessages
 from intersession_events import ids
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown
@@ -13,7 +14,8 @@ from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, 
 class RunRecorder:
     """Records messages of one attempt of a run. Each is durable before the agent goes on.
 
-    Each method raises `ToolRefused`: the attempt is over, or what it was given can't be recorded (`invalid_request`).
+    What an agent or its model gives is made fit first: long texts are cut, what can't be recorded is spelled out. Each
+    method raises `ToolRefused`: the attempt is over, or a block has a known field among its unknown ones (`invalid_request`).
     """
 
     def __init__(self, service: Service, key: str, run: CallingRun) -> None:
@@ -28,7 +30,7 @@ class RunRecorder:
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called."""
-        block: Block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
+        block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
         self._record(self._message_id(f"call:{call_id}"), "assistant", (block,))
 
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
@@ -37,14 +39,16 @@ class RunRecorder:
             self._message_id(f"result:{call_id}"),
             "toolResult",
             (TextBlock(text=content),),
-            tool_call_id=call_id,
-            tool_name=name,
-            is_error=is_error,
+            tool_call_id=id_of(call_id),
+            tool_name=word_of(name),
+            is_error=bool(is_error),
         )
 
     def _message_id(self, what: str) -> str:
         """Return the id of a message that the same attempt gives to the same thing."""
-        return ids.derive(self._service.log.log_id, "message", self._run.run_id, self._run.attempt, what)
+        return ids.derive(
+            self._service.log.log_id, "message", self._run.run_id, self._run.attempt, storable(what)
+        )
 
     def _record(
         self,
@@ -60,7 +64,7 @@ class RunRecorder:
         message = Message(
             id=message_id,
             role=role,
-            content=blocks_without_contents(content),
+            content=tuple(fit_block(block) for block in blocks_without_contents(content)),
             timestamp=self._service.clock.now_ms(),
             run_id=run.run_id,
             tool_call_id=tool_call_id,

@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import KeyText, MessageId, PlaceText
 from intersession_actors.policy import Requester
 from intersession_actors.service import (
     AccessSummary,
@@ -28,18 +29,18 @@ MAX_LIMIT: Final = 1000
 class SessionsHistory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller gives (HIST-1); null is not given."""
 
-    session_key: Annotated[str, msgspec.Meta(description="The session, by sessionKey or sessionId.")]
+    session_key: Annotated[KeyText, msgspec.Meta(description="The session, by sessionKey or sessionId.")]
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many messages, 1 to 1000; 200 if not given.")
     ] = None
     include_tools: Annotated[bool | None, msgspec.Meta(description="Also the results of tools.")] = None
     as_of: Annotated[
-        int | float | str | None,
+        int | float | PlaceText | None,
         msgspec.Meta(description="The transcript as it stood at a position (number) or an ISO time (text)."),
     ] = None
-    before: Annotated[str | None, msgspec.Meta(description="Only messages before the one with this id.")] = (
-        None
-    )
+    before: Annotated[
+        MessageId | None, msgspec.Meta(description="Only messages before the one with this id.")
+    ] = None
 
 
 def read_history(

@@ -5,8 +5,9 @@ from typing import Annotated, Final
 import msgspec
 
 from intersession_actors.disclosure import shown_messages
+from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
 from intersession_actors.policy import Requester
-from intersession_actors.service import AccessSummary, Place, Reader, clamped, invalid, read_arguments, whole
+from intersession_actors.service import AccessSummary, Place, Reader, clamped, read_arguments, whole
 from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
@@ -26,9 +27,10 @@ _Row = tuple[SessionKey, SessionRow]
 class SessionsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller gives (LIST-1); null is not given."""
 
-    kinds: Annotated[tuple[Kind, ...] | None, msgspec.Meta(description="Only these kinds; empty is all.")] = (
-        None
-    )
+    kinds: Annotated[
+        Annotated[tuple[Kind, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(description="Only these kinds; empty is all."),
+    ] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many, 1 to 200; 50 if not given.")
     ] = None
@@ -39,17 +41,17 @@ class SessionsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
         float | None, msgspec.Meta(description="Add the last messages of each session, 0 to 20.")
     ] = None
     search: Annotated[
-        str | None, msgspec.Meta(description="A part of the key, label or name, in any case.")
+        SearchText | None, msgspec.Meta(description="A part of the key, label or name, in any case.")
     ] = None
-    label: Annotated[str | None, msgspec.Meta(description="Only sessions with exactly this label.")] = None
-    agent_id: Annotated[str | None, msgspec.Meta(description="Only sessions of this agent.")] = None
+    label: Annotated[Label | None, msgspec.Meta(description="Only sessions with exactly this label.")] = None
+    agent_id: Annotated[AgentId | None, msgspec.Meta(description="Only sessions of this agent.")] = None
     as_of: Annotated[
-        int | float | str | None,
+        int | float | PlaceText | None,
         msgspec.Meta(description="The list as it stood at a position (number) or an ISO time (text)."),
     ] = None
-    cursor: Annotated[str | None, msgspec.Meta(description="The nextCursor of the page before this one.")] = (
-        None
-    )
+    cursor: Annotated[
+        CursorText | None, msgspec.Meta(description="The nextCursor of the page before this one.")
+    ] = None
 
 
 class _Query(msgspec.Struct, frozen=True, kw_only=True):

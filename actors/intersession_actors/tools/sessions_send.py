@@ -1,13 +1,22 @@
 """`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
 
-import math
 from contextlib import suppress
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.exchange import OpenExchange
+from intersession_actors.gate import (
+    WAIT,
+    AgentId,
+    IdempotencyKey,
+    KeyText,
+    Label,
+    MessageText,
+    invalid,
+    seconds_of,
+)
 from intersession_actors.policy import Verdict
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
@@ -20,7 +29,6 @@ from intersession_actors.service import (
     ask_flow,
     digest_of,
     gone_on,
-    invalid,
     keeping_refusals,
     key_conflict,
     opening,
@@ -40,19 +48,20 @@ from intersession_events.facts import ExchangeAccepted, Route, SendRefused, read
 from intersession_projections.run_outcomes import RunOutcome
 
 DEFAULT_TIMEOUT_S: Final = 30
-MAX_TIMEOUT_S: Final = 86_400
 
 
 @ready
 class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SEND-1)."""
 
-    message: str
-    session_key: str | None = None
-    label: str | None = None
-    agent_id: str | None = None
-    timeout_seconds: float | None = None
-    idempotency_key: str | None = None
+    message: MessageText
+    session_key: KeyText | None = None
+    label: Label | None = None
+    agent_id: AgentId | None = None
+    timeout_seconds: Annotated[
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": WAIT.most})
+    ] = None
+    idempotency_key: IdempotencyKey | None = None
 
 
 def send_message(service: Service, call: Call, arguments: Result) -> Result | Pending:
@@ -142,9 +151,7 @@ def _was_accepted(send: Send) -> bool:
 
 def _timeout(given: SessionsSend) -> float:
     seconds = DEFAULT_TIMEOUT_S if given.timeout_seconds is None else given.timeout_seconds
-    if not math.isfinite(seconds) or seconds < 0 or seconds > MAX_TIMEOUT_S:
-        raise invalid("timeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_TIMEOUT_S}")
-    return seconds
+    return seconds_of("timeoutSeconds", seconds)
 
 
 def _target(service: Service, call: Call, given: SessionsSend) -> Target:

@@ -1,7 +1,6 @@
 """`sessions_spawn`: a sub-agent for one task (SPAWN)."""
 
-import math
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -17,6 +16,17 @@ from intersession_actors.attachments import (
     stage_files,
 )
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import (
+    MOUNT,
+    RUN_TIME,
+    AgentId,
+    IdempotencyKey,
+    Label,
+    MessageText,
+    Name,
+    invalid,
+    seconds_of,
+)
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
 from intersession_actors.service import (
     AccessSummary,
@@ -28,7 +38,6 @@ from intersession_actors.service import (
     ask_flow,
     digest_of,
     gone_on,
-    invalid,
     keeping_refusals,
     key_conflict,
     origin_of,
@@ -41,7 +50,6 @@ from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import SpawnAccepted, ready
 
-MAX_RUN_TIMEOUT_S: Final = 31_536_000
 LONGER_THAN_A_CHANNEL_S: Final = 30.0
 """How much longer than for a channel a call waits for a child's files and thread."""
 
@@ -49,19 +57,21 @@ LONGER_THAN_A_CHANNEL_S: Final = 30.0
 class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Where the child is told its files would be mounted."""
 
-    mount_path: str | None = None
+    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MOUNT.most})] | None = None
 
 
 @ready
 class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SPAWN-1)."""
 
-    task: str
-    label: str | None = None
-    agent_id: str | None = None
-    model: str | None = None
-    thinking: str | None = None
-    run_timeout_seconds: float | None = None
+    task: MessageText
+    label: Label | None = None
+    agent_id: AgentId | None = None
+    model: Name | None = None
+    thinking: Name | None = None
+    run_timeout_seconds: Annotated[
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": RUN_TIME.most})
+    ] = None
     thread: bool = False
     mode: Literal["run", "session"] | None = None
     cleanup: Literal["delete", "keep"] = "keep"
@@ -69,7 +79,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attachments: tuple[AttachmentArgument, ...] = ()
     attach_as: AttachAs | None = None
     runtime: Literal["subagent", "acp"] = "subagent"
-    idempotency_key: str | None = None
+    idempotency_key: IdempotencyKey | None = None
 
 
 def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
@@ -84,8 +94,8 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     if not given.task.strip():
         raise invalid("task", "blank, write what the sub-agent should do")
     seconds = given.run_timeout_seconds
-    if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_RUN_TIMEOUT_S):
-        raise invalid("runTimeoutSeconds", f"{seconds:g} is out of range, give 0 to {MAX_RUN_TIMEOUT_S}")
+    if seconds is not None:
+        seconds_of("runTimeoutSeconds", seconds, most=RUN_TIME.most)
     words = SpawnWords(
         task=given.task,
         label=given.label,

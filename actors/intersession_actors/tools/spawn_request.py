@@ -8,6 +8,7 @@ import msgspec
 from intersession_actors.attachments import GivenFile, Place, workspace_of
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import is_storable
 from intersession_actors.policy import SpawnAllowed
 from intersession_actors.service import Call, Service, calling_row, route_of
 from intersession_events import ids
@@ -92,8 +93,14 @@ def place_of(service: Service, accepted: SpawnAccepted, attachments: Attachments
 
 
 def _attachments(service: Service, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
+    root = os.fspath(workspace_of(service.config, agent_id, service.log.path))
+    if not is_storable(root):
+        raise ToolRefused(
+            "unsafe_path",
+            "attachments: the workspace's path is not valid Unicode and can't be recorded, ask the operator to move it",
+        )
     return Attachments(
-        root=os.fspath(workspace_of(service.config, agent_id, service.log.path)),
+        root=root,
         directory=ids.derive(service.log.log_id, "attachments", spawn_id),
         files=tuple(file.file for file in files),
         retain=service.config.tools.sessions_spawn.attachments.retain_on_session_keep,

@@ -1,7 +1,7 @@
 """The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
 
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ import msgspec
 
 from intersession_actors.agents import Dialect
 from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import Requester, tools_for
 from intersession_actors.service import (
@@ -26,7 +27,7 @@ from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
 
 
 class _Recording(NamedTuple):
@@ -102,7 +103,7 @@ class Tools:
         """
         ordinal = next(self._ordinals)
         with self._waiting():
-            begun = self._begin(name, dict(arguments or {}), ordinal)
+            begun = self._begin(name, _copied(arguments), ordinal)
             result = finished(begun.answer)
             _record_result(begun.recording, name, result)
         return result
@@ -115,7 +116,7 @@ class Tools:
         self, name: str, arguments: JsonMapping | None = None
     ) -> Coroutine[object, object, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
-        given, ordinal = dict(arguments or {}), next(self._ordinals)
+        given, ordinal = _copied(arguments), next(self._ordinals)
         try:
             with refusing_without_store():
                 begun = await self._threads.run(lambda: self._begin(name, given, ordinal), self._caller.name)
@@ -137,7 +138,12 @@ class Tools:
     def _begin(self, name: str, arguments: Result, ordinal: int) -> _Begun:
         """Record a call and make it, as far as that goes without waiting. A refusal is an answer."""
         recording: _Recording | None = None
+        given: tuple[object, object] = (name, arguments)
         try:
+            if not isinstance(given[0], str):
+                raise invalid("tool", "its name is no text, give one")
+            if not isinstance(given[1], dict):
+                raise invalid("arguments", "they are not a JSON object, send one")
             recording = self._record_call(name, arguments, ordinal)
             with refusing_without_store():
                 return _Begun(recording, self._made(name, arguments, ordinal))
@@ -168,7 +174,7 @@ class Tools:
                     "(agents.defaults.subagents.maxSpawnDepth)",
                 )
             had = ", ".join(names) or "none"
-            raise ToolRefused("not_supported", f"tool: there is no {name!r} here, use one of {had}")
+            raise ToolRefused("not_supported", f"tool: there is no {name[:128]!r} here, use one of {had}")
         return TOOLS[name]
 
     # --- its record in the transcript
@@ -179,7 +185,7 @@ class Tools:
             return None
         call_id = f"call_{ids.derive(self._service.log.log_id, 'call', run.run_id, run.attempt, ordinal)}"
         recorder = RunRecorder(self._service, key, run)
-        recorder.tool_call(call_id, name, _source(arguments))
+        recorder.tool_call(call_id, name, _recorded(arguments))
         return _Recording(recorder, call_id)
 
 
@@ -189,6 +195,20 @@ def _record_result(recording: _Recording | None, name: str, result: Result) -> N
     is_error = result.get("status") in {"error", "forbidden"}
     with suppress(ToolRefused):  # the attempt is over; its agent is talking to nobody
         recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
+
+
+def _recorded(arguments: Result) -> str:
+    """Return the arguments for the record. Far too many are never copied: their call is refused when they are read."""
+    flaw = flaw_of(arguments)
+    if flaw is not None and flaw.code == "too_large":
+        return _source({"omitted": True, "error": f"{flaw.field}: {flaw.what}"})
+    return _source(arguments)
+
+
+def _copied(arguments: JsonMapping | None) -> Result:
+    """Return arguments as they are now. What is no object is refused when the call begins."""
+    given: JsonValue = {} if arguments is None else arguments
+    return dict(given) if isinstance(given, Mapping) else given
 
 
 def _source(value: object) -> str:

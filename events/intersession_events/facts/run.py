@@ -76,7 +76,10 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
 
 
 class RunCompleted(Fact, frozen=True, kw_only=True):
-    """The agent answered. `reply` is this run's final text; None is no text at all (SEND-5)."""
+    """The agent answered. `reply` is this run's final text; None is no text at all (SEND-5).
+
+    `notes` say what of the answer is not recorded as the agent gave it, such as a usage below 0.
+    """
 
     run_id: str
     attempt: int
@@ -84,6 +87,7 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     usage: Usage | None = None
     model: str | None = None
     stop_reason: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class RunFailed(Fact, frozen=True, kw_only=True):

@@ -22,6 +22,10 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
         NoSuchStore: the URL names a store that is not here, or is no URL of a store.
     """
     place = url or environment.get(VARIABLE) or DEFAULT_PATH
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        raise NoSuchStore(ascii(place), "its name is not valid Unicode; give the file another one") from None
     if place.startswith(_SQLITE):
         path = place.removeprefix(_SQLITE)
         if path:

@@ -181,7 +181,8 @@ def _of_run(event: facts.RunEvent, key: str | None) -> Words:
             how = f"was cut off in attempt {event.attempt}; the run starts again"
             return Words(key, None, f"attempt {event.attempt} was cut off", how)
         case facts.RunCompleted():
-            return Words(key, None, event.reply or NO_TEXT, "answers without a text")
+            how = "; ".join(("answers without a text", *event.notes))
+            return Words(key, None, event.reply or NO_TEXT, how)
         case facts.RunFailed():
             how = f"{FAILURES[event.code]}: {event.error}"
             return Words(

@@ -15,9 +15,10 @@ from intersession_actors.attachments import (
     check_attachments,
     check_mount_path,
 )
-from intersession_actors.attachments.checks import MOST_NAME_BYTES, name_problem, one_name, without_contents
+from intersession_actors.attachments.checks import name_problem, one_name, without_contents
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import FILE_NAME
 from intersession_events.facts import ToolCallBlock
 from support import hostile
 
@@ -91,7 +92,7 @@ def check_taken(name: str) -> None:
     if name_problem(name) is None:
         assert not {"/", "\\", ":", "\0"} & set(name)
         assert name not in {"", ".", ".."}
-        assert len(name.encode()) <= MOST_NAME_BYTES
+        assert len(name.encode()) <= FILE_NAME.most
         assert name.isprintable()
         assert one_name(name) not in {".manifest.json", "manifest.json"}
 

@@ -45,6 +45,21 @@ def ask(system: SessionSystem, message: Any) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.clause("X5")
+@pytest.mark.parametrize(
+    "given", ["x" * 2_000_000, "caf\udce9", object(), 3, None], ids=lambda given: type(given).__name__
+)
+def test_arguments_that_are_too_long_or_none_are_answered_as_everywhere(booth: Booth, given: Any) -> None:
+    system = started(booth)
+
+    sent = ask(system, As(MAIN, SessionsSend(agent_id="ops", message=given)))
+    said = ask(system, Inbound(channel="webchat", chat_id="1", text=given, sender="ann", wait=0))
+    late = ask(system, Inbound(channel="webchat", chat_id="1", text="hi", sender="ann", wait=float("nan")))
+
+    assert [answer["code"] for answer in (sent, said, late)] == ["invalid_request"] * 3
+    assert recorded(system, MessageRecorded) == []
+
+
 def test_nothing_of_a_system_is_in_the_registry_until_it_is_asked_for_and_then_one_actor(
     booth: Booth,
 ) -> None:

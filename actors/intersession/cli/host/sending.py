@@ -150,7 +150,7 @@ class Sending:
         run = None if exchange.awaits is None else self._host.runs.get(exchange.awaits)
         if run is None or run.status != "queued":
             return
-        agent_id = SessionKey.parse(run.session_key).agent_id
+        agent_id = SessionKey.recorded(run.session_key).agent_id
         if agent_id in agents:
             return
         self._pending = f"it waits for a host that has the agent {agent_id!r}"

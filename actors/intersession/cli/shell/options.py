@@ -7,6 +7,8 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from intersession_actors.gate import LISTED
+
 Store = Annotated[
     str | None,
     Parameter(help="The log: sqlite:///FILE or FILE. Default: $INTERSESSION_STORE, else ./intersession.db."),
@@ -34,7 +36,8 @@ AsOf = Annotated[
     Parameter(help="As it stood at a position (a number) or at an ISO time."),
 ]
 Newest = Annotated[
-    int, Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1))
+    int,
+    Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=LISTED.most)),
 ]
 
 

@@ -46,7 +46,7 @@ class Names:
 
 def _key(name: str) -> SessionKey | None:
     try:
-        return SessionKey.parse(name)
+        return SessionKey.recorded(name)
     except InvalidKey:
         return None
 

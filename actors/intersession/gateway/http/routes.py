@@ -19,6 +19,7 @@ from intersession.gateway.door import Door, own_version
 from intersession.gateway.http.event_stream import event_stream
 from intersession.gateway.http.shield import CREDENTIAL, HOLD
 from intersession_actors.errors import RefusalCode, ToolRefused
+from intersession_actors.gate import KeyText
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 
 _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
@@ -40,7 +41,7 @@ class InvokeBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
 
     tool: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     args: JsonObject = msgspec.field(default_factory=JsonObject)
-    session_key: str | None = None
+    session_key: KeyText | None = None
     action: Annotated[str, msgspec.Meta(max_length=128)] | None = None
     dry_run: bool | None = None
 

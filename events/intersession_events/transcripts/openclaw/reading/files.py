@@ -186,9 +186,9 @@ class _Reader:
         if source is None:
             return
         try:
-            _, raws = read_object(source)
+            _, raws = read_object(source, of_objects=True)
             if under is not None:
-                _, raws = read_object(bytes(raws.get(under, b"{}")))
+                _, raws = read_object(bytes(raws.get(under, b"{}")), of_objects=True)
         except Unreadable as reason:
             self._skipped.append(Skipped(file=self._name(path), line=1, last_line=1, reason=str(reason)))
             return

@@ -6,7 +6,15 @@ from typing import Final
 import json5
 import msgspec
 
-from intersession_events.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
+from intersession_events.plain_json import (
+    MOST_LEVELS,
+    JsonList,
+    JsonObject,
+    JsonValue,
+    is_list,
+    is_object,
+    is_too_deep,
+)
 
 LARGEST: Final = 2**53 - 1
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -16,8 +24,10 @@ class Unreadable(Exception):
     """A text is not the JSON object it should be; the message is the reason for the report."""
 
 
-def read_object(source: bytes) -> tuple[JsonObject, dict[str, msgspec.Raw]]:
+def read_object(source: bytes, *, of_objects: bool = False) -> tuple[JsonObject, dict[str, msgspec.Raw]]:
     """Return the values of a JSON object, and the source text of each.
+
+    `of_objects` says that its values are read one by one afterwards, and that one which is too deep is not all of it.
 
     Raises:
         Unreadable: it is no UTF-8, no JSON, no object, or deeper or larger than a reader can take.
@@ -30,6 +40,10 @@ def read_object(source: bytes) -> tuple[JsonObject, dict[str, msgspec.Raw]]:
         values: JsonValue = msgspec.json.decode(source)
         if not is_object(values):
             raise Unreadable("JSON, but no object")
+        # Most lines have not so many brackets as there may be levels.
+        many = source.count(b"{") + source.count(b"[") > MOST_LEVELS
+        if many and not of_objects and is_too_deep(values):
+            raise Unreadable(f"nested too deep: more than {MOST_LEVELS} levels")
         return values, _RAW.decode(source)
     except RecursionError:
         raise Unreadable("nested too deep") from None

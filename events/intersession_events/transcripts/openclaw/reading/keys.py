@@ -32,7 +32,7 @@ def canonical(original: str, *, agent: str, channel: str | None, settings: Setti
         text = job["job"]
     for spelling in (text, re.sub(r":dm:", ":direct:", text, count=1, flags=re.IGNORECASE)):
         try:
-            return SessionKey.parse(spelling, main_key=settings.main_key)
+            return SessionKey.recorded(spelling, main_key=settings.main_key)
         except InvalidKey:
             continue
     return None

@@ -1,0 +1,146 @@
+"""Looks at what an agent or a model answers with: blocks, messages and usage, before the log is asked to keep them."""
+
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from intersession_actors.gate.limits import REPLY_DEPTH, TOOL_RESULT, USAGE, WORD
+from intersession_actors.gate.texts import arguments_of, cut_text, id_of, is_object_text, word_of
+from intersession_actors.gate.values import is_storable
+from intersession_events.facts import (
+    Block,
+    ImageBlock,
+    Message,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    Usage,
+)
+
+_LAST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: a later time is none that anybody can show."""
+
+
+T = TypeVar("T")
+
+
+class Fitted(NamedTuple, Generic[T]):
+    """A value as it can be recorded, and what of it is not as it was given, in words."""
+
+    value: T
+    notes: tuple[str, ...]
+
+
+def fit_usage(given: Usage) -> Fitted[Usage]:
+    """Return a usage whose numbers are numbers: one below 0 counts as 0, one that is too large as the limit.
+
+    A guard over what a chain of messages costs adds them up, so that none may take away from the sum (LOOP-5).
+    """
+    notes: list[str] = []
+    numbers: dict[str, int] = {}
+    for field in msgspec.structs.fields(Usage):
+        number: int | None = getattr(given, field.name)
+        if number is None:
+            continue
+        if number < 0:
+            notes.append(f"usage.{field.encode_name} was below 0, counted as 0")
+            numbers[field.name] = 0
+        elif number > USAGE.most:
+            notes.append(f"usage.{field.encode_name} was too large, counted as {USAGE.most}")
+            numbers[field.name] = USAGE.most
+        else:
+            numbers[field.name] = number
+    return Fitted(Usage(**numbers), tuple(notes))
+
+
+def fit_word(field: str, given: str | None) -> Fitted[str | None]:
+    """Return the name of a model or a stop reason as one short line."""
+    if given is None:
+        return Fitted(None, ())
+    word = word_of(given)
+    notes = () if word == given else (f"{field} was no line of at most {WORD.most} characters, cut to one",)
+    return Fitted(word, notes)
+
+
+def fit_block(block: Block) -> Block:
+    """Return a block that an agent puts on record while it runs: long texts cut, what can't be recorded spelled out."""
+    match block:
+        case TextBlock(text=text):
+            return TextBlock(text=cut_text(text), extra=_extra(block.extra))
+        case ThinkingBlock(thinking=thinking, thinking_signature=signature):
+            whole = signature is None or (len(signature) <= TOOL_RESULT.most and is_storable(signature))
+            return ThinkingBlock(
+                thinking=cut_text(thinking),
+                thinking_signature=signature if whole else None,
+                extra=_extra(block.extra),
+            )
+        case ToolCallBlock():
+            return ToolCallBlock(
+                id=id_of(block.id),
+                name=word_of(block.name),
+                arguments=arguments_of(block.arguments),
+                extra=_extra(block.extra),
+            )
+        case ImageBlock() | OtherBlock():
+            texts = [text for text in msgspec.structs.astuple(block) if text is not None]
+            if (
+                sum(map(len, texts)) <= TOOL_RESULT.most
+                and all(map(is_storable, texts))
+                and not flaw_of_block(block)
+            ):
+                return block
+            return TextBlock(text="[a block that can't be recorded was left out]")
+
+
+def _extra(source: str | None) -> str | None:
+    fits = source is not None and len(source) <= TOOL_RESULT.most and is_object_text(source)
+    return source if fits else None
+
+
+def fit_message(message: Message) -> Fitted[Message]:
+    """Return a message that comes with a reply, with its id, time, usage and names as they can be recorded."""
+    notes: list[str] = []
+    changes: dict[str, object] = {}
+    if message.usage is not None:
+        changes["usage"], more = fit_usage(message.usage)
+        notes += more
+    for field, given in (("model", message.model), ("stopReason", message.stop_reason)):
+        changes["model" if field == "model" else "stop_reason"], more = fit_word(field, given)
+        notes += more
+    if len(message.id) > WORD.most or not message.id.isprintable():
+        changes["id"] = ""
+        notes.append("the id of a message was none, given another")
+    if not 0 <= message.timestamp <= _LAST_MS:
+        changes["timestamp"] = 0
+        notes.append("the time of a message was none, taken as now")
+    if message.tool_call_id is not None:
+        changes["tool_call_id"] = id_of(message.tool_call_id)
+    if message.tool_name is not None:
+        changes["tool_name"] = word_of(message.tool_name)
+    return Fitted(msgspec.structs.replace(message, **changes), tuple(notes))
+
+
+def flaw_of_message(message: Message) -> str | None:
+    """Say what of a message no reader could take, or None."""
+    if not _is_object_or_none(message.extra):
+        return f"extra is no JSON object of at most {REPLY_DEPTH.most} levels"
+    for block in message.content if not isinstance(message.content, str) else ():
+        flaw = flaw_of_block(block)
+        if flaw is not None:
+            return flaw
+    return None
+
+
+def flaw_of_block(block: Block) -> str | None:
+    """Say what of a block no reader could take, or None."""
+    source = block.json if isinstance(block, OtherBlock) else block.extra
+    if isinstance(block, OtherBlock) and not is_object_text(source):
+        return f"a block is no JSON object of at most {REPLY_DEPTH.most} levels"
+    if not _is_object_or_none(source):
+        return f"extra of a block is no JSON object of at most {REPLY_DEPTH.most} levels"
+    return None
+
+
+def _is_object_or_none(source: str | None) -> bool:
+    return source is None or is_object_text(source)

@@ -1,0 +1,106 @@
+"""Looks at values that come from outside as a whole: how many there are, how deep, how long, and whether JSON can say them."""
+
+import math
+from typing import Final, Literal, NamedTuple
+
+from intersession_actors.gate.limits import ARGUMENTS, DEPTH, VALUES
+from intersession_events.plain_json import JsonList, JsonMapping, is_list_like, is_object, is_too_deep
+
+_MOST_BITS: Final = 1023
+"""What has more is beyond the range of JSON's numbers, which are doubles."""
+_SCANNED: Final = 1 << 16
+
+
+class Flaw(NamedTuple):
+    """What is wrong with a value. `field` is the name on the way to it that stands first."""
+
+    code: Literal["invalid_request", "too_large"]
+    field: str
+    what: str
+
+
+def is_storable(text: str) -> bool:
+    """Whether UTF-8 can say a text: half of a surrogate pair it can't. A long text is not copied as a whole."""
+    if text.isascii():
+        return True
+    try:
+        for at in range(0, len(text), _SCANNED):
+            text[at : at + _SCANNED].encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def storable(text: str) -> str:
+    r"""Return a text as it is, or with what UTF-8 can't say spelled out (`\udce9`)."""
+    return text if is_storable(text) else text.encode("utf-8", "backslashreplace").decode()
+
+
+def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
+    """Return the first thing that is wrong with named values, or None. `most` is for the characters of all their texts.
+
+    Lengths are looked at first, and nothing is copied: what is far too long costs no memory. What is no JSON at all, such
+    as a host's own object, is not judged here.
+    """
+    count = _Count(most)
+    for key, value in fields.items():
+        field = _field(key)
+        name: object = key
+        if not isinstance(name, str):
+            return Flaw("invalid_request", field, "the name of a field is no text, give one")
+        if is_too_deep(value):
+            return Flaw("invalid_request", field, f"nested deeper than {DEPTH.most} levels, give less")
+        flaw = count.flaw(field, [key, value])
+        if flaw is not None:
+            return flaw
+    for field, text in count.texts:
+        if not is_storable(text):
+            return Flaw(
+                "invalid_request", field, "a text is not valid Unicode (a lone surrogate), send valid text"
+            )
+    return None
+
+
+class _Count:
+    """Counts what one call gives, value by value, without recursion."""
+
+    def __init__(self, most: int) -> None:
+        self.texts: list[tuple[str, str]] = []
+        """All texts, each with the field that it is in."""
+        self._most = most
+        self._characters = 0
+        self._values = 0
+
+    def flaw(self, field: str, left: JsonList) -> Flaw | None:
+        """Count all that is left of a field."""
+        while left:
+            item = left.pop()
+            self._values += 1
+            if isinstance(item, str):
+                self._characters += len(item)
+                self.texts.append((field, item))
+            elif is_object(item):
+                left += (*item.keys(), *item.values())
+            elif is_list_like(item):
+                left += item
+            elif (what := _flaw_of_number(item)) is not None:
+                return Flaw("invalid_request", field, what)
+            if self._characters > self._most:
+                return Flaw("too_large", field, f"more than {self._most} characters in all, give less")
+            if self._values + len(left) > VALUES.most:
+                return Flaw("too_large", field, f"more than {VALUES.most} values in all, give less")
+        return None
+
+
+def _flaw_of_number(item: object) -> str | None:
+    if isinstance(item, float) and not math.isfinite(item):
+        return f"{item} is no number of JSON, give a finite one"
+    if isinstance(item, int) and item.bit_length() > _MOST_BITS:
+        return "the number is beyond what JSON can say, give a smaller one"
+    return None
+
+
+def _field(key: object) -> str:
+    """Return the name of a field, itself made harmless."""
+    text = key if isinstance(key, str) else type(key).__name__
+    return text[:128].encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,153 @@
+"""What agents and models give too long or broken costs no run, takes nothing from a guard, and is said (findings A2, A20)."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import Reply, SessionSystem, Turn
+from intersession_actors.config import load_config
+from intersession_actors.errors import ConfigError
+from intersession_events.errors import NoSuchStore
+from intersession_events.facts import (
+    Message,
+    MessageRecorded,
+    RunCompleted,
+    ToolCallBlock,
+    Usage,
+    text_of,
+)
+from support.running import QUIET, WAIT, Booth, merged, recorded
+
+MAIN = "agent:main:main"
+LONE = "caf\udce9"
+
+
+def say(system: SessionSystem, text: str) -> dict[str, Any]:
+    return system.inbound(channel="webchat", chat_id="1", text=text, sender="ann", wait=WAIT)
+
+
+@pytest.mark.clause("LOOP-5")
+def test_a_usage_below_zero_takes_nothing_from_what_a_chain_has_used(booth: Booth) -> None:
+    usages = iter([600, -1_000_000, 600, 600])
+    answers: list[dict[str, Any]] = []
+
+    def main(turn: Turn) -> str:
+        answers.extend(
+            turn.tools.call("sessions_send", {"agentId": "ops", "message": f"{number}"})
+            for number in range(4)
+        )
+        return "done"
+
+    def ops(_turn: Turn) -> Reply:
+        return Reply("counted", usage=Usage(total_tokens=next(usages)))
+
+    limits = {"session": {"agentToAgent": {"limits": {"tokens": 1000}}}}
+    system = booth.start({"main": main, "ops": ops}, None, merged(QUIET, limits))
+    say(system, "go")
+
+    assert [answer["status"] for answer in answers] == ["ok", "ok", "ok", "error"]
+    assert answers[-1]["code"] == "limit"
+    noted = [run.notes for run in recorded(system, RunCompleted) if run.notes]
+    assert noted == [("usage.totalTokens was below 0, counted as 0",)]
+
+
+@pytest.mark.clause("L3")
+def test_what_stands_beside_a_text_is_cut_and_noted_and_the_text_is_told(booth: Booth) -> None:
+    def agent(_turn: Turn) -> Reply:
+        message = Message(id="x" * 300, role="assistant", content="well", timestamp=2**60)
+        return Reply(
+            "well",
+            usage=Usage(total_tokens=2**70),
+            model=f"m{LONE}" + "x" * 300,
+            stop_reason="a\nb",
+            messages=(message,),
+        )
+
+    system = booth.start({"main": agent})
+    answer = say(system, "go")
+    (completed,) = recorded(system, RunCompleted)
+
+    assert (answer["status"], answer["reply"]) == ("ok", "well")
+    assert completed.usage == Usage(total_tokens=10**12)
+    assert completed.model is not None
+    assert completed.model.startswith("mcaf\\udce9xxx")
+    assert completed.model.endswith("…")
+    assert completed.stop_reason == "a\\nb"
+    assert len(completed.notes) == 5
+
+
+@pytest.mark.clause("L3")
+def test_what_a_tool_gave_is_cut_or_spelled_out_and_the_run_goes_on(booth: Booth) -> None:
+    def agent(turn: Turn) -> str:
+        call = turn.record_call(f"read{LONE}", {"path": LONE, LONE: 1}, call_id="c" * 1000)
+        turn.record_result(call, "read", f"{LONE}.txt")
+        turn.record_result(call + "2", "read", "x" * 3_000_000)
+        turn.recorder.tool_call("deep", "read", '{"a":' * 200 + "1" + "}" * 200)
+        turn.recorder.tool_call("long", "read", '{"a":"' + "x" * 3_000_000 + '"}')
+        return "done"
+
+    system = booth.start({"main": agent})
+    assert say(system, "go")["reply"] == "done"
+    said = [event.message for event in recorded(system, MessageRecorded)]
+    calls = [block for message in said for block in message.content if isinstance(block, ToolCallBlock)]
+    results = [message for message in said if message.role == "toolResult"]
+
+    assert calls[0].name == r"readcaf\udce9"
+    assert calls[0].arguments == r'{"path": "caf\\udce9", "caf\\udce9": 1}'
+    assert calls[0].id == results[0].tool_call_id
+    assert len(calls[0].id) < 300
+    assert text_of(results[0]) == r"caf\udce9.txt"
+    assert text_of(results[1]).endswith("… [1951424 characters cut]")
+    assert calls[1].arguments.startswith('"{')
+    assert '"omitted":true' in calls[2].arguments
+    history = system.tools().call("sessions_history", {"sessionKey": MAIN, "includeTools": True})
+    assert len(history["messages"]) == len(said)
+
+
+@pytest.mark.clause("ATT-3", "L3")
+def test_a_workspace_whose_path_cant_be_recorded_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (tmp_path / "plain").symlink_to(folder)
+    config = {
+        "tools": {"sessions_spawn": {"attachments": {"enabled": True}}},
+        "agents": {"defaults": {"workspace": str(tmp_path / "plain")}},
+    }
+    with SessionSystem(tmp_path / "log.db", agents={"main": lambda _: "done"}, config=config) as system:
+        answer = system.tools(MAIN).call(
+            "sessions_spawn", {"task": "x", "attachments": [{"name": "a.txt", "content": "x"}]}
+        )
+        plain = system.tools(MAIN).call("sessions_spawn", {"task": "x"})
+
+    assert (answer["code"], plain["status"]) == ("unsafe_path", "accepted")
+
+
+def test_a_log_whose_path_is_no_text_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchStore, match="not valid Unicode"):
+        SessionSystem(tmp_path / os.fsdecode(b"caf\xe9.db"))
+
+
+@pytest.mark.clause("CFG-1")
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        (
+            {"gateway": {"auth": {"credentials": [{"name": "x" * 200, "token": "t"}]}}},
+            "gateway.auth.credentials[0].name",
+        ),
+        (
+            {"gateway": {"auth": {"credentials": [{"name": "a\nb", "token": "t"}]}}},
+            "gateway.auth.credentials[0].name",
+        ),
+        ({"agents": {"defaults": {"workspace": "x" * 70_000}}}, "agents.defaults.workspace"),
+        ({"runs": {"replyMaxBytes": 10**9}}, "runs.replyMaxBytes"),
+        ({"gateway": {"auth": {"token": "${TOKEN}"}}}, "gateway.auth.token"),
+    ],
+)
+def test_a_setting_over_its_limit_is_refused_with_its_path(given: dict[str, Any], path: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(given, variables={"TOKEN": LONE})
+
+    assert refused.value.path == path
