@@ -253,7 +253,7 @@ class GatewaySessions:
             )
         if given.label is not None:
             fields["label"] = self._label(call, given.label, str(key))
-        values = {name: value for name, value in fields.items() if value is not None}
+        values = present(fields)
         cleared = tuple(name for name, value in fields.items() if value is None)
         ask_session(
             self._service,
