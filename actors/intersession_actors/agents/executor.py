@@ -1,6 +1,5 @@
 """Runs agents outside of any actor, for the session actors: one result for each call, as a callback."""
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from intersession_actors.agents.agents import Agent, as_function
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Answered, Broke, result_of
 from intersession_actors.agents.turn import AgentFunction, Turn
-from intersession_actors.host import Call, Inside, Outcome, Outside
+from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
 
 __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 
@@ -35,8 +34,9 @@ class AgentExecutor:
         pool_size: int = 8,
         reply_max_bytes: int = DEFAULT_REPLY_BYTES,
         runner_of: Callable[[Turn], str] = _agent_of,
+        hosts_loop: HostsLoop | None = None,
     ) -> None:
-        self._outside = Outside(pool_size=pool_size, name="agents")
+        self._outside = Outside(pool_size=pool_size, name="agents", hosts_loop=hosts_loop)
         self._reply_max_bytes = reply_max_bytes
         self._runner_of = runner_of
         self._changed = threading.Condition()
@@ -66,10 +66,6 @@ class AgentExecutor:
         """The agent ids somebody answers for, sorted."""
         with self._changed:
             return tuple(sorted(self._agents))
-
-    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run async agents on the host's loop, as long as that runs."""
-        self._outside.use_loop(loop)
 
     def start(
         self, turn: Turn, done: OnResult, late: OnResult | None = None, *, inside: Inside = nullcontext

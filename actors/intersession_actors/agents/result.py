@@ -13,7 +13,7 @@ from intersession_actors.gate import (
     fit_word,
     flaw_of_message,
 )
-from intersession_actors.host import Came, Outcome, Raised
+from intersession_actors.host import Came, LoopEnded, Outcome, Raised
 from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
@@ -44,6 +44,8 @@ AgentResult = Answered | Broke
 def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_BYTES) -> AgentResult:
     """Turn an outcome into a result. Total: whatever came, this returns."""
     match outcome:
+        case Raised(LoopEnded() as error):
+            return Broke(code="interrupted", error=f"interrupted: {described(error)}")
         case Raised(error):
             return Broke(code="backend", error=described(error), traceback=traced(error))
         case Came(None):

@@ -1,6 +1,5 @@
 """Calls channels outside of any actor, for the outbox: makes a text fit the channel, and reports one outcome."""
 
-import asyncio
 import itertools
 import logging
 import threading
@@ -29,7 +28,9 @@ from intersession_actors.host import (
     Call,
     Came,
     HostActor,
+    HostsLoop,
     Inside,
+    LoopEnded,
     Outcome,
     Outside,
     Raised,
@@ -114,8 +115,11 @@ class ChannelCaller:
         clock: Clock | None = None,
         timers: Alarms | None = None,
         timeout_ms: int = 60_000,
+        hosts_loop: HostsLoop | None = None,
     ) -> None:
-        self._outside = Outside(pool_size=_MOST_THREADS, keep=keep_threads, name="channels")
+        self._outside = Outside(
+            pool_size=_MOST_THREADS, keep=keep_threads, name="channels", hosts_loop=hosts_loop
+        )
         self._lanes = Lanes(seats)
         self._deliveries: Attempts[DeliveryResult] = Attempts()
         self._threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
@@ -158,10 +162,6 @@ class ChannelCaller:
         """The names of all channels, sorted."""
         with self._changed:
             return tuple(sorted(self._channels))
-
-    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run async channels on the host's loop, as long as that runs."""
-        self._outside.use_loop(loop)
 
     def start(
         self,
@@ -360,7 +360,7 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
     match error:
         case DeliveryRefused():
             return NotDelivered(error=described(error), retry=False)
-        case DeliveryInDoubt():
+        case DeliveryInDoubt() | LoopEnded():
             return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
         case _:
             return NotDelivered(error=described(error), retry=True, traceback=traced(error))

@@ -1,6 +1,5 @@
 """Tells each failure once: by a log line, by a count, and to the host's `on_failure`, outside of any actor."""
 
-import asyncio
 import logging
 import threading
 from collections import Counter
@@ -10,7 +9,7 @@ from typing import Any, Final
 
 from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
 from intersession_actors.failures.trace import described, one_line, traced
-from intersession_actors.host import Call, Outcome, Outside, Raised
+from intersession_actors.host import Call, HostsLoop, Outcome, Outside, Raised
 from intersession_actors.runtime import Clock
 
 OnFailure = Callable[[Failure], object]
@@ -25,10 +24,12 @@ _own = logging.getLogger("intersession.failures")
 class Reports:
     """Where all failures come together. May be told from any thread; never blocks and never raises."""
 
-    def __init__(self, *, clock: Clock, on_failure: OnFailure | None = None) -> None:
+    def __init__(
+        self, *, clock: Clock, on_failure: OnFailure | None = None, hosts_loop: HostsLoop | None = None
+    ) -> None:
         self._clock = clock
         self._on_failure = on_failure
-        self._outside = Outside(pool_size=1, name="on-failure")
+        self._outside = Outside(pool_size=1, name="on-failure", hosts_loop=hosts_loop)
         self._changed = threading.Condition()
         self._counts: Counter[FailureKind] = Counter()
         self._under_way: set[Call] = set()
@@ -99,10 +100,6 @@ class Reports:
             logging.getLogger("intersession.store").warning("store is available again after %.1f s", seconds)
 
     # --- the host's callback
-
-    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run an async callback on the host's loop, as long as that runs."""
-        self._outside.use_loop(loop)
 
     def stop(self, timeout: float) -> None:
         """Wait until the callback has heard of everything, at most so many seconds; nothing is told to it after that."""

@@ -4,6 +4,7 @@ from intersession_actors.host.actors import HostActor, asking, is_host_actor
 from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised
 from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.extras import MissingExtra, imported
+from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
 from intersession_actors.host.loop import OwnLoop
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "Came",
     "DoorThreads",
     "HostActor",
+    "HostsLoop",
     "Inside",
+    "LoopEnded",
     "MissingExtra",
     "Outcome",
     "Outside",

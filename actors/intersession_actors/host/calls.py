@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import pykka
 
+from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded, Watch
 from intersession_actors.host.loop import OwnLoop
 from intersession_actors.host.threads import Job, Workers
 from intersession_actors.runtime import ReplyFuture
@@ -97,6 +98,11 @@ class Call:
             self._settled.set()
 
     @property
+    def is_cancelled(self) -> bool:
+        """Whether we have cancelled it."""
+        return self._cancelled
+
+    @property
     def is_zombie(self) -> bool:
         """Whether it was cancelled and has not come back."""
         return self._cancelled and not self._settled.is_set()
@@ -109,14 +115,13 @@ class Call:
 class Outside:
     """Makes the calls."""
 
-    def __init__(self, *, pool_size: int, name: str, keep: int | None = None) -> None:
+    def __init__(
+        self, *, pool_size: int, name: str, keep: int | None = None, hosts_loop: HostsLoop | None = None
+    ) -> None:
         self._workers = Workers(pool_size, keep=keep, name=name)
         self._own_loop = OwnLoop(name=f"{name}-loop")
-        self._hosts_loop: asyncio.AbstractEventLoop | None = None
-
-    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run async code on the host's loop, as long as that runs; otherwise on one of our own."""
-        self._hosts_loop = loop
+        self._hosts_loop = hosts_loop or HostsLoop()
+        self._watch = Watch()
 
     def waiting(self) -> AbstractContextManager[None]:
         """Not count the calling thread while it waits, so that another one starts in its place."""
@@ -164,30 +169,62 @@ class Outside:
         self._workers.submit(work)
 
     def _on_loop(self, call: Call, run: Callable[[], Awaitable[object]], inside: Inside) -> None:
-        async def task() -> None:
-            try:
-                with inside():
-                    value = await run()
-            except BaseException as error:  # noqa: BLE001 - SystemExit in a task would end the host's loop
-                call.settle(Raised(error))
-            else:
-                self._resolve(call, value, inside)
+        hosts = self._hosts_loop.get()
+        loop = hosts or self._own_loop.get()
 
-        loop = self._hosts_loop
-        if loop is None or not loop.is_running():
-            loop = self._own_loop.get()
-        coroutine = task()
+        coroutine = self._awaited(call, run, inside, loop, is_hosts=loop is hosts)
+
+        def stood_still() -> None:
+            if not loop.is_closed():
+                begun.cancel()  # should it ever run again, that is not another attempt
+            self._loop_ended(call, loop)
+
+        if loop is hosts:
+            self._watch.begin(call, loop, stood_still)
         try:
             begun = asyncio.run_coroutine_threadsafe(coroutine, loop)
-        except BaseException:
+        except RuntimeError as error:
+            # Closed between the look and the call.
             coroutine.close()
-            raise
+            self._watch.end(call)
+            if loop is hosts:
+                self._loop_ended(call, loop)
+            else:
+                call.settle(Raised(error))
+            return
 
         def undo() -> bool:
+            self._watch.end(call)
             begun.cancel()
             return True
 
         call.undo_with(undo)
+
+    async def _awaited(
+        self,
+        call: Call,
+        run: Callable[[], Awaitable[object]],
+        inside: Inside,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_hosts: bool,
+    ) -> None:
+        try:
+            with inside():
+                value = await run()
+        except BaseException as error:  # noqa: BLE001 - SystemExit in a task would end the host's loop
+            self._watch.end(call)
+            if is_hosts and _is_cut_off(error) and not call.is_cancelled:
+                self._loop_ended(call, loop)
+            else:
+                call.settle(Raised(error))
+        else:
+            self._watch.end(call)
+            self._resolve(call, value, inside)
+
+    def _loop_ended(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
+        self._hosts_loop.ended(loop)
+        call.settle(Raised(LoopEnded()))
 
     def _resolve(self, call: Call, value: object, inside: Inside) -> None:
         """Settle with a value, or wait for it without a thread where that is possible."""
@@ -208,6 +245,14 @@ class Outside:
     def _get(self, future: pykka.Future[object]) -> object:
         with self._workers.waiting():
             return future.get()
+
+
+def _is_cut_off(error: BaseException) -> bool:
+    """Whether somebody cancelled the task that runs here, as a loop does with all that it has when it ends; or dropped it."""
+    if not isinstance(error, asyncio.CancelledError):
+        return isinstance(error, GeneratorExit)
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _is_async(function: Callable[..., object]) -> bool:

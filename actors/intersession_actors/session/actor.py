@@ -359,6 +359,7 @@ class SessionActor(Handler):
             key=self.key,
             log_id=self.world.log.log_id,
             now_ms=self.world.clock.now_ms(),
+            retry_interrupted=self.world.retry_interrupted,
         )
         return self._of_the_run(events, carried or self._notice(events))
 

@@ -31,11 +31,23 @@ from intersession_events.log import Recorded, StreamAppend
 
 
 def decide_returned(
-    state: Session, returned: RunReturned, *, key: str, log_id: str, now_ms: int
+    state: Session,
+    returned: RunReturned,
+    *,
+    key: str,
+    log_id: str,
+    now_ms: int,
+    retry_interrupted: int = 0,
 ) -> tuple[list[Event], tuple[StreamAppend, ...]]:
     """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
     run_id, attempt, result = returned.run_id, returned.attempt, returned.result
     if isinstance(result, Broke):
+        if (
+            result.code == "interrupted"
+            and attempt <= retry_interrupted
+            and is_current(state, run_id, attempt)
+        ):
+            return [RunInterrupted(run_id=run_id, attempt=attempt)], ()
         return rules.decide_failure(
             state,
             run_id=run_id,

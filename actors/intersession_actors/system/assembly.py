@@ -1,6 +1,5 @@
 """The parts of a running system: put together on a log, handed to the actors, taken apart in order."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.host import DoorThreads
+from intersession_actors.host import DoorThreads, HostsLoop
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.service import (
@@ -60,9 +59,11 @@ class Assembly:
     ) -> None:
         self._config = config
         self._clock = clock
-        self.reports = Reports(clock=clock, on_failure=on_failure)
+        self.hosts_loop = HostsLoop()
+        self.reports = Reports(clock=clock, on_failure=on_failure, hosts_loop=self.hosts_loop)
         runs = config().runs
         self.executor = AgentExecutor(
+            hosts_loop=self.hosts_loop,
             pool_size=runs.pool_size,
             reply_max_bytes=runs.reply_max_bytes,
             runner_of=runner_of_turn,
@@ -72,6 +73,7 @@ class Assembly:
         self.timers = TimerWheel(clock)
         deliveries = config().deliveries
         self.caller = ChannelCaller(
+            hosts_loop=self.hosts_loop,
             seats=deliveries.per_channel,
             clock=clock,
             timers=self.timers,
@@ -162,17 +164,6 @@ class Assembly:
             self._mirror.stop()
         self.threads.shutdown()
         self.reports.stop(max(until - self._clock.monotonic(), LEAST_FOR_REPORTS_S))
-
-    def use_this_loop(self) -> None:
-        """Run async agents and channels on the loop of the calling coroutine.
-
-        Raises:
-            RuntimeError: this is no coroutine.
-        """
-        loop = asyncio.get_running_loop()
-        self.executor.use_loop(loop)
-        self.caller.use_loop(loop)
-        self.reports.use_loop(loop)
 
     # --- what actors are handed
 

@@ -167,7 +167,7 @@ class SessionSystem:
         self.close()
 
     async def __aenter__(self) -> Self:
-        self._parts.use_this_loop()
+        self._parts.hosts_loop.adopt(asyncio.get_running_loop())
         return self
 
     async def __aexit__(
@@ -253,10 +253,14 @@ class SessionSystem:
         wait: float | None = None,
         **fields: object,
     ) -> JsonObject:
-        """Take a person's message as `inbound` does, without blocking the event loop, whose async agents then run on it."""
-        self._parts.use_this_loop()
+        """Take a person's message as `inbound` does, without blocking the event loop.
+
+        Async agents run on this loop once it has outlived a call, if no other one was taken over before; `async with` takes
+        it over at once.
+        """
         given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
-        return await self._chat.ainbound(given, wait)
+        with self._parts.hosts_loop.visited():
+            return await self._chat.ainbound(given, wait)
 
     def import_openclaw(
         self,
@@ -324,7 +328,7 @@ class SessionSystem:
         """
         checked("name", name, most=CREDENTIAL.most)
         with suppress(RuntimeError):
-            self._parts.caller.use_loop(asyncio.get_running_loop())
+            self._parts.hosts_loop.offer(asyncio.get_running_loop())
         self._parts.caller.register(name, channel)
         recover_channel(self.service, name)
 

@@ -9,6 +9,7 @@ import pykka
 import pytest
 
 from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn
+from intersession_actors.host import HostsLoop
 from intersession_actors.runtime import Handler, PooledRuntime
 from intersession_events.facts import Message, Provenance, Usage
 
@@ -56,8 +57,13 @@ def late() -> Results:
 
 
 @pytest.fixture
-def executor() -> Iterator[AgentExecutor]:
-    made = AgentExecutor(pool_size=2, reply_max_bytes=1000)
+def hosts_loop() -> HostsLoop:
+    return HostsLoop()
+
+
+@pytest.fixture
+def executor(hosts_loop: HostsLoop) -> Iterator[AgentExecutor]:
+    made = AgentExecutor(pool_size=2, reply_max_bytes=1000, hosts_loop=hosts_loop)
     yield made
     made.stop(WAIT)
 
@@ -519,9 +525,9 @@ def test_a_task_that_answers_in_spite_of_its_cancellation_is_late(
     assert results.empty
 
 
-async def test_async_agents_run_on_the_hosts_loop(executor: AgentExecutor) -> None:
+async def test_async_agents_run_on_the_hosts_loop(executor: AgentExecutor, hosts_loop: HostsLoop) -> None:
     here = asyncio.get_running_loop()
-    executor.use_loop(here)
+    hosts_loop.adopt(here)
     answered: asyncio.Future[AgentResult] = here.create_future()
 
     async def agent(_: Turn) -> str:
@@ -537,9 +543,11 @@ async def test_async_agents_run_on_the_hosts_loop(executor: AgentExecutor) -> No
     assert await answered == Answered(text="the host's loop")
 
 
-async def test_a_system_exit_in_a_task_does_not_end_the_hosts_loop(executor: AgentExecutor) -> None:
+async def test_a_system_exit_in_a_task_does_not_end_the_hosts_loop(
+    executor: AgentExecutor, hosts_loop: HostsLoop
+) -> None:
     here = asyncio.get_running_loop()
-    executor.use_loop(here)
+    hosts_loop.adopt(here)
     answered: asyncio.Future[AgentResult] = here.create_future()
     executor.register("agent", raising_async(SystemExit(1)))
 
@@ -553,12 +561,14 @@ async def test_a_system_exit_in_a_task_does_not_end_the_hosts_loop(executor: Age
     assert (result.code, result.error) == ("backend", "SystemExit: 1")
 
 
-def test_where_the_hosts_loop_has_ended_a_loop_of_our_own_goes_on(executor: AgentExecutor) -> None:
+def test_where_the_hosts_loop_has_ended_a_loop_of_our_own_goes_on(
+    executor: AgentExecutor, hosts_loop: HostsLoop
+) -> None:
     async def agent(_: Turn) -> str:
         return "well"
 
     async def host() -> None:
-        executor.use_loop(asyncio.get_running_loop())
+        hosts_loop.adopt(asyncio.get_running_loop())
 
     asyncio.run(host())
 
@@ -640,3 +650,51 @@ def test_a_stop_cuts_off_what_takes_too_long_and_reports_nothing() -> None:
     opened.set()
     assert results.empty
     assert late.empty
+
+
+# --- a loop of the host's that ends (finding A5)
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "stopped"])
+def test_a_call_that_its_loop_leaves_behind_is_interrupted_and_never_waited_for(
+    executor: AgentExecutor, hosts_loop: HostsLoop, ends: str
+) -> None:
+    """`asyncio.run` cancels what is left; a loop that is only stopped says nothing to anybody."""
+    began = threading.Event()
+    results = Results()
+
+    async def agent(_: Turn) -> str:
+        began.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def host() -> None:
+        hosts_loop.adopt(asyncio.get_running_loop())
+        executor.start(a_turn(), results)
+        await asyncio.to_thread(began.wait, WAIT)
+
+    executor.register("agent", agent)
+    if ends == "cancelled":
+        asyncio.run(host())
+        loop = None
+    else:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(host())
+
+    assert results.next() == Broke(
+        code="interrupted", error="interrupted: LoopEnded: the event loop that it ran on has ended"
+    )
+    assert hosts_loop.get() is None
+    executor.register("agent", answering_async("on a loop of our own"))
+    executor.start(a_turn(), results)
+    assert results.next() == Answered(text="on a loop of our own")
+    if loop is not None:
+        loop.close()
+
+
+def answering_async(text: str) -> Any:
+    async def agent(_: Turn) -> str:
+        await asyncio.sleep(0)
+        return text
+
+    return agent

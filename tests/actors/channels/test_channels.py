@@ -27,6 +27,7 @@ from intersession_actors.channels import (
     printable,
 )
 from intersession_actors.channels.caller import MOST_LOST, DeliveryResult, fitted
+from intersession_actors.host import HostsLoop
 from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0
@@ -68,9 +69,11 @@ def test_a_coroutine_function_is_a_channel(caller: ChannelCaller) -> None:
     assert result_of(caller, deliver) == Delivered(receipt='{"to":"42"}')
 
 
-async def test_an_async_channel_runs_on_the_hosts_loop(caller: ChannelCaller) -> None:
+async def test_an_async_channel_runs_on_the_hosts_loop() -> None:
     here = asyncio.get_running_loop()
-    caller.use_loop(here)
+    hosts_loop = HostsLoop()
+    hosts_loop.adopt(here)
+    caller = ChannelCaller(hosts_loop=hosts_loop)
     answered: asyncio.Future[DeliveryResult] = here.create_future()
 
     async def deliver(_: Outbound) -> str:
@@ -84,6 +87,7 @@ async def test_an_async_channel_runs_on_the_hosts_loop(caller: ChannelCaller) ->
     caller.start("telegram", outbound(), done)
 
     assert await answered == Delivered(receipt='"the host\'s"')
+    assert caller.stop(WAIT) == ()
 
 
 def test_a_hosts_actor_is_a_channel(caller: ChannelCaller) -> None:
