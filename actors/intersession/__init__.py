@@ -13,7 +13,7 @@ from intersession_actors.channels import (
     console_channel,
 )
 from intersession_actors.config import Config, load_config
-from intersession_actors.errors import ConfigError, ToolRefused, UnknownAgent
+from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
 from intersession_actors.failures import Failure
 from intersession_actors.host import MissingExtra
 from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
@@ -48,6 +48,7 @@ __all__ = [
     "AgentsList",
     "AppendConflict",
     "As",
+    "CalledOnLoop",
     "Channel",
     "Config",
     "ConfigError",

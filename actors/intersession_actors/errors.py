@@ -3,12 +3,14 @@
 * IntersessionError (intersession_events)
   - ConfigError
   - UnknownAgent
+  - CalledOnLoop
   - ToolRefused
     + LimitReached
 
 Errors of one part only live beside it, below the same base.
 """
 
+import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, get_args
@@ -149,3 +151,28 @@ class LimitReached(ToolRefused):
         self.limit = limit
         self.value = value
         self.allowed = allowed
+
+
+class CalledOnLoop(IntersessionError, RuntimeError):
+    """A call that waits was made in a coroutine: it would hold up the event loop, and with it what it waits for.
+
+    `call` is the one that was made, `instead` what to write in its place. Nothing was done.
+    """
+
+    def __init__(self, call: str, instead: str) -> None:
+        super().__init__(f"{call} would block the event loop that it is called on; write {instead}")
+        self.call = call
+        self.instead = instead
+
+
+def not_on_a_loop(call: str, instead: str) -> None:
+    """Make sure that a call that waits is not made in a coroutine.
+
+    Raises:
+        CalledOnLoop: it is.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise CalledOnLoop(call, instead)

@@ -9,6 +9,7 @@ import json
 import re
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,19 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
             names["system"].close(grace=0)
 
 
+def elsewhere(system: SessionSystem, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call a tool on another thread: some of these tests are coroutines, where it may not block."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(system.tools().call, name, arguments).result()
+
+
 def sessions(system: SessionSystem) -> list[str]:
-    listed = system.tools().call("sessions_list", {})
+    listed = elsewhere(system, "sessions_list", {})
     return sorted(row["key"] for row in listed["sessions"])
 
 
 def users(system: SessionSystem, key: str) -> list[str]:
-    history = system.tools().call("sessions_history", {"sessionKey": key})
+    history = elsewhere(system, "sessions_history", {"sessionKey": key})
     return [message["content"] for message in history["messages"] if message["role"] == "user"]
 
 

@@ -10,13 +10,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from weakref import WeakSet
 
-from intersession_events.errors import IntersessionError
-
 Stopped = Callable[[], None]
 _Watched = tuple[asyncio.AbstractEventLoop, Stopped]
 
 
-class LoopEnded(IntersessionError):
+class LoopEnded(RuntimeError):
     """The host's event loop ended, or stopped, in the middle of a call."""
 
     def __init__(self) -> None:

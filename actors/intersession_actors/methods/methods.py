@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.config import OperatorScope
-from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.runs import GatewayRuns
@@ -140,7 +140,9 @@ class GatewayMethods:
 
         Raises:
             ToolRefused: the call was refused.
+            CalledOnLoop: this is a coroutine.
         """
+        not_on_a_loop("gateway.call(…)", "await gateway.acall(…)")
         with refusing_without_store():
             return finished(self._begin(method, params or {}, caller))
 

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.gate import AgentId, Identity, MessageText, invalid, seconds_of, shown_name
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import parse_send_command
@@ -309,7 +309,12 @@ class ChatDoor:
         return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
 
     def inbound(self, given: JsonMapping, wait: float | None = None) -> Result:
-        """Take a person's message, and wait for its run on the calling thread. A refusal is an answer."""
+        """Take a person's message, and wait for its run on the calling thread. A refusal is an answer.
+
+        Raises:
+            CalledOnLoop: this is a coroutine.
+        """
+        not_on_a_loop("system.inbound(…)", "await system.ainbound(…)")
         try:
             with refusing_without_store():
                 return finished(self.begin(given, wait))

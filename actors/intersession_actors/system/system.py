@@ -15,7 +15,7 @@ import pykka
 from intersession_actors.agents import ACP, Agent, is_agent, runner_of
 from intersession_actors.channels import AnyChannel, configured_channels
 from intersession_actors.config import Config, load_config
-from intersession_actors.errors import ConfigError
+from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
 from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, position_of, seconds_of
 from intersession_actors.methods import GatewayMethods
@@ -279,10 +279,12 @@ class SessionSystem:
             ToolRefused: another import is under way (`busy`).
             StoreUnavailable: the store could not take it; what was appended stays, importing again goes on.
         """
+        not_on_a_loop("system.import_openclaw(…)", "await asyncio.to_thread(system.import_openclaw, …)")
         return self._imports.openclaw(Path(directory), on_taken=on_taken, progress=progress)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
+        not_on_a_loop("system.abort(…)", "await asyncio.to_thread(system.abort, …)")
         return self._runs.abort(run_id, by=by)
 
     def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Recorded]:
@@ -357,6 +359,7 @@ class SessionSystem:
             InvalidKey: this is no session key.
             ToolRefused: it could not be made durable.
         """
+        not_on_a_loop("system.unbind_thread(…)", "await asyncio.to_thread(system.unbind_thread, …)")
         key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
         return bool(ask_session(self.service, str(key), Unbind()).recorded)
 

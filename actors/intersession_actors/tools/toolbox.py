@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_actors.agents import Dialect
-from intersession_actors.errors import ToolRefused, refusing_without_store
+from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import Requester, tools_for
@@ -99,8 +99,12 @@ class Tools:
     def call(self, name: str, arguments: JsonMapping | None = None) -> Result:
         """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
 
-        Blocks the calling thread, for `sessions_send` up to its timeout. Never call it from a coroutine.
+        Blocks the calling thread, for `sessions_send` up to its timeout.
+
+        Raises:
+            CalledOnLoop: this is a coroutine, where `acall` is awaited.
         """
+        not_on_a_loop("tools.call(…)", "await tools.acall(…)")
         ordinal = next(self._ordinals)
         with self._waiting():
             begun = self._begin(name, _copied(arguments), ordinal)

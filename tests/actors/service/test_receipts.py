@@ -1,5 +1,6 @@
 """Each call leaves one receipt of what was decided (VIS-4)."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -82,10 +83,12 @@ async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_wa
         limited = Caller.by_credential("bot", ("agent:ops:*",))
         answers = [
             await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
-            system.gateway.call("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
+            await asyncio.to_thread(
+                system.gateway.call, "agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited
+            ),
         ]
         known = await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0})
-        kept = receipts(system, "credential:bot")
+        kept = await asyncio.to_thread(receipts, system, "credential:bot")
 
     assert [answer["code"] for answer in answers] == ["unknown_run", "unknown_run"]
     assert known["status"] == "ok"

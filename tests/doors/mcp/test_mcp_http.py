@@ -212,9 +212,9 @@ async def test_an_operators_keys_are_kept_under_the_name_of_the_credential() -> 
 @pytest.mark.clause("VIS-6")
 async def test_a_generation_beyond_the_credential_is_not_told_from_nothing() -> None:
     with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}, config=SEES_ALL) as system:
-        said = system.inbound(channel="webchat", chat_id="1", text="hi", sender="ann", wait=20)
-        (row,) = system.tools().call("sessions_list")["sessions"]
-        reset = system.gateway.call("sessions.reset", {"key": said["sessionKey"]})
+        said = await system.ainbound(channel="webchat", chat_id="1", text="hi", sender="ann", wait=20)
+        (row,) = (await system.tools().acall("sessions_list"))["sessions"]
+        reset = await system.gateway.acall("sessions.reset", {"key": said["sessionKey"]})
         async with (
             served(mcp_app(system, check=check)) as address,
             over_http(

@@ -138,7 +138,7 @@ async def test_a_tool_that_is_not_there_is_a_protocol_error(booth: Booth, mode: 
 @pytest.mark.clause("SPAWN-7")
 async def test_a_sub_agent_has_no_session_tools_here_either(booth: Booth) -> None:
     system = booth.start({"main": lambda _: Reply.skip()}, None, {"runs": {"idleSeconds": 3600}})
-    spawned = system.tools(MAIN).call("sessions_spawn", {"task": "look"})
+    spawned = await system.tools(MAIN).acall("sessions_spawn", {"task": "look"})
     wait_for(system, SpawnAccepted)
 
     async with connected(system, spawned["childSessionKey"]) as client:
@@ -224,7 +224,7 @@ async def test_hostile_keys_get_the_answer_that_the_tool_gives(
     async with connected(hosting, MAIN) as client:
         result = await client.call_tool("sessions_history", arguments)
 
-    assert result.structured_content == hosting.tools(MAIN).call("sessions_history", arguments)
+    assert result.structured_content == await hosting.tools(MAIN).acall("sessions_history", arguments)
     assert result.is_error == ("code" in result.structured_content)
 
 

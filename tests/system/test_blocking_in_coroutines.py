@@ -1,0 +1,62 @@
+"""A call that waits, made in a coroutine, is refused at once and names what to await (finding D9). It used to hang."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import CalledOnLoop, SessionSystem, Turn
+from support.running import QUIET, SEES_ALL, WAIT, merged
+
+SAID: dict[str, Any] = {"channel": "webchat", "chat_id": "1", "sender": "p", "text": "hi"}
+
+CALLS: dict[str, Callable[[SessionSystem], object]] = {
+    "ainbound": lambda system: system.inbound(**SAID, wait=WAIT),
+    "tools.acall": lambda system: system.tools().call(
+        "sessions_send", {"sessionKey": "agent:main:main", "message": "x"}
+    ),
+    "gateway.acall": lambda system: system.gateway.call("agent", {"message": "x", "idempotencyKey": "k"}),
+    "gateway.acall ": lambda system: system.gateway.perform("agent.wait", {"runId": "x"}),
+    "asyncio.to_thread(system.abort": lambda system: system.abort("x"),
+    "asyncio.to_thread(system.unbind_thread": lambda system: system.unbind_thread("agent:main:main"),
+    "asyncio.to_thread(system.import_openclaw": lambda system: system.import_openclaw("/nowhere"),
+}
+
+
+async def _agent(turn: Turn) -> str:
+    await asyncio.sleep(0)
+    return turn.message
+
+
+@pytest.mark.clause("L4")
+@pytest.mark.parametrize("instead", CALLS)
+async def test_a_call_that_would_block_the_loop_names_what_to_await(tmp_path: Path, instead: str) -> None:
+    async with SessionSystem(
+        tmp_path / "log.db", agents={"main": _agent}, config=merged(SEES_ALL, QUIET)
+    ) as system:
+        before = system.log.head()
+        with pytest.raises(CalledOnLoop, match="would block the event loop") as refused:
+            CALLS[instead](system)
+        after = system.log.head()
+        answer = await system.ainbound(**SAID, wait=WAIT)
+
+    assert instead.strip() in str(refused.value)
+    assert before == after  # nothing was done
+    assert answer["reply"] == "hi"
+
+
+@pytest.mark.clause("L4", "L3")
+async def test_an_async_agent_that_blocks_in_a_tool_fails_with_words_that_help(tmp_path: Path) -> None:
+    async def agent(turn: Turn) -> str:
+        await asyncio.sleep(0)
+        return str(turn.tools.call("sessions_list", {}))
+
+    async with SessionSystem(
+        tmp_path / "log.db", agents={"main": agent}, config=merged(SEES_ALL, QUIET)
+    ) as system:
+        answer = await system.ainbound(**SAID, wait=WAIT)
+
+    assert answer["status"] == "error"
+    assert "await tools.acall(" in answer["error"]
