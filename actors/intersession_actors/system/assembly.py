@@ -27,6 +27,7 @@ from intersession_actors.service import (
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World
+from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.turns import Turns
@@ -129,8 +130,13 @@ class Assembly:
         )
 
     def start(self) -> None:
-        """Start the process managers, and carry on what is open in the log."""
+        """Start the process managers, and carry on what is open in the log.
+
+        Raises:
+            ConfigError: main sessions of the log would have no name under this configuration.
+        """
         world = self.service.world
+        refuse_orphans(self.service, self._config())
         turns = Turns(self.service, threads=self.threads, waiting=self.executor.waiting)
         self.supervisor.start(
             session=Recipe(SessionActor, (world, ContextCache(world.log), turns)),

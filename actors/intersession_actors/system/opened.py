@@ -18,21 +18,22 @@ def record_opening(service: Service, config: Config) -> None:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
     events: list[Event] = [LogOpened(epoch=service.log.epoch, version=version("intersession"))]
-    if _digest_in_force(service) != config.digest():
+    before = config_in_force(service)
+    if before is None or before.digest != config.digest():
         events.append(ConfigLoaded(digest=config.digest(), config=config.redacted()))
     now = service.clock.now_ms()
     drafts = tuple(Draft(event=event, id=service.new_id(), time=now) for event in events)
     service.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=drafts),))
 
 
-def _digest_in_force(service: Service) -> str | None:
-    """Return the digest of the configuration that was loaded last."""
+def config_in_force(service: Service) -> ConfigLoaded | None:
+    """Return the configuration that was loaded last, as far as the log knows it; None for a new log."""
     after = None
     while True:
         page = service.log.stream(STREAM, to=after, backwards=True, limit=_PAGE)
         for recorded in page:
             if isinstance(recorded.event, ConfigLoaded):
-                return recorded.event.digest
+                return recorded.event
         if len(page) < _PAGE:
             return None
         after = page[-1].version - 1

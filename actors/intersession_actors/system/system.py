@@ -24,6 +24,7 @@ from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Serv
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import Follower
+from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.open_work import open_work
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
@@ -345,6 +346,9 @@ class SessionSystem:
         try:
             loaded = load_config(config)
             configured_channels(loaded.config)  # what the next start would refuse is refused now
+            refuse_orphans(
+                self.service, loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
+            )
         except ConfigError as error:
             self._config_error = str(error)
             self._parts.reports.tell("config_refused", error=str(error))
