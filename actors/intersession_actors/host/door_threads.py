@@ -18,13 +18,19 @@ ABOUT: Final = "about the system"
 """The lane of `health` and the like: it has threads of its own, which nothing else can hold."""
 
 
+def _here() -> None:
+    return
+
+
 class DoorThreads:
     """Runs what doors would have to wait for. Each caller is a lane: lanes are served in turns, and none has more than half.
 
-    Once the threads have ended, so has the system: callers are told so.
+    Once the threads have ended, so has the system: callers are told so. `check` raises `StoreUnavailable` where there are
+    none, in a forked child of the process that has them.
     """
 
-    def __init__(self, threads: int = THREADS) -> None:
+    def __init__(self, threads: int = THREADS, *, check: Callable[[], object] = _here) -> None:
+        self._check = check
         self._workers = Workers(threads, per_lane=max(threads // 2, 1), name="doors")
         self._reserved = Workers(RESERVED, name="doors-reserved")
 
@@ -32,8 +38,9 @@ class DoorThreads:
         """Run a function on a thread, in the context of the caller: what that is called for, this is called for.
 
         Raises:
-            StoreUnavailable: the system is closed.
+            StoreUnavailable: the system is closed, or another process's.
         """
+        self._check()
         future: Future[T] = Future()
         context = copy_context()
 

@@ -306,13 +306,15 @@ class Owner(Generic[S, C]):
         fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
         commit = Commit(tuple(recorded), fresh, self.state)
         try:
-            for item in fresh:
-                self._evolve(item)
+            # The log has it, whatever comes of it here: who waits must not wait for what fails next.
             if command is not None:
                 self._work.accepted(self, command, commit.recorded)
+            told = None
+            for item in fresh:
+                self._evolve(item)
             self._work.committed(self, command, commit)
         except Exception as error:  # noqa: BLE001 - what an effect raises is for the actor to judge
-            self._work.cannot_go_on(self, error, None)
+            self._work.cannot_go_on(self, error, told)
             return
         self.go_on()
 

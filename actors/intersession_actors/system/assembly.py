@@ -82,7 +82,7 @@ class Assembly:
         )
         for name, channel in channels.items():
             self.caller.register(name, channel)
-        self.threads = DoorThreads()
+        self.threads = DoorThreads(check=log.head)
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
         self.supervisor = Supervisor(
             runtime or PooledRuntime(),

@@ -10,6 +10,7 @@ from intersession_actors.chains import ChainLedger
 from intersession_actors.failures import Reports
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
+    Accepted,
     BeginsFlow,
     Flow,
     FlowCommand,
@@ -53,7 +54,8 @@ class Counter(ProcessManager[int, GoCommand]):
         return isinstance(message, GoCommand)
 
     def evolve(self, state: int | None, recorded: Recorded) -> int:
-        del recorded
+        if recorded.stream == "exchange:huge":
+            raise MemoryError
         return (state or 0) + 1
 
     def decide(self, flow: Flow[int, GoCommand], command: GoCommand) -> Plan | Refused | None:
@@ -163,3 +165,13 @@ def test_what_is_told_to_a_flow_that_was_set_aside_is_refused(bench: Bench) -> N
     refused = answers.get(timeout=WAIT)
     assert refused.code == "internal"
     assert "set aside until the next start" in refused.error
+
+
+@pytest.mark.clause("O5", "D6")
+def test_who_waits_hears_that_it_is_durable_whatever_fails_next(bench: Bench) -> None:
+    """Finding A23: with no memory left to go on, the caller waited for half a minute and was told to try again."""
+    answers: Queue[Accepted | Refused] = Queue()
+
+    bench.ref.tell(Begin(name="huge", answer=answers.put))
+
+    assert isinstance(answers.get(timeout=WAIT), Accepted)
