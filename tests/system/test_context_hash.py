@@ -22,7 +22,7 @@ LISTED = {"agents": {"list": [{"id": "main", "default": True}]}}
 class SlowLog(SqliteLog):
     """A log whose reader is told what it read only after something else has happened."""
 
-    meanwhile: Callable[[], None] | None = None
+    meanwhile: Callable[[], object] | None = None
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         meanwhile, self.meanwhile = self.meanwhile, None
@@ -46,7 +46,7 @@ def says(system: SessionSystem, text: str, **given: Any) -> None:
     assert answer["status"] == "accepted", answer
 
 
-def arrivals() -> dict[str, Callable[[SessionSystem], None]]:
+def arrivals() -> dict[str, Callable[[SessionSystem], object]]:
     def injected(system: SessionSystem) -> None:
         system.gateway.call("chat.inject", {"sessionKey": MAIN, "message": "by the way"})
 

@@ -1,18 +1,21 @@
 """A store that fails under a running agent: the answer is tried again, then the attempt is (reliability 3.1, rule 7)."""
 
+import random
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from intersession import SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem, Turn
+from intersession_actors.errors import ToolRefused
 from intersession_events.facts import RunCompleted, RunInterrupted, RunQueued, RunStarted
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, FAULTY, disk_full, sync_failed
-from support.running import WAIT, Gate, pass_time, pass_time_until, recorded, wait_for
+from support.running import SEES_ALL, WAIT, Gate, merged, pass_time, pass_time_until, recorded, wait_for
 
 
 @pytest.mark.clause("D4", "S6")
@@ -154,3 +157,64 @@ def test_an_attempt_whose_answer_was_given_up_is_made_good_when_the_store_is_bac
     assert completed.reply == "attempt 2"
     assert again["status"] == "ok"
     assert attempts == [1, 2, 1]
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("D5", "S6")
+@pytest.mark.parametrize("seed", range(4))
+def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(tmp_path: Path, seed: int) -> None:
+    """Finding A3, as a law: short and long outages in the middle of runs, exchanges, spawns and deliveries."""
+    chance = random.Random(seed)  # noqa: S311 - when outages come is no secret
+    stop = threading.Event()
+
+    def agent(turn: Turn) -> str:
+        if turn.message == "spawn":
+            with suppress(ToolRefused):
+                turn.tools.call("sessions_spawn", {"task": "look"})
+        return "words"
+
+    def outages() -> None:
+        while not stop.wait(chance.choice([0.05, 0.2, 0.5])):
+            FAULT.down = disk_full()
+            stop.wait(chance.choice([0.02, 0.1, 0.8, 1.5]))
+            FAULT.down = None
+
+    config = merged(SEES_ALL, {"runs": {"storeRetryMaxSeconds": 1}})
+    telegram = MemoryChannel()
+    accepted: list[str] = []
+    with (
+        SqliteLog(tmp_path / "log.db", inline=inline_views(), environment=FAULTY) as log,
+        SessionSystem(
+            log, agents={"main": agent, "ops": agent}, channels={"x": telegram}, config=config
+        ) as system,
+    ):
+        said(system, "hi")
+        trouble = threading.Thread(target=outages, daemon=True)
+        trouble.start()
+        for number in range(40):
+            for answer in (
+                said(system, chance.choice(["hi", "spawn"])),
+                system.tools("agent:main:main").call(
+                    "sessions_send",
+                    {"sessionKey": "agent:ops:main", "message": str(number), "timeoutSeconds": 0},
+                ),
+            ):
+                accepted += [str(answer["runId"])] if "runId" in answer else []
+            stop.wait(0.1)
+        stop.set()
+        trouble.join()
+        flows, runs = system.service.flows, system.service.runs
+        for _ in range(600):
+            left = [
+                *runs.open_runs(),
+                *flows.open_exchanges(),
+                *flows.open_spawns(),
+                *flows.open_deliveries(),
+            ]
+            if not left:
+                break
+            log.wait_for(log.head() + 1, timeout=0.1)
+
+        assert left == []
+        assert system.status()["degraded"] == {}
+        assert [run_id for run_id in accepted if runs.get(run_id) is None] == []
