@@ -13,6 +13,7 @@ from intersession_events.facts import (
     ChildArchived,
     DeliveryDone,
     DeliveryFailed,
+    LoopEnded,
     RunCompleted,
     RunFailed,
     ThreadUnbound,
@@ -26,7 +27,9 @@ from support.running import (
     WAIT,
     Booth,
     Gate,
+    closed_exchange,
     closed_spawn,
+    one,
     pass_time,
     pass_time_until,
     recorded,
@@ -179,7 +182,29 @@ def test_a_delivery_is_tried_again_after_its_pause(booth: Booth, step: int) -> N
     pass_time_until(system, clock, 250, DeliveryDone)
 
     assert early == []
-    assert clock.monotonic() <= 2
+
+
+@pytest.mark.clause("L8", "LOOP-5")
+@STEPS
+def test_a_chain_is_as_old_as_the_time_that_has_passed(booth: Booth, step: int) -> None:
+    """Finding A17: a clock set ahead ended every chain at its wall-clock guard, one set back none."""
+    clock = ManualClock()
+
+    def agent(turn: Turn) -> str:
+        if turn.step == "reply":
+            step_by(clock, step)
+            clock.advance(20_000)
+        return turn.step
+
+    guard = {"session": {"agentToAgent": {"limits": {"wallSeconds": 60}, "turnTimeoutSeconds": 0}}}
+    system = booth.start({"main": agent, "ops": agent}, None, guard, clock=clock)
+    sent = system.tools(MAIN).call(
+        "sessions_send", {"sessionKey": "agent:ops:main", "message": "x", "timeoutSeconds": 0}
+    )
+
+    ended = one(closed_exchange(system, sent["runId"]), LoopEnded)
+
+    assert (ended.reason, ended.turns) == ("wall_limit", 3)
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             answer(command, Accepted(recorded=(), again=True))
             return None
         budget, accepted, chains = command.budget, command.accepted, self.world.chains
-        tripped = chains.reserve(budget, accepted.run_id, self._now(), by=flow.stream)
+        tripped = chains.reserve(budget, accepted.run_id, self.world.now_of(budget), by=flow.stream)
         if tripped is not None:
             return Refused(code="limit", error=tripped.told("sessionKey"), tripped=tripped)
         spent = chains.spent(budget.root, besides=flow.stream)
@@ -156,7 +156,8 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             last = events[-1] if events else None
             if not isinstance(last, TurnRequested | AnnounceRequested):
                 return events
-            tripped = self.world.chains.reserve(state.budget, last.run_id, self._now(), by=flow.stream)
+            now = self.world.now_of(state.budget)
+            tripped = self.world.chains.reserve(state.budget, last.run_id, now, by=flow.stream)
             if tripped is None:
                 return events
 
@@ -203,7 +204,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         accepted = state.accepted
         return Circumstances(
             log_id=self.world.log.log_id,
-            now_ms=self._now(),
+            now_ms=self.world.now_of(state.budget),
             requester_has_agent=self._has_agent(accepted.requester),
             has_route=self.world.announce_route(accepted) is not None,
             refused=dict(flow.refused),

@@ -89,6 +89,7 @@ def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
         return Origin(cause.budget, causation=cause.event, session_key=cause.session_key)
     path = () if caller.key is None else (caller.key,)
     budget = begun(run_id, path, service.config.session.limits, service.clock.now_ms())
+    service.world.stopwatch.begin("chain", run_id, at=service.clock.monotonic())
     return Origin(budget, begins=True)
 
 
@@ -142,7 +143,7 @@ def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Or
         return
     with keeping_refusals(service, caller, origin, asked.tool, asked.target):
         budget = gone_on(service, origin, asked.target, asked.field)
-        now = service.clock.now_ms()
+        now = service.world.now_of(budget)
         tripped = chains.reserve(budget, asked.run_id, now, by=asked.run_id) if asked.runs else None
         if tripped is not None:
             raise _reached(tripped, tripped.told(asked.field))

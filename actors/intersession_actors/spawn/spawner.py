@@ -168,7 +168,8 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             answer(command, Accepted(recorded=(), again=True))
             return None
         budget, accepted, chains = command.budget, command.accepted, self.world.chains
-        tripped = chains.reserve(budget, accepted.run_id, self.world.clock.now_ms(), by=flow.stream)
+        now = self.world.now_of(budget)
+        tripped = chains.reserve(budget, accepted.run_id, now, by=flow.stream)
         if tripped is not None:
             return Refused(code="limit", error=tripped.told("task"), tripped=tripped)
         accepted = msgspec.structs.replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
@@ -337,7 +338,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         while True:
             now = Circumstances(
                 log_id=self.world.log.log_id,
-                now_ms=self.world.clock.now_ms(),
+                now_ms=self.world.now_of(budget),
                 has_route=has_route,
                 budget=budget,
                 spent=self.world.chains.spent(budget.root, besides=flow.stream),

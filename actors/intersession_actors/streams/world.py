@@ -22,7 +22,7 @@ from intersession_actors.host import Inside
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock, Stopwatch
 from intersession_actors.streams.commands import Command
-from intersession_events.facts import ChatType, ExchangeAccepted, Route
+from intersession_events.facts import Budget, ChatType, ExchangeAccepted, Route
 from intersession_events.log import Log
 
 T = TypeVar("T")
@@ -197,3 +197,9 @@ class World:
         self.delivery_max_age_ms = delivery_max_age_ms
         self.stopping = False
         """No further run is begun: its attempt would only be cut off."""
+
+    def now_of(self, budget: Budget) -> int:
+        """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""
+        if not budget.started_ms:
+            return self.clock.now_ms()  # when it began is not known
+        return budget.started_ms + self.stopwatch.elapsed_ms("chain", budget.root, since_ms=budget.started_ms)
