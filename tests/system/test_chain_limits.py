@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from intersession import MemoryChannel, Outbound, Reply, SessionSystem, Turn, echo
@@ -402,6 +402,8 @@ AGENTS: Final = ("main", "ops", "lab")
 CALLS: Final = st.tuples(st.sampled_from(["send", "spawn"]), st.sampled_from(AGENTS), st.booleans())
 ANSWERS: Final = st.sampled_from(["fine", "fine", "go on", "REPLY_SKIP", "ANNOUNCE_SKIP", "NO_REPLY", None])
 MOVES: Final = st.lists(st.tuples(st.lists(CALLS, max_size=2).map(tuple), ANSWERS), min_size=1, max_size=5)
+PASSES_TO_OPS: Final[Move] = ((("send", "ops", False),), "NO_REPLY")
+PASSES_TO_MAIN: Final[Move] = ((("send", "main", False),), "NO_REPLY")
 LIMITS: Final = st.fixed_dictionaries(
     {
         "runs": st.integers(1, 12),
@@ -450,6 +452,7 @@ def check_law(log: Sequence[Recorded], roots: Sequence[str], limits: dict[str, i
                 runs[item.correlation] += 1
                 assert run.budget is not None
                 assert run.budget.root == item.correlation
+                assert run.budget.hops == len(run.budget.path) - 1
                 assert not limits["hops"] or run.budget.hops <= limits["hops"]
                 visits = max(run.budget.path.count(key) for key in run.budget.path)
                 assert not limits["revisits"] or visits - 1 <= limits["revisits"]
@@ -469,7 +472,13 @@ def check_law(log: Sequence[Recorded], roots: Sequence[str], limits: dict[str, i
 
 @pytest.mark.clause("LOOP-5", "L2")
 @given(dealt=st.tuples(MOVES, MOVES, MOVES), limits=LIMITS, routed=st.booleans(), turns=st.integers(0, 2))
-@settings(max_examples=8)
+@example(
+    dealt=([PASSES_TO_OPS], [PASSES_TO_MAIN], [PASSES_TO_MAIN]),
+    limits=dict.fromkeys(OFF, 0) | {"runs": 12, "revisits": 1},
+    routed=False,
+    turns=0,
+)
+@settings(max_examples=4)
 def test_no_chain_passes_any_limit_whatever_its_agents_do(
     dealt: tuple[Sequence[Move], ...], limits: dict[str, int], turns: int, *, routed: bool
 ) -> None:

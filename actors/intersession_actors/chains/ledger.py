@@ -172,7 +172,7 @@ class ChainLedger:
         with self._lock:
             for item in recorded:
                 event, root = item.event, item.correlation
-                if isinstance(event, RunQueued) and event.run_id == root:
+                if isinstance(event, RunQueued) and root is not None and event.run_id == root:
                     self._of(root, begins=True)
                 self._note(item)
 
