@@ -189,6 +189,14 @@ class Runs:
         """Return all runs that have not ended, in the order they were accepted."""
         return self._select("WHERE ended = 0 ORDER BY accepted")
 
+    def open_by_status(self) -> dict[str, int]:
+        """Return how many runs wait and how many are under way."""
+        rows = self._log.query(
+            "SELECT json_extract(state, '$.status'), COUNT(*) FROM run_outcomes WHERE ended = 0 GROUP BY 1",
+            (),
+        )
+        return {str(status): int(number) for status, number in rows}
+
     def recent(self, limit: int) -> list[RunOutcome]:
         """Return the runs accepted last, newest first."""
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))

@@ -23,6 +23,7 @@ from intersession.gateway.admission import (
     needed_scope,
 )
 from intersession.gateway.hub import Hub
+from intersession.gateway.metrics import Metrics
 from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
 from intersession_actors.config import Gateway, GatewayAuth
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
@@ -106,6 +107,7 @@ class Door:
         self.open = Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
         self.waits = Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
         self.hub = Hub(system.log)
+        self.metrics = Metrics(system)
         self.draining = False
         self.logger = limited_logger("intersession.gateway", monotonic)
         """For what clients can cause as often as they like."""
@@ -129,6 +131,7 @@ class Door:
         """Refuse new work from now on, and end what only listens."""
         self.draining = True
         self.hub.wake()
+        self.metrics.stop()
 
     def connection(self, address: str, server: str | None) -> Connection:
         """Return the logic of a new connection from an address, and to `server` if it is from this machine."""

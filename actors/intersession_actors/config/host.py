@@ -67,6 +67,7 @@ class Gateway(Settings, frozen=True, kw_only=True):
     auth: GatewayAuth = GatewayAuth()
     control_ui: ControlUi = ControlUi()
     tools: GatewayTools = GatewayTools()
+    metrics: Literal["off", "operator", "read"] = "operator"
 
     @property
     def host(self) -> str:

@@ -291,7 +291,7 @@ def test_liveness_and_the_description_need_no_token(gateway: LiveGateway) -> Non
         document = client.get("/openapi.json").json()
         assert client.get("/events").status_code == 401
 
-    assert set(document["paths"]) == {"/tools/invoke", "/events", "/healthz"}
+    assert set(document["paths"]) == {"/tools/invoke", "/events", "/metrics", "/healthz"}
     assert TOKEN not in json.dumps(document)
 
 

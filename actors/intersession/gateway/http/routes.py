@@ -1,5 +1,6 @@
 """The HTTP routes: `POST /tools/invoke` as the original has it, committed events, liveness, and their description."""
 
+import asyncio
 from typing import Annotated, Final
 
 import msgspec
@@ -18,6 +19,7 @@ from intersession.gateway.admission import Credential, all_scopes, needed_scope
 from intersession.gateway.door import Door, own_version
 from intersession.gateway.http.event_stream import event_stream
 from intersession.gateway.http.shield import CREDENTIAL, HOLD
+from intersession.gateway.metrics import CONTENT_TYPE
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_actors.gate import KeyText
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
@@ -198,6 +200,38 @@ async def follow_events(
     )
 
 
+@get(
+    "/metrics",
+    operation_id="scrapeMetrics",
+    media_type="text/plain",
+    responses={
+        200: ResponseSpec(
+            data_container=str,
+            description="Counters and gauges in Prometheus' text format.",
+            media_type="text/plain",
+            generate_examples=False,
+        ),
+        **_declared(401, 403, 404, 421, 429),
+    },
+    raises=[],
+)
+async def scrape_metrics(request: Request[object, object, State], state: State) -> Response[object]:
+    """Say how many of what there were, and how everything stands."""
+    door: Door = state.door
+    credential: Credential = request.scope["state"][CREDENTIAL]
+    access = door.settings.metrics
+    if access == "off":
+        return _failed(404, "not_found", "gateway.metrics is off")
+    if "operator.read" not in all_scopes(credential.scopes):
+        return _failed(403, "forbidden", "missing scope: operator.read")
+    if access == "operator" and not credential.caller.is_operator:
+        return _failed(
+            403, "forbidden", 'metrics are of all sessions; gateway.metrics: "read" lets this token in'
+        )
+    text = await asyncio.to_thread(door.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE, status_code=200)
+
+
 @get("/healthz", operation_id="isAlive", responses=_declared(403, 421), security=[{}])
 async def is_alive() -> Alive:
     """Say that the process lives; needs no token."""
@@ -207,7 +241,7 @@ async def is_alive() -> Alive:
 def routes(door: Door) -> ASGIApp:
     """Return the application of all HTTP routes."""
     return Litestar(
-        route_handlers=[invoke_tool, follow_events, is_alive],
+        route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive],
         state=State({"door": door}),
         exception_handlers={
             HTTPException: _http_error,

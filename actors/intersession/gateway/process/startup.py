@@ -44,7 +44,7 @@ def _channels(status: JsonObject, config: Config) -> Iterator[str]:
 
 
 def _doors(address: str, config: Config) -> Iterator[str]:
-    paths = "WebSocket /, POST /tools/invoke, GET /events"
+    paths = "WebSocket /, POST /tools/invoke, GET /events, GET /metrics"
     yield f"doors:    {address}: {paths}{f', MCP {MCP_PATH}' if mcp_over_http() else ''}"
     credentials = len(config.gateway.auth.credentials)
     yield (

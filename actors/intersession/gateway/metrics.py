@@ -1,0 +1,194 @@
+"""What Prometheus scrapes at `/metrics`: counts of what was committed since the start, and how everything stands now.
+
+No metric has a label of a session, a run or a channel: their number has no bound.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from intersession_actors.system import SessionSystem
+from intersession_events.facts import (
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryUnknown,
+    Event,
+    ExchangeAccepted,
+    ExchangeClosed,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunStarted,
+    SendRefused,
+    SpawnAccepted,
+    SpawnClosed,
+)
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS: Final = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_MOST_RUNNING: Final = 10_000
+_MS: Final = 1000
+
+COUNTERS: Final = {
+    "intersession_events": ("Events committed to the log.", ()),
+    "intersession_commits": ("Batches committed to the log; several appends can share one.", ()),
+    "intersession_runs": ("Attempts of runs that ended.", ("outcome",)),
+    "intersession_run_failures": ("Runs that failed, by their code.", ("code",)),
+    "intersession_sends": ("Exchanges that began: accepted calls of sessions_send.", ()),
+    "intersession_sends_refused": (
+        "Calls of sessions_send and sessions_spawn that a guard refused.",
+        ("code",),
+    ),
+    "intersession_exchanges_closed": ("Exchanges that ended.", ("reason",)),
+    "intersession_spawns": ("Sub-agents that were spawned.", ()),
+    "intersession_spawns_closed": ("Spawns that ended.", ("reason",)),
+    "intersession_deliveries": ("Attempts to deliver a text, by what came of them.", ("outcome",)),
+    "intersession_failures": ("Failures that were told, by kind (docs/howto/logging.md).", ("kind",)),
+}
+"""Every counter, with its help and its labels. On the wire each name ends in `_total`."""
+
+GAUGES: Final = {
+    "intersession_log_position": ("The position of the last event.", ()),
+    "intersession_store_available": ("1 while the store takes and gives, 0 while it does not.", ()),
+    "intersession_live_sessions": ("Sessions whose actor is awake.", ()),
+    "intersession_open_runs": ("Runs that wait or are under way.", ("state",)),
+    "intersession_parked_runs": ("Runs that wait for an agent that is not registered.", ()),
+    "intersession_open_deliveries": (
+        "Texts that are not out yet: waiting for their channel, retrying, under way.",
+        ("state",),
+    ),
+    "intersession_degraded": ("Sessions, managers and flows that were given up until the next start.", ()),
+    "intersession_zombies": ("Calls that were given up and have not come back.", ("of",)),
+}
+"""Every gauge, with its help and its labels."""
+
+
+class Metrics(Collector):
+    """Counts while it listens to the log, and reads how everything stands when it is scraped."""
+
+    def __init__(self, system: SessionSystem) -> None:
+        self._system = system
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._started: dict[str, int] = {}
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        self._seconds = Histogram(
+            "intersession_run_seconds",
+            "How long attempts of runs took, from their start to their end.",
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.stop: Callable[[], None] = system.log.on_committed(self.take)
+
+    def take(self, batch: Sequence[Recorded]) -> None:
+        """Count a batch of committed events. Called on the writer's thread."""
+        with self._lock:
+            self._counts["intersession_commits", ""] += 1
+            self._counts["intersession_events", ""] += len(batch)
+            for recorded in batch:
+                for name, label in _counted(recorded.event):
+                    self._counts[name, label] += 1
+                self._time(recorded)
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus' text format. Reads the log's views: not for an event loop."""
+        return generate_latest(self.registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics but the histogram, as Prometheus' library asks for them."""
+        with self._lock:
+            counts = dict(self._counts)
+        status = self._system.status()
+        for kind, number in status["failures"].items():
+            counts["intersession_failures", kind] = number
+        for name, (words, labels) in COUNTERS.items():
+            counter = CounterMetricFamily(name, words, labels=labels)
+            for (counted, label), number in sorted(counts.items()):
+                if counted == name:
+                    counter.add_metric([label] if labels else [], number)
+            if not labels and not counter.samples:
+                counter.add_metric([], 0)
+            yield counter
+        now = self._now(status)
+        for name, (words, labels) in GAUGES.items():
+            gauge = GaugeMetricFamily(name, words, labels=labels)
+            for label, number in now[name].items():
+                gauge.add_metric([label] if labels else [], number)
+            yield gauge
+
+    def _now(self, status: JsonObject) -> dict[str, dict[str, float]]:
+        """Return the values of every gauge, by label."""
+        runs, deliveries = self._system.service.runs, status["deliveries"]
+        return {
+            "intersession_log_position": {"": status["position"]},
+            "intersession_store_available": {"": float(status["store"]["available"])},
+            "intersession_live_sessions": {"": status["liveSessions"]},
+            "intersession_open_runs": {"queued": 0, "running": 0} | runs.open_by_status(),
+            "intersession_parked_runs": {"": sum(status["parkedRuns"].values())},
+            "intersession_open_deliveries": {
+                "waiting": sum(deliveries["waiting"].values()),
+                "retrying": sum(deliveries["retrying"].values()),
+                "under_way": sum(deliveries["underWay"].values()),
+            },
+            "intersession_degraded": {"": len(status["degraded"])},
+            "intersession_zombies": {"agents": status["zombies"], "channels": status["channelZombies"]},
+        }
+
+    def _time(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case RunStarted(run_id=run_id) if len(self._started) < _MOST_RUNNING:
+                self._started[run_id] = recorded.time
+            case RunCompleted(run_id=run_id) | RunFailed(run_id=run_id) | RunAborted(run_id=run_id):
+                began = self._started.pop(run_id, None)
+                if began is not None:
+                    self._seconds.observe(max(recorded.time - began, 0) / _MS)
+            case RunInterrupted(run_id=run_id):
+                self._started.pop(run_id, None)
+            case _:
+                pass
+
+
+def _counted(event: Event) -> Iterator[tuple[str, str]]:  # noqa: C901, PLR0912 - one case an event
+    """Yield the counters that an event moves, each with its label."""
+    match event:
+        case RunCompleted():
+            yield "intersession_runs", "ok"
+        case RunFailed(code=code):
+            yield "intersession_runs", "timeout" if code == "timeout" else "error"
+            yield "intersession_run_failures", code
+        case RunAborted():
+            yield "intersession_runs", "aborted"
+        case RunInterrupted():
+            yield "intersession_runs", "interrupted"
+        case ExchangeAccepted():
+            yield "intersession_sends", ""
+        case SendRefused(code=code):
+            yield "intersession_sends_refused", code
+        case ExchangeClosed(reason=reason):
+            yield "intersession_exchanges_closed", reason
+        case SpawnAccepted():
+            yield "intersession_spawns", ""
+        case SpawnClosed(reason=reason):
+            yield "intersession_spawns_closed", reason
+        case DeliveryDone():
+            yield "intersession_deliveries", "done"
+        case DeliveryFailed(retry_at_ms=None):
+            yield "intersession_deliveries", "failed"
+        case DeliveryFailed():
+            yield "intersession_deliveries", "retry"
+        case DeliveryUnknown():
+            yield "intersession_deliveries", "unknown"
+        case DeliveryDenied():
+            yield "intersession_deliveries", "denied"
+        case _:
+            pass
