@@ -5,7 +5,7 @@ No metric has a label of a session, a run or a channel: their number has no boun
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
@@ -126,7 +126,7 @@ class Metrics(Collector):
                 gauge.add_metric([label] if labels else [], number)
             yield gauge
 
-    def _now(self, status: JsonObject) -> dict[str, dict[str, float]]:
+    def _now(self, status: JsonObject) -> dict[str, Mapping[str, float]]:
         """Return the values of every gauge, by label."""
         runs, deliveries = self._system.service.runs, status["deliveries"]
         return {

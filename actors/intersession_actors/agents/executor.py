@@ -2,8 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from intersession_actors.agents.agents import Agent, as_function
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Answered, Broke, result_of
@@ -25,7 +25,7 @@ class AgentExecutor:
     """Calls agents: sync ones on `pool_size` threads, async ones on the host's event loop or one of our own.
 
     A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
-    and must not block. `runner_of` says under which id a turn's agent is registered.
+    and must not block. Agents are called inside of `around`. `runner_of` says under which id a turn's agent is registered.
     """
 
     def __init__(
@@ -35,10 +35,12 @@ class AgentExecutor:
         reply_max_bytes: int = DEFAULT_REPLY_BYTES,
         runner_of: Callable[[Turn], str] = _agent_of,
         hosts_loop: HostsLoop | None = None,
+        around: Callable[[Turn], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._outside = Outside(pool_size=pool_size, name="agents", hosts_loop=hosts_loop)
         self._reply_max_bytes = reply_max_bytes
         self._runner_of = runner_of
+        self._around = around
         self._changed = threading.Condition()
         self._agents: dict[str, AgentFunction] = {}
         self._running: dict[tuple[str, int], Call] = {}
@@ -90,7 +92,13 @@ class AgentExecutor:
             error = f"no agent {turn.agent_id!r} is registered in this process"
             _report(done, Broke(code="no_agent", error=error))
             return
-        self._outside.call(call, agent, turn, inside=inside)
+
+        @contextmanager
+        def within() -> Generator[None]:
+            with inside(), self._around(turn):
+                yield
+
+        self._outside.call(call, agent, turn, inside=within)
 
     def cancel(self, run_id: str) -> None:
         """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.

@@ -16,7 +16,16 @@ from intersession_actors.config.consistency import (
     check_session,
     check_tools,
 )
-from intersession_actors.config.host import Audit, Deliveries, Gateway, Logging, Models, Runs, Transcripts
+from intersession_actors.config.host import (
+    Audit,
+    Deliveries,
+    Gateway,
+    Logging,
+    Models,
+    Runs,
+    Tracing,
+    Transcripts,
+)
 from intersession_actors.config.read import check_plain, read_config_file
 from intersession_actors.config.redacted import digest_of, redacted_text, without_none
 from intersession_actors.config.session import SessionSettings
@@ -50,6 +59,7 @@ class Config(Settings, frozen=True, kw_only=True):
     transcripts: Transcripts = Transcripts()
     audit: Audit = Audit()
     logging: Logging = Logging()
+    tracing: Tracing = Tracing()
     store: Text | None = None
 
     @property

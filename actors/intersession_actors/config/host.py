@@ -140,6 +140,13 @@ class Logging(Settings, frozen=True, kw_only=True):
         return _THRESHOLDS[self.level]
 
 
+class Tracing(Settings, frozen=True, kw_only=True):
+    """Spans for OpenTelemetry. `contents` puts what is said and what tools are given into them."""
+
+    enabled: bool = True
+    contents: bool = False
+
+
 _THRESHOLDS: Final[Mapping[LogLevel, int]] = {
     "silent": logging.CRITICAL + 10,
     "fatal": logging.CRITICAL,

@@ -90,9 +90,7 @@ class Reports:
             self.tell("store_trouble", error=error, **fields)
 
     def store_back(self) -> None:
-        """Note that the store does its work. Costs nothing while there is no trouble."""
-        if self._store_since is None:
-            return
+        """Note that the store does its work."""
         with self._changed:
             since, self._store_since, self._store_error = self._store_since, None, None
         if since is not None:
@@ -113,22 +111,27 @@ class Reports:
         self._outside.stop(timeout)
 
     def _hand_over(self, on_failure: OnFailure, failure: Failure) -> None:
-        call = Call(lambda outcome: self._taken(call, outcome), lambda _outcome: None)
+        def taken(outcome: Outcome) -> None:
+            self._taken(call, outcome)
+
+        call = Call(taken, _too_late)
         with self._changed:
+            dropped = self._dropped
             full = len(self._under_way) >= MOST_WAITING
             if full:
                 self._dropped += 1
-                first = self._dropped == 1
             else:
                 self._under_way.add(call)
-                first = self._dropped > 0
-                dropped, self._dropped = self._dropped, 0
-        if not full:
-            if first:
-                _own.warning("%d failures were not told to on_failure, which is slow", dropped)
-            self._outside.call(call, on_failure, failure)
-        elif first:
-            _own.error("on_failure is too slow: %d failures wait for it, more are only logged", MOST_WAITING)
+                self._dropped = 0
+        if full:
+            if not dropped:
+                _own.error(
+                    "on_failure is too slow: %d failures wait for it, more are only logged", MOST_WAITING
+                )
+            return
+        if dropped:
+            _own.warning("%d failures were not told to on_failure, which is slow", dropped)
+        self._outside.call(call, on_failure, failure)
 
     def _taken(self, call: Call, outcome: Outcome) -> None:
         with self._changed:
@@ -142,6 +145,10 @@ class Reports:
                 f"on_failure raised {described(error)}",
                 traced(error),
             )
+
+
+def _too_late(_outcome: Outcome) -> None:
+    """Nobody asks any more."""
 
 
 def _log(failure: Failure) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
 from intersession_actors.chains import ChainLedger, RunUse
@@ -30,6 +30,7 @@ from intersession_actors.streams import World
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
+from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
 from intersession_events.facts import ChatType, ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
@@ -57,14 +58,19 @@ class Assembly:
         new_id: Callable[[], str],
         runtime: Runtime | None,
         on_failure: OnFailure | None,
+        tracer_provider: Any,  # OpenTelemetry's, which not every host has
     ) -> None:
         self._config = config
         self._clock = clock
         self.hosts_loop = HostsLoop()
         self.reports = Reports(clock=clock, on_failure=on_failure, hosts_loop=self.hosts_loop)
         runs = config().runs
+        self.tracing = Tracing(
+            log, settings=lambda: config().tracing, agent_of=runner_of, provider=tracer_provider
+        )
         self.executor = AgentExecutor(
             hosts_loop=self.hosts_loop,
+            around=self.tracing.around,
             pool_size=runs.pool_size,
             reply_max_bytes=runs.reply_max_bytes,
             runner_of=runner_of_turn,
@@ -166,6 +172,7 @@ class Assembly:
             logger.warning("did not stop in time: %s", ", ".join(left))
         self.service.waits.close()
         self._chains.close()
+        self.tracing.stop()
         if self._mirror is not None:
             self._mirror.stop()
         self.threads.shutdown()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import msgspec
 import pykka
@@ -48,7 +48,7 @@ class SessionSystem:
     `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
     `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
     simulations. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
-    may take its time, and what it raises is logged. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
@@ -67,6 +67,7 @@ class SessionSystem:
         new_id: Callable[[], str] = random_id,
         runtime: Runtime | None = None,
         on_failure: OnFailure | None = None,
+        tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
     ) -> None:
         loaded = load_config(config)
         self.config: Config = loaded.config.with_agents(agents or ())
@@ -84,6 +85,7 @@ class SessionSystem:
         self._new_id = new_id
         self._runtime = runtime
         self._on_failure = on_failure
+        self._tracer_provider = tracer_provider
         self._agents = dict(agents or {})
         self._store = store if store is not None else self.config.store
         self._started = False
@@ -113,6 +115,7 @@ class SessionSystem:
                 new_id=self._new_id,
                 runtime=self._runtime,
                 on_failure=self._on_failure,
+                tracer_provider=self._tracer_provider,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)

@@ -1,0 +1,347 @@
+"""Spans of OpenTelemetry, where the host has it: runs, tool calls, exchanges, spawns, deliveries and commits, made of events.
+
+They follow the semantic conventions for generative AI (`invoke_agent`, `execute_tool`, `gen_ai.*`). A span's parent is what
+it is part of; what led to it from another flow is a link. No words of anybody are in them unless a setting asks for that.
+"""
+
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from intersession_actors.agents import Turn
+from intersession_actors.config import Tracing as Settings
+from intersession_events.facts import (
+    DeliveryDecided,
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryStarted,
+    DeliveryUnknown,
+    Event,
+    ExchangeAccepted,
+    ExchangeClosed,
+    MessageRecorded,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnAccepted,
+    SpawnClosed,
+    ToolCallBlock,
+    text_of,
+)
+from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.log import Log, Recorded
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, SpanContext, Tracer, TracerProvider
+
+MOST_OPEN: Final = 10_000
+MOST_REMEMBERED: Final = 10_000
+_NS_PER_MS: Final = 1_000_000
+
+Attributes = dict[str, str | bool | int | float | Sequence[str]]
+
+
+class Tracing:
+    """Makes spans of what is committed. Without OpenTelemetry, or without a provider of the host's, it does nothing."""
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        settings: Callable[[], Settings],
+        agent_of: Callable[[str], str],
+        provider: "TracerProvider | None" = None,
+    ) -> None:
+        self._agent_of = agent_of
+        self._settings = settings
+        self._provider = provider
+        self._lock = threading.Lock()
+        self._open: dict[str, Span] = {}
+        self._queued: OrderedDict[str, tuple[RunQueued, str, str | None]] = OrderedDict()
+        self._contexts: OrderedDict[str, SpanContext] = OrderedDict()
+        self._routes: dict[str, DeliveryDecided] = {}
+        self.stop: Callable[[], None] = log.on_committed(self.take)
+
+    @property
+    def _otel(self) -> Any:  # a module that not every host has
+        """OpenTelemetry's API, if the host has imported it: without that it has no provider, and a start need not be slower."""
+        return sys.modules.get("opentelemetry.trace")
+
+    def _tracer(self) -> "Tracer | None":
+        """Return the tracer; None where nobody would see what it makes."""
+        otel = self._otel
+        if otel is None or not self._settings().enabled:
+            return None
+        provider = self._provider or otel.get_tracer_provider()
+        if isinstance(provider, otel.ProxyTracerProvider | otel.NoOpTracerProvider):
+            return None
+        tracer: Tracer = provider.get_tracer("intersession")
+        return tracer
+
+    @contextmanager
+    def around(self, turn: Turn) -> Generator[None]:
+        """Have what the agent does be part of its run's span."""
+        tracer = self._tracer()
+        if tracer is None or self._otel is None:
+            yield
+            return
+        with self._lock:
+            # The agent may be called before the commit of its start is told here.
+            span = self._open.get(_run(turn.run_id)) or self._run_span(
+                tracer, turn.session_key, turn.run_id, turn.attempt, turn.model
+            )
+            self._begin(_run(turn.run_id), span)
+        with self._otel.use_span(
+            span, end_on_exit=False, record_exception=False, set_status_on_exception=False
+        ):
+            yield
+
+    def take(self, batch: Sequence[Recorded]) -> None:
+        """Take committed events in. Called on the writer's thread, before anybody acts on them."""
+        tracer = self._tracer()
+        if tracer is None:
+            return
+        with self._lock:
+            for recorded in batch:
+                self._take(tracer, recorded)
+            first, last = batch[0], batch[-1]
+            span = self._span(tracer, "append", first, parent=self._contexts.get(first.id))
+            span.set_attribute("intersession.events", len(batch))
+            span.set_attribute("intersession.position", last.position)
+            span.end()
+
+    def _take(self, tracer: "Tracer", recorded: Recorded) -> None:
+        event = recorded.event
+        name = self._began(tracer, recorded, event)
+        owner = name or self._owner(recorded, event)
+        span = self._open.get(owner) if owner is not None else None
+        context = (
+            span.get_span_context() if span is not None else self._contexts.get(recorded.causation or "")
+        )
+        if context is not None:
+            self._contexts[recorded.id] = context
+            if len(self._contexts) > MOST_REMEMBERED:
+                self._contexts.popitem(last=False)
+        self._ended(recorded, event)
+
+    # --- beginnings
+
+    def _began(  # noqa: C901, PLR0912 - one case an event
+        self, tracer: "Tracer", recorded: Recorded, event: Event
+    ) -> str | None:
+        """Begin the span that an event begins; return its name."""
+        match event:
+            case RunQueued():
+                self._queued[event.run_id] = (event, recorded.id, recorded.causation)
+                if len(self._queued) > MOST_OPEN:
+                    self._queued.popitem(last=False)
+                return None
+            case RunStarted():
+                name, key = _run(event.run_id), recorded.stream.removeprefix("session:")
+                span = self._open.get(name) or self._run_span(
+                    tracer, key, event.run_id, event.attempt, event.model, recorded
+                )
+                return self._begin(name, span)
+            case ExchangeAccepted():
+                span = self._span(tracer, "exchange", recorded, parent=self._cause(recorded))
+                span.set_attributes({"intersession.target": event.target, "intersession.hops": event.hops})
+                if event.requester is not None:
+                    span.set_attribute("intersession.requester", event.requester)
+                return self._begin(recorded.stream, span)
+            case SpawnAccepted():
+                span = self._span(tracer, "spawn", recorded, parent=self._cause(recorded))
+                span.set_attributes({"intersession.child": event.child, "gen_ai.agent.id": event.agent_id})
+                return self._begin(recorded.stream, span)
+            case DeliveryDecided():
+                if len(self._routes) < MOST_OPEN:
+                    self._routes[event.delivery_id] = event
+                return None
+            case DeliveryStarted():
+                decided = self._routes.get(event.delivery_id)
+                channel = "" if decided is None else decided.route.channel
+                span = self._span(
+                    tracer, f"deliver {channel}".strip(), recorded, parent=self._cause(recorded)
+                )
+                span.set_attributes({"intersession.attempt": event.attempt, "intersession.channel": channel})
+                return self._begin(recorded.stream, span)
+            case MessageRecorded(message=message) if message.run_id is not None:
+                if message.role == "assistant" and not isinstance(message.content, str):
+                    for block in message.content:
+                        if isinstance(block, ToolCallBlock):
+                            self._begin_tool(tracer, recorded, message.run_id, block)
+                return None
+            case _:
+                return None
+
+    def _begin(self, name: str, span: "Span") -> str:
+        if len(self._open) < MOST_OPEN:
+            self._open[name] = span
+        return name
+
+    def _run_span(  # noqa: PLR0917 - what a turn and an event have in common
+        self,
+        tracer: "Tracer",
+        key: str,
+        run_id: str,
+        attempt: int,
+        model: str | None,
+        recorded: Recorded | None = None,
+    ) -> "Span":
+        queued, queued_id, cause = self._queued.get(run_id, (None, "", None))
+        flow = None
+        if queued is not None:
+            stream = (
+                exchange_stream(queued.exchange_id)
+                if queued.exchange_id
+                else spawn_stream(queued.spawn_id)
+                if queued.spawn_id
+                else ""
+            )
+            flow = self._open.get(stream)
+        caused = self._contexts.get(cause or "") or self._contexts.get(queued_id)
+        parent = flow.get_span_context() if flow is not None else caused
+        links = [caused] if caused is not None and caused is not parent else []
+        agent = self._agent_of(key)
+        attributes: Attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": (model or "intersession").partition("/")[0],
+            "gen_ai.agent.id": agent,
+            "gen_ai.agent.name": agent,
+            "intersession.run_id": run_id,
+            "intersession.attempt": attempt,
+            "intersession.session_key": key,
+        }
+        if queued is not None:
+            attributes |= {"gen_ai.conversation.id": queued.session_id, "intersession.step": queued.step}
+        if model is not None:
+            attributes["gen_ai.request.model"] = model.partition("/")[2] or model
+        span = self._span(tracer, f"invoke_agent {agent}", recorded, parent=parent, links=links)
+        span.set_attributes(attributes)
+        return span
+
+    def _begin_tool(self, tracer: "Tracer", recorded: Recorded, run_id: str, block: ToolCallBlock) -> None:
+        run = self._open.get(_run(run_id))
+        parent = run.get_span_context() if run is not None else None
+        span = self._span(tracer, f"execute_tool {block.name}", recorded, parent=parent)
+        span.set_attributes(
+            {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": block.name,
+                "gen_ai.tool.type": "function",
+                "gen_ai.tool.call.id": block.id,
+            }
+        )
+        if self._settings().contents:
+            span.set_attribute("gen_ai.tool.call.arguments", block.arguments)
+        self._begin(_tool(run_id, block.id), span)
+
+    # --- ends
+
+    def _ended(self, recorded: Recorded, event: Event) -> None:
+        """End the span that an event ends."""
+        match event:
+            case RunCompleted() | RunFailed() | RunAborted() | RunInterrupted():
+                self._end_run(recorded, event)
+            case ExchangeClosed() | SpawnClosed():
+                self._end(recorded.stream, recorded, {"intersession.reason": event.reason})
+            case DeliveryDone():
+                self._routes.pop(event.delivery_id, None)
+                self._end(recorded.stream, recorded, {"intersession.outcome": "done"})
+            case DeliveryFailed():
+                outcome = "failed" if event.retry_at_ms is None else "retry"
+                self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, event.error)
+            case DeliveryUnknown() | DeliveryDenied():
+                self._routes.pop(event.delivery_id, None)
+                outcome = "unknown" if isinstance(event, DeliveryUnknown) else "denied"
+                self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, outcome)
+            case MessageRecorded(message=message) if message.run_id is not None and message.tool_call_id:
+                contents = self._settings().contents
+                result: Attributes = {"gen_ai.tool.call.result": text_of(message)} if contents else {}
+                error = "the tool answered with an error" if message.is_error else None
+                self._end(_tool(message.run_id, message.tool_call_id), recorded, result, error)
+            case _:
+                pass
+
+    def _end_run(
+        self, recorded: Recorded, event: RunCompleted | RunFailed | RunAborted | RunInterrupted
+    ) -> None:
+        attributes: Attributes = {}
+        error: str | None = None
+        match event:
+            case RunCompleted():
+                if event.usage is not None:
+                    attributes["gen_ai.usage.input_tokens"] = event.usage.input
+                    attributes["gen_ai.usage.output_tokens"] = event.usage.output
+                if event.model is not None:
+                    attributes["gen_ai.response.model"] = event.model
+                if event.stop_reason is not None:
+                    attributes["gen_ai.response.finish_reasons"] = [event.stop_reason]
+                if self._settings().contents and event.reply is not None:
+                    attributes["gen_ai.output.messages"] = event.reply
+            case RunFailed():
+                attributes["error.type"], error = event.code, event.error
+            case RunAborted():
+                attributes["error.type"], error = "aborted", "aborted"
+            case RunInterrupted():
+                attributes["error.type"], error = "interrupted", "interrupted"
+        self._end(_run(event.run_id), recorded, attributes, error)
+
+    def _end(self, name: str, recorded: Recorded, attributes: Attributes, error: str | None = None) -> None:
+        span = self._open.pop(name, None)
+        if span is None or self._otel is None:
+            return
+        span.set_attributes(attributes)
+        if error is not None:
+            span.set_status(self._otel.Status(self._otel.StatusCode.ERROR, error))
+        span.end(end_time=recorded.time * _NS_PER_MS)
+
+    # --- where a span stands
+
+    def _owner(self, recorded: Recorded, event: Event) -> str | None:
+        """Return the name of the span that an event happened in."""
+        if isinstance(event, MessageRecorded):
+            return None if event.message.run_id is None else _run(event.message.run_id)
+        if isinstance(event, RunCompleted | RunFailed | RunAborted | RunInterrupted):
+            return _run(event.run_id)
+        return recorded.stream if recorded.stream in self._open else None
+
+    def _cause(self, recorded: Recorded) -> "SpanContext | None":
+        return self._contexts.get(recorded.causation or "")
+
+    def _span(
+        self,
+        tracer: "Tracer",
+        name: str,
+        recorded: Recorded | None,
+        *,
+        parent: "SpanContext | None",
+        links: Sequence["SpanContext"] = (),
+    ) -> "Span":
+        otel = self._otel
+        if otel is None:
+            raise RuntimeError("no span is made without OpenTelemetry")
+        correlation = None if recorded is None else recorded.correlation
+        context = None if parent is None else otel.set_span_in_context(otel.NonRecordingSpan(parent))
+        span: Span = tracer.start_span(
+            name,
+            context=context,
+            links=[otel.Link(link) for link in links],
+            start_time=None if recorded is None else recorded.time * _NS_PER_MS,
+            attributes={"intersession.correlation": correlation} if correlation else None,
+        )
+        return span
+
+
+def _run(run_id: str) -> str:
+    return f"run:{run_id}"
+
+
+def _tool(run_id: str, call_id: str) -> str:
+    return f"tool:{run_id}:{call_id}"

@@ -1,0 +1,157 @@
+"""Spans of OpenTelemetry, seen by the SDK's in-memory exporter: names, attributes, parents and links, and no words."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage
+from intersession_events.facts import DeliveryDone, ExchangeClosed, SpawnClosed
+from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
+
+MAIN = "agent:main:main"
+
+
+class Traced:
+    """A system whose spans are kept here."""
+
+    def __init__(self, path: Path, agents: dict[str, Any], **config: Any) -> None:
+        self.exporter = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.system = SessionSystem(
+            path / "log.db",
+            agents=agents,
+            channels={"telegram": MemoryChannel()},
+            config=merged(SEES_ALL, QUIET, config),
+            tracer_provider=provider,
+        )
+
+    def spans(self, name: str) -> Sequence[ReadableSpan]:
+        """Stop, and return the spans of a name in the order of their beginning."""
+        self.system.close()
+        found = [span for span in self.exporter.get_finished_spans() if span.name == name]
+        return sorted(found, key=lambda span: span.start_time or 0)
+
+
+def asks(turn: Turn) -> str:
+    if turn.message == "ask ops":
+        turn.tools.call("sessions_send", {"agentId": "ops", "message": "how many?", "timeoutSeconds": WAIT})
+    return "done"
+
+
+def answers(turn: Turn) -> Reply:
+    return Reply(f"seven for {turn.message}", usage=Usage(input=11, output=3), model="m-1")
+
+
+def parent_of(span: ReadableSpan) -> int | None:
+    return None if span.parent is None else span.parent.span_id
+
+
+def id_of(span: ReadableSpan) -> int:
+    return span.get_span_context().span_id  # type: ignore[union-attr]
+
+
+def test_a_send_is_one_trace_from_the_asking_run_to_the_asked_one(tmp_path: Path) -> None:
+    traced = Traced(tmp_path, {"main": asks, "ops": answers})
+    traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="ask ops", wait=WAIT)
+    wait_for(traced.system, ExchangeClosed)
+    wait_for(traced.system, DeliveryDone)
+
+    (asking,), (asked,) = traced.spans("invoke_agent main"), traced.spans("invoke_agent ops")
+    (tool,), (exchange,), (delivery,) = (
+        traced.spans(name) for name in ("execute_tool sessions_send", "exchange", "deliver telegram")
+    )
+
+    assert parent_of(asking) is None
+    assert parent_of(tool) == id_of(asking)
+    assert parent_of(exchange) == id_of(asking)
+    assert parent_of(asked) == id_of(exchange)
+    assert parent_of(delivery) == id_of(asking)
+    attributes = dict(asked.attributes or {})
+    assert attributes["gen_ai.operation.name"] == "invoke_agent"
+    assert attributes["gen_ai.agent.id"] == "ops"
+    assert attributes["gen_ai.response.model"] == "m-1"
+    assert (attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"]) == (11, 3)
+    assert attributes["gen_ai.conversation.id"]
+    assert dict(tool.attributes or {})["gen_ai.tool.name"] == "sessions_send"
+    assert dict(exchange.attributes or {})["intersession.requester"] == MAIN
+    assert dict(delivery.attributes or {})["intersession.outcome"] == "done"
+    assert traced.spans("append")
+
+
+@pytest.mark.parametrize(("contents", "shown"), [(False, False), (True, True)])
+def test_words_are_in_spans_only_where_a_setting_asks_for_them(
+    tmp_path: Path, *, contents: bool, shown: bool
+) -> None:
+    traced = Traced(tmp_path, {"main": asks, "ops": answers}, tracing={"contents": contents})
+    traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="ask ops", wait=WAIT)
+    wait_for(traced.system, ExchangeClosed)
+    traced.system.close()
+
+    told = " ".join(f"{span.name} {span.attributes}" for span in traced.exporter.get_finished_spans())
+    assert ("how many?" in told) == shown
+    assert ("seven for" in told) == shown
+
+
+def test_a_failed_run_is_a_span_in_error(tmp_path: Path) -> None:
+    def broken(_turn: Turn) -> str:
+        raise ValueError("no model")
+
+    traced = Traced(tmp_path, {"main": broken})
+    traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=WAIT)
+
+    (span,) = traced.spans("invoke_agent main")
+    assert span.status.status_code is trace.StatusCode.ERROR
+    assert dict(span.attributes or {})["error.type"] == "backend"
+
+
+def test_a_sub_agent_is_part_of_the_spawn_that_its_requester_made(tmp_path: Path) -> None:
+    def spawns(turn: Turn) -> str:
+        if turn.message == "count":
+            turn.tools.call("sessions_spawn", {"task": "count to seven"})
+        return "done"
+
+    traced = Traced(tmp_path, {"main": spawns})
+    traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="count", wait=WAIT)
+    wait_for(traced.system, SpawnClosed)
+
+    (spawn,) = traced.spans("spawn")
+    runs = traced.spans("invoke_agent main")
+    assert parent_of(spawn) == id_of(runs[0])
+    assert id_of(spawn) in {parent_of(run) for run in runs[1:]}
+
+
+async def test_what_an_agent_does_is_part_of_its_run(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def looks(_turn: Turn) -> str:
+        seen.append(trace.get_current_span().get_span_context().span_id)
+        return "done"
+
+    def looks_too(_turn: Turn) -> str:
+        seen.append(trace.get_current_span().get_span_context().span_id)
+        return "done"
+
+    traced = Traced(tmp_path, {"main": looks, "ops": looks_too})
+    for agent in ("main", "ops"):
+        await traced.system.ainbound(
+            channel="telegram", chat_id="1", sender="ann", text="hi", wait=WAIT, agent_id=agent
+        )
+    await traced.system.aclose()
+
+    spans = [id_of(traced.spans(f"invoke_agent {agent}")[0]) for agent in ("main", "ops")]
+    assert seen == spans
+
+
+def test_without_a_provider_or_with_tracing_off_no_span_is_made(tmp_path: Path) -> None:
+    traced = Traced(tmp_path, {"main": asks}, tracing={"enabled": False})
+    traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=WAIT)
+    traced.system.close()
+
+    assert traced.exporter.get_finished_spans() == ()
