@@ -63,11 +63,13 @@ def map_strings(
     value: JsonValue,
     change: Callable[[str | None, str], str],
     name_of: Callable[[str | None, str], str | None] = lambda _, key: key,
+    named_in: Callable[[JsonObject | JsonList], Mapping[str | int, str]] = lambda _: {},
 ) -> JsonValue:
     """Return a copy of a JSON value with every string changed.
 
     `change` gets the name of the field a string is in, and the string; `name_of` says by which name the value of a
-    key goes, given the name of what it is in. There is no recursion: an import may hold what is nested very deep.
+    key goes, given the name of what it is in; `named_in` gives the names of items of a list or fields of an object that go by
+    another one than their own. There is no recursion: an import may hold what is nested very deep.
     """
     whole = [value]
     left: list[tuple[JsonValue, str | int, str | None]] = [(whole, 0, None)]
@@ -78,8 +80,10 @@ def map_strings(
             place[at] = change(name, value)
         elif is_object(value):
             place[at] = fields = dict(value)
-            left.extend((fields, key, name_of(name, key)) for key in fields)
+            others = named_in(fields)
+            left.extend((fields, key, others.get(key) or name_of(name, key)) for key in fields)
         elif is_list(value):
             place[at] = items = list(value)
-            left.extend((items, index, name) for index in range(len(items)))
+            others = named_in(items)
+            left.extend((items, index, others.get(index, name)) for index in range(len(items)))
     return whole[0]

@@ -5,10 +5,12 @@ ends a value (a quote, white space): a private key has nothing to show. What was
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from intersession_actors.disclosure.secret_names import is_secret_name
-from intersession_actors.disclosure.secrets import secret_spans
+from intersession_actors.disclosure.secrets import says_nothing, secret_spans
+from intersession_actors.disclosure.structures import COOKIE_HEADERS, named_in_list, named_in_object
 from intersession_events.plain_json import (
     JsonList,
     JsonMapping,
@@ -19,6 +21,7 @@ from intersession_events.plain_json import (
     map_strings,
 )
 
+_JARS: Final = frozenset({"cookies", "Cookies"})
 _SHORT: Final = 18
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")
 _MASKED: Final = re.compile(r"\*\*\*|[^\s\"'`\\&]{6}…[^\s\"'`\\&]{4}")
@@ -65,15 +68,27 @@ def redact_value(value: object) -> tuple[JsonValue, bool]:
 
     def change(name: str | None, text: str) -> str:
         nonlocal found
-        shown = mask(text) if name is not None and text and is_secret_name(name) else redact_text(text)[0]
+        shown = mask(text) if text and _is_secret(name, text) else redact_text(text)[0]
         found = found or shown != text
         return shown
 
     def name_of(parent: str | None, key: str) -> str:
-        return parent if parent is not None and is_secret_name(parent) else key
+        return parent if parent is not None and (parent in _JARS or is_secret_name(parent)) else key
 
-    redacted = map_strings(value, change, name_of)
+    def named_in(part: JsonObject | JsonList) -> Mapping[str | int, str]:
+        return named_in_object(part) if is_object(part) else named_in_list(part) if is_list(part) else {}
+
+    redacted = map_strings(value, change, name_of, named_in)
     return (redacted, True) if found else (value, False)
+
+
+def _is_secret(name: str | None, text: str) -> bool:
+    """Whether the value of a field is a secret by the field's name, and not only the name of one, or a word for a kind."""
+    if name is None:
+        return False
+    if name in _JARS or (name.lower() in COOKIE_HEADERS and "=" in text):
+        return True
+    return is_secret_name(name) and not says_nothing(name, text)
 
 
 def redact_raw(message: JsonMapping) -> tuple[JsonObject, bool]:

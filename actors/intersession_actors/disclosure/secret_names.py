@@ -35,7 +35,77 @@ _SECRETS: Final = frozenset(
 )
 
 
-_LAST: Final = frozenset({"token", "pass", "auth", "bearer"})
+_LAST: Final = frozenset({"token", "pass", "auth", "bearer", "jwt", "sshpass", "dockerconfigjson"})
+
+
+# A word that is written together with what it is for: PGPASSWORD, dbpassword.
+_ENDS: Final = ("password", "passwd", "passphrase", "apikey", "secretkey", "authtoken", "accesstoken")
+
+
+# A name that ends so names something about a secret, not the secret: passwordFile, secretName.
+_ABOUT: Final = frozenset(
+    [
+        *(
+            "name",
+            "names",
+            "id",
+            "ids",
+            "count",
+            "length",
+            "len",
+            "size",
+            "type",
+            "kind",
+            "url",
+            "uri",
+            "path",
+            "file",
+            "dir",
+        ),
+        *(
+            "field",
+            "label",
+            "hint",
+            "policy",
+            "expiry",
+            "expires",
+            "ttl",
+            "age",
+            "min",
+            "max",
+            "required",
+            "enabled",
+            "valid",
+        ),
+        *(
+            "provider",
+            "helper",
+            "store",
+            "manager",
+            "reset",
+            "changed",
+            "created",
+            "updated",
+            "at",
+            "ref",
+            "format",
+            "mode",
+        ),
+        *(
+            "endpoint",
+            "header",
+            "prefix",
+            "limit",
+            "limits",
+            "usage",
+            "used",
+            "budget",
+            "price",
+            "rotation",
+            "version",
+        ),
+    ]
+)
 
 
 # A key is a secret only with one of these before it: most keys, a session's own among them, are names.
@@ -51,7 +121,6 @@ _KEYS: Final = frozenset(
         "deploy",
         "encryption",
         "hmac",
-        "license",
         "master",
         "private",
         "secret",
@@ -59,6 +128,14 @@ _KEYS: Final = frozenset(
         "shared",
         "signing",
         "ssh",
+        "function",
+        "functions",
+        "host",
+        "license",
+        "project",
+        "subscription",
+        "team",
+        "user",
         "storage",
         "webhook",
     ]
@@ -83,7 +160,9 @@ def _is_secret(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words:
         return False
-    if not _SECRETS.isdisjoint(words) or words[-1] in _LAST:
+    if words[-1] in _ABOUT:
+        return False
+    if not _SECRETS.isdisjoint(words) or words[-1] in _LAST or words[-1].endswith(_ENDS):
         return True
     if words[-1] != "key":
         return False

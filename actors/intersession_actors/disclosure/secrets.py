@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from intersession_actors.disclosure.secret_names import is_secret_name
+from intersession_actors.disclosure.structures import BARE, VALUES, is_code, is_reference, structured
+from intersession_actors.disclosure.token_rules import tokens_in
 
 Span = tuple[int, int]
 
@@ -28,36 +30,90 @@ _TOKENS: Final = re.compile(
     r"|AGE-SECRET-KEY-[A-Z0-9]{16,}+"
     r")"
 )
+_BEGINNINGS: Final = (
+    "sk-", "pplx-", "xai-", "glpat-", "rk-", "pk-", "_live_", "_test_", "gho_", "ghp_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "xox", "xapp-", "gsk_", "npm_", "hf_", "r8_", "whsec_", "shpat_", "dop_v1_", "AIza", "AKIA", "ASIA", "ya29.", "SG.",
+    "AGE-SECRET-KEY-",
+)  # fmt: skip
 _TELEGRAM: Final = re.compile(r"(?<![0-9])[0-9]{6,16}+:[A-Za-z0-9_-]{20,}+")
 _JWT: Final = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+")
 _BEARER: Final = re.compile(r"(?<![A-Za-z0-9])[Bb](?:earer|EARER)[ \t]{1,8}+([A-Za-z0-9._~+/=-]{8,}+)")
-_URL: Final = re.compile(r"://[^\s/:@]{0,128}+:([^\s/@]{1,256}+)@")
+# The last @ before the path ends the password, which may have others.
+_URL: Final = re.compile(
+    r"://[^\s/:@]{0,128}+:([^\s/\"'`<>]{1,256}?)@(?=[^\s/@\"'`<>]{0,256}+(?:[\s/\"'`<>]|$))"
+)
 # A flag and a blank, or a name, what may close its quotes and a sign; then a scheme and what opens the value's quotes.
 _ASSIGNED: Final = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:"
     r"(?P<flag>--?[A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,16}+(?!-)"
-    r"|(?P<name>[A-Za-z0-9_.-]++)\\{0,8}+[\"'`]?[ \t]{0,16}+(?:=>|:=|[:=])\s{0,16}+"
+    r"|(?P<name>[A-Za-z0-9_.-]++)\\{0,8}+[\"'`]?[ \t]{0,16}+(?:=>|:=|[:=](?!=))\s{0,16}+"
     r")"
     r"(?P<quote>\\{0,8}+[\"'`]?)"
     r"(?:(?i:bearer|basic|digest|token|bot)[ \t]{1,8}+)?"
 )
-_BARE: Final = re.compile(r"[^\s\"'`\\&]++")
-_QUOTED: Final = {
-    '"': re.compile(r'(?:[^"\\\n]|\\[^\n])++'),
-    "'": re.compile(r"(?:[^'\\\n]|\\[^\n])++"),
-    "`": re.compile(r"[^`\n]++"),
-    "\\": re.compile(r"[^\"'\\\n]++"),
-}
-_NO_VALUE: Final = frozenset({"null", "true", "false", "none", "undefined", "{", "[", "***"})
+_NO_VALUE: Final = frozenset(
+    ["null", "nil", "true", "false", "none", "undefined", "{", "[", "***", "|", ">", "yes", "no", "on", "off"]
+)
+_OF_A_PAGE: Final = frozenset({"same-origin", "include", "omit"})
+"""What `credentials` are in a request of a page."""
+
+_SAID: Final = frozenset(
+    [
+        "string",
+        "str",
+        "int",
+        "bool",
+        "optional",
+        "required",
+        "unset",
+        "bearer",
+        "basic",
+        "digest",
+        "oauth",
+        "oauth2",
+        "jwt",
+        "files",
+        "compat",
+        "systemd",
+        "prompt",
+        "stdin",
+        "flag",
+        "flags",
+        "option",
+        "argument",
+        "parameter",
+        "variable",
+        "field",
+        "header",
+        "is",
+        "or",
+        "and",
+        "not",
+        "again",
+        "wrong",
+        "missing",
+        "expired",
+        "invalid",
+        "incorrect",
+        "empty",
+        "changed",
+        "ok",
+        "unknown",
+    ]
+)
+"""Kinds of secrets and what is said of one. They count where nothing but a colon or a blank stands before them."""
+
 _PEM_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,32}?PRIVATE KEY[A-Z ]{0,16}+-----")
 _PEM_END: Final = "-----END "
 _SURELY_RANDOM: Final = 18
+_PART: Final = 8
+_LONG_PART: Final = 20
 _LONGEST_FLAG: Final = 64
 
 
 def secret_spans(text: str) -> list[Span]:
     """Return where secrets stand, in order and without overlap."""
-    found = sorted((*_pem(text), *_assigned(text), *_by_look(text)))
+    found = sorted((*_pem(text), *_assigned(text), *_by_look(text), *structured(text), *tokens_in(text)))
     merged: list[Span] = []
     for start, end in found:
         if merged and start <= merged[-1][1]:
@@ -68,15 +124,48 @@ def secret_spans(text: str) -> list[Span]:
 
 
 def _by_look(text: str) -> Iterator[Span]:
-    for pattern in (_TOKENS, _TELEGRAM, _JWT):
-        for found in pattern.finditer(text):
-            yield found.span()
-    for found in _URL.finditer(text):
-        yield found.span(1)
-    for found in _BEARER.finditer(text):
+    if any(begin in text for begin in _BEGINNINGS):
+        for found in _TOKENS.finditer(text):
+            if _is_random(found[0]):
+                yield found.span()
+    for sign, pattern in ((":", _TELEGRAM), ("eyJ", _JWT)):
+        if sign in text:
+            yield from (found.span() for found in pattern.finditer(text))
+    if "://" in text:
+        yield from (found.span(1) for found in _URL.finditer(text))
+    for found in _BEARER.finditer(text) if "earer" in text or "EARER" in text else ():
         # "a bearer instrument" is no header
         if len(found[1]) >= _SURELY_RANDOM or any(character.isdigit() for character in found[1]):
             yield found.span(1)
+
+
+def _is_random(token: str) -> bool:
+    """Whether something that begins as tokens do is one: `sk-learn-pipelines` and `npm_config_registry` are words."""
+    parts = re.split(r"[-_.]", token)
+    parts = parts[1:] or parts
+    return any(len(part) >= _LONG_PART or (len(part) >= _PART and _is_mixed(part)) for part in parts)
+
+
+def _is_mixed(part: str) -> bool:
+    """Whether digits or capitals stand where words have none."""
+    return not part.isalpha() or not (part.islower() or part.istitle())
+
+
+def says_nothing(name: str, value: str) -> bool:
+    """Whether the value of a secret's name is none: it is empty, refers to another place, or says how, not what."""
+    bare = value.rstrip(",;)}]")
+    if (
+        bare.lower() in _NO_VALUE
+        or is_reference(value.rstrip(",;"))
+        or (bare.lower() in _OF_A_PAGE and "credential" in name.lower())
+    ):
+        return True
+    return name.lower() in {"pwd", "oldpwd"} and value.startswith(("/", "~", "$", ".", "C:"))
+
+
+def _is_said(value: str, *, assigned: bool) -> bool:
+    """Whether a value without quotes is an expression, or a word that is said of a secret where nothing is assigned."""
+    return is_code(value) or (not assigned and value.lower().rstrip(",;.)}]") in _SAID)
 
 
 def _assigned(text: str) -> Iterator[Span]:
@@ -87,8 +176,10 @@ def _assigned(text: str) -> Iterator[Span]:
         at = found.end(name)
         if not is_secret_name(found[name]):
             continue
-        value = _QUOTED.get(found["quote"][:1], _BARE).match(text, found.end())
-        if value is None or value[0].lower().rstrip(",;)}]") in _NO_VALUE:
+        value = VALUES.get(found["quote"][:1], BARE).match(text, found.end())
+        if value is None or says_nothing(found[name], value[0]):
+            continue
+        if not found["quote"] and _is_said(value[0], assigned="=" in text[at : found.end()]):
             continue
         # What looks like a flag may be one, with a secret behind it.
         is_flag = value[0].startswith("-") and len(value[0]) <= _LONGEST_FLAG

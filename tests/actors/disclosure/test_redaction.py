@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.disclosure import redact_text
+from intersession_actors.disclosure import redact_text, structures
 from intersession_actors.disclosure import secrets as secret_spans
 from intersession_actors.disclosure.redaction import mask, redact_raw, redact_value
 from intersession_actors.disclosure.secret_names import is_secret_name
@@ -264,7 +264,7 @@ def test_what_is_nested_very_deep_is_gone_through_too() -> None:
 @pytest.mark.clause("HIST-5")
 def test_no_pattern_can_look_back_over_what_it_took() -> None:
     """Every repetition is possessive, lazy within a small bound, or of a fixed count."""
-    values = [*vars(secret_spans).values(), *secret_spans._QUOTED.values()]  # pyright: ignore[reportPrivateUsage]
+    values = [*vars(secret_spans).values(), *vars(structures).values(), *structures.VALUES.values()]
     patterns: list[re.Pattern[str]] = [value for value in values if isinstance(value, re.Pattern)]
 
     assert len(patterns) > 8

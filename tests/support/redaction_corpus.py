@@ -1,0 +1,494 @@
+"""Texts with secrets and texts without, which the rates on `docs/reference/redaction.md` are counted over.
+
+Nothing here is a secret: tokens are put together from their parts when a test runs, by a chance that always falls alike, so that
+no scanner finds one in this file.
+"""
+
+import random
+import string
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
+ALNUM, HEX, WORD = LOWER + UPPER + DIGITS, DIGITS + "abcdef", LOWER + UPPER + DIGITS + "_-"
+
+
+class Case(NamedTuple):
+    """A text, the secret in it, and the form in which it is given."""
+
+    form: str
+    text: str
+    secret: str
+
+
+FORMS: Final = {
+    "environment": [
+        "PGPASSWORD={} psql -h db",
+        "export GITHUB_TOKEN={}",
+        "MYSQL_PWD={} mysqldump all",
+        "DB_PASS='{}'",
+        'AWS_SECRET_ACCESS_KEY="{}"',
+        "set OPENAI_API_KEY={}",
+        "$env:API_TOKEN = '{}'",
+        "docker run -e POSTGRES_PASSWORD={} postgres",
+        "ENV SECRET_KEY_BASE={}",
+        "REDISCLI_AUTH={} redis-cli",
+        "SSHPASS={} sshpass -e ssh h",
+        "SLACK_SIGNING_SECRET={}",
+        "npm_config__authToken={}",
+    ],
+    "field": [
+        '{{"password": "{}"}}',
+        '{{"apiKey":"{}","n":1}}',
+        "{{'client_secret': '{}'}}",
+        '{{\\"accessToken\\": \\"{}\\"}}',
+        'auth: {{ token: "{}" }}',
+        'password="{}"',
+        "secretKey => '{}',",
+        "passphrase := `{}`",
+        "private_key: {}",
+        '"//registry.example/:_authToken": "{}"',
+        "dbPassword = {};",
+        "webhook_secret: '{}'",
+        "storageAccountKey={}",
+    ],
+    "flag": [
+        "login --password {}",
+        "tool --api-key={} run",
+        'tool --token "{}"',
+        "helm install --set auth.password={}",
+        "gh auth login --with-token {}",
+        "tool -token {}",
+        "vault write x --secret-id-token {}",
+    ],
+    "list": [
+        '["--password", "{}"]',
+        "['tool', '--api-key', '{}']",
+        'args: ["--token","{}"]',
+        '[\\"--auth-token\\", \\"{}\\"]',
+        '"--client-secret",\n  "{}"',
+    ],
+    "header": [
+        "Authorization: Bearer {}",
+        "authorization: token {}",
+        "curl -H 'Authorization: Basic {}' https://x",
+        "X-Api-Key: {}",
+        "x-auth-token: {}",
+        "Proxy-Authorization: Basic {}",
+        "Ocp-Apim-Subscription-Key: {}",
+        "'PRIVATE-TOKEN': '{}'",
+        "-H 'X-Vault-Token: {}'",
+        "x-functions-key: {}",
+    ],
+    "pair": [
+        '["Authorization", "Bearer {}"]',
+        "('X-Api-Key', '{}')",
+        'headers.set("X-Auth-Token", "{}")',
+        'req.setRequestHeader("Authorization", "{}")',
+        '{{"name": "Authorization", "value": "Bearer {}"}}',
+        '{{"key":"X-Api-Key","value":"{}"}}',
+        "- name: DB_PASSWORD\n  value: {}",
+        'name="PASSWORD" value="{}"',
+        '{{\\"name\\": \\"API_TOKEN\\", \\"value\\": \\"{}\\"}}',
+        '<add key="DbPassword" value="{}"/>',
+    ],
+    "cookie": [
+        "Cookie: session={}",
+        "Cookie: theme=dark1; sid={}",
+        "Set-Cookie: sid={}; Path=/; HttpOnly",
+        "curl -H 'Cookie: a={}' https://x",
+        '"cookie": "token={}"',
+        "document.cookie = 'auth={}'",
+    ],
+    "yaml": [
+        "password: |\n  {}\nnext: 1",
+        "stringData:\n  apiKey: >-\n    {}\n",
+        "a:\n  client_secret: {}\n",
+        "- token: {}",
+        "secret: |-\n    first\n    {}\nend: x",
+    ],
+    "connection": [
+        "postgres://me:{}@db:5432/x",
+        "postgresql+psycopg://me:{}@db/x?sslmode=require",
+        "redis://:{}@cache:6379/0",
+        "mongodb+srv://u:{}@c.example/x?a=b@c",
+        "amqp://u:p@{}@h/v",
+        "https://u:{}@git.example/r.git",
+        "Server=h;Database=d;User Id=sa;Password={};Encrypt=yes",
+        "AccountName=a;AccountKey={};EndpointSuffix=x",
+        "user:{}@tcp(db:3306)/x",
+        "jdbc:postgresql://h/d?user=u&password={}",
+        "machine h login me password {}",
+        "https://b.example/o?sv=1&sig={}&se=2",
+    ],
+    "command": [
+        "curl -u alice:{} https://x",
+        'curl -s --user "alice:{}" https://x',
+        "curl -sSualice:{} https://x",
+        "curl https://x \\\n  -u alice:{}",
+        '["curl", "-u", "alice:{}"]',
+        "sshpass -p {} ssh me@h",
+        "mysql -u root -p{} db",
+        "redis-cli -h h -a {} ping",
+        "docker login -u me -p {} reg.example",
+        "http -a me:{} x.example",
+    ],
+    "markup": ["<password>{}</password>", '<apiKey type="x">{}</apiKey>', "<ns:Secret>{}</ns:Secret>"],
+    "other": [
+        "DOCKER_AUTH_CONFIG={}",
+        "the password is {}",
+        "my key for the api: {}",
+        "htpasswd -b f me {}",
+        "pin code {}",
+        "pass {} on to nobody",
+    ],
+}
+"""Texts with a gap for a secret. Those of `other` are forms that are not looked for, and count."""
+
+TOKENS: Final = {
+    "1password": ("A3-", UPPER + DIGITS, (6, 11, 5, 5, 5)),
+    "adobe": ("p8e-", LOWER + DIGITS, (32,)),
+    "age": ("AGE-SECRET" + "-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", (58,)),
+    "airtable": ("pat", ALNUM, (14,)),
+    "anthropic": ("sk-ant" + "-api03-", WORD, (93,)),
+    "artifactory": ("AKCp", ALNUM, (69,)),
+    "aws": ("AK" + "IA", UPPER + "234567", (16,)),
+    "aws session": ("AS" + "IA", UPPER + "234567", (16,)),
+    "bedrock": ("ABSK", ALNUM, (120,)),
+    "clickhouse": ("4b1d", ALNUM, (38,)),
+    "clojars": ("CLOJARS_", LOWER + DIGITS, (60,)),
+    "databricks": ("dapi", HEX, (32,)),
+    "digitalocean": ("dop" + "_v1_", HEX, (64,)),
+    "doppler": ("dp.pt.", LOWER + DIGITS, (43,)),
+    "duffel": ("duffel" + "_live_", LOWER + DIGITS, (43,)),
+    "dynatrace": ("dt0c01.", LOWER + DIGITS, (24,)),
+    "easypost": ("EZAK", LOWER + DIGITS, (54,)),
+    "flutterwave": ("FLWSECK_TEST-", "abcdefgh" + DIGITS, (12,)),
+    "flyio": ("fo1_", ALNUM, (43,)),
+    "frameio": ("fio-u-", LOWER + DIGITS, (64,)),
+    "google": ("AI" + "za", ALNUM, (35,)),
+    "google oauth": ("ya29.", ALNUM, (60,)),
+    "github": ("gh" + "p_", ALNUM, (36,)),
+    "github app": ("gh" + "s_", ALNUM, (36,)),
+    "github fine": ("github" + "_pat_", ALNUM, (82,)),
+    "gitlab": ("gl" + "pat-", ALNUM, (20,)),
+    "gitlab deploy": ("gldt-", ALNUM, (20,)),
+    "gitlab runner": ("glrt-", ALNUM, (20,)),
+    "gitlab trigger": ("glptt-", HEX, (40,)),
+    "grafana": ("glsa_", ALNUM, (32,)),
+    "grafana cloud": ("glc_", ALNUM, (40,)),
+    "groq": ("gsk_", ALNUM, (52,)),
+    "heroku": ("HRKU-AA", ALNUM, (58,)),
+    "huggingface": ("hf" + "_", LOWER, (34,)),
+    "infracost": ("ico-", ALNUM, (32,)),
+    "linear": ("lin_api_", LOWER + DIGITS, (40,)),
+    "notion": ("ntn_" + "48159263704", ALNUM, (35,)),
+    "npm": ("npm" + "_", LOWER + DIGITS, (36,)),
+    "octopus": ("API-", UPPER + DIGITS, (26,)),
+    "openai": ("sk-" + "proj-", ALNUM, (48,)),
+    "openai old": ("sk" + "-", ALNUM, (48,)),
+    "openshift": ("sha256~", ALNUM, (43,)),
+    "perplexity": ("pplx-", ALNUM, (48,)),
+    "planetscale": ("pscale_tkn_", ALNUM, (43,)),
+    "postman": ("PMAK-", HEX, (24, 34)),
+    "prefect": ("pnu_", ALNUM, (36,)),
+    "pulumi": ("pul-", HEX, (40,)),
+    "pypi": ("pypi" + "-AgEIcHlwaS5vcmc", ALNUM, (80,)),
+    "readme": ("rdme_", LOWER + DIGITS, (70,)),
+    "replicate": ("r8_", ALNUM, (37,)),
+    "rubygems": ("rubygems_", HEX, (48,)),
+    "scalingo": ("tk-us-", ALNUM, (48,)),
+    "sendgrid": ("SG" + ".", ALNUM, (22,)),
+    "sendinblue": ("xkeysib-", HEX, (64, 16)),
+    "sentry": ("sntryu_", HEX, (64,)),
+    "settlemint": ("sm_pat_", ALNUM, (16,)),
+    "shippo": ("shippo" + "_live_", HEX, (40,)),
+    "shopify": ("shp" + "at_", HEX, (32,)),
+    "shopify secret": ("shpss_", HEX, (32,)),
+    "slack bot": ("xox" + "b-", DIGITS, (12, 12)),
+    "slack app": ("xapp" + "-1-", UPPER + DIGITS, (11, 20)),
+    "square": ("sq0atp-", ALNUM, (22,)),
+    "stripe": ("sk" + "_live_", ALNUM, (24,)),
+    "stripe restricted": ("rk" + "_live_", ALNUM, (24,)),
+    "telegram": ("7", DIGITS, (9,)),
+    "twilio": ("SK", HEX, (32,)),
+    "vault": ("hvs.", ALNUM, (95,)),
+    "x.ai": ("xai-", ALNUM, (80,)),
+}
+"""Tokens: how each begins, of which characters it is, and how long its parts are."""
+
+ENDS: Final = {
+    "airtable": (".", HEX, 64),
+    "anthropic": ("AA", ALNUM, 0),
+    "dynatrace": (".", LOWER + DIGITS, 64),
+    "grafana": ("_", HEX, 8),
+    "sendgrid": (".", ALNUM, 43),
+    "telegram": (":AA", ALNUM, 33),
+}
+"""What follows the parts of some."""
+
+AROUND: Final = ("use {}, please", "`{}`", "(see {})", "url?x={}&y=1", '{{"seen":"{}"}}', "- {}\n- other")
+
+
+def true_cases() -> Iterator[Case]:
+    """Yield texts that have a secret."""
+    chance = random.Random(20)  # noqa: S311 - nothing hangs on it
+    secrets = [
+        _word(chance, ALNUM, 24),
+        _word(chance, LOWER + DIGITS, 13),
+        _word(chance, ALNUM + "._+", 18) + "Z9",
+    ]
+    for form, texts in FORMS.items():
+        for text in texts:
+            for secret in secrets:
+                yield Case(form, text.format(secret), secret)
+    for name, (begin, alphabet, parts) in TOKENS.items():
+        secret = begin + "-".join(_word(chance, alphabet, size) for size in parts)
+        more, last, size = ENDS.get(name, ("", ALNUM, 0))
+        secret += more + (_word(chance, last, size) if size else "")
+        yield Case("token", AROUND[len(name) % len(AROUND)].format(secret), secret)
+
+
+def _word(chance: random.Random, alphabet: str, size: int) -> str:
+    return "".join(chance.choice(alphabet) for _ in range(size - 1)) + next(
+        c for c in alphabet[::-1] if c.isalnum()
+    )
+
+
+FALSE: Final = [
+    line
+    for line in """\
+sk-learn-pipelines and sk-image-filters
+pip install sk-learn-contrib
+npm_config_registry=https://registry.example
+npm_lifecycle_event is test
+hf_transfer_enabled was set
+fetch(url, {credentials: 'same-origin'})
+fetch(url, {credentials: "include"})
+credentials: 'omit'
+PWD=/home/me
+OLDPWD=/home/me/src
+docker run -p 8080:80 -u 1000:1000 image
+mkdir -p build/out
+ls -a /tmp
+curl https://example.com/a -o b
+curl -u https://x.example
+ssh -p 2222 host
+git log --author=me --since=yesterday
+max_tokens: 4096
+token_count = 12
+totalTokens: 99812
+tokenizer: cl100k_base
+password_file: /run/secrets/db
+passwordFile=/etc/pw
+secretName: tls-cert
+secret_id: 12
+credentialsProvider: env
+PASSWORD_MIN_LENGTH=12
+passwordHint: the dog
+forgot_password_url = "/reset"
+tokenType: Bearer
+token_url: https://id.example/token
+auth_type: basic
+auth: none
+auth = true
+auth: oauth2
+password: string
+password: str
+"password": {"type": "string"}
+secret: required
+token: null
+password = None
+api_key: undefined
+type: password
+<input type="password" name="pw">
+["password", "email", "name"]
+("token", "user")
+columns = ['password', 'created_at']
+header names: "Authorization", "Accept"
+Access-Control-Allow-Headers: Authorization, X-Api-Key
+Vary: Cookie, Accept
+cookie: yes please
+cookies are accepted
+we bake cookies = good
+PASSWORD=${DB_PASSWORD}
+password: ${{ secrets.DB }}
+token = os.environ["TOKEN"]
+apiKey: process.env.API_KEY
+api_key=$API_KEY
+password: {{ vault_password }}
+Authorization: Bearer <token>
+--token <your-token>
+secret=***
+password: xxxxxxxx
+passwd: files systemd
+shadow: files
+a bearer of good news
+the token of my esteem
+a key insight about keys
+the secret of a good soup
+he gave me his word and his key
+authors: Ann, Bob
+author = "Ann"
+authority: example
+keyboard: us
+monkey: banana
+primaryKey: id
+foreign_key=user_id
+sort_key: created
+SESSION_KEY=agent:main:main
+sessionKey: agent:main:telegram:group:-100123456789
+idempotencyKey: k-1
+cache_key: v1-linux
+public_key: abcdef
+PUBLIC_KEY=ssh-ed25519
+-----BEGIN CERTIFICATE-----
+-----BEGIN PUBLIC KEY-----
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 me@host
+commit 3f2a9c1d8b7e6f5a4c3b2a1908f7e6d5c4b3a291
+sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+md5 d41d8cd98f00b204e9800998ecf8427e
+id 550e8400-e29b-41d4-a716-446655440000
+runId: 7f0e2a56-9a0e-5b1a-8a53-0d6f1c2b3a4d
+2026-11-22T07:31:51.123456Z
+12:30:45 and 11:22:33:44:55:66
+123456789:short
+version 1.2.3-beta.4+build.5678
+/usr/lib/python3.11/site-packages/very_long_package_name/__init__.py
+https://example.com/a/b/c/d?page=2&limit=50#section-with-a-long-name
+https://example.com:8080/path@v2/file
+git@github.com:owner/repository.git
+user@example.com wrote
+mailto:someone@example.com
+npm install @scope/package@1.2.3
+image: registry.example/team/app@sha256:0000
+kubectl get secret my-secret -o yaml
+aws secretsmanager list-secrets
+gh auth status
+docker login
+mysql -u root -p
+redis-cli ping
+sshpass -e ssh host
+psql -U postgres -h localhost
+htop -u me
+ps -u me -o pid
+tar -xpf a.tar
+grep -ia needle hay
+curl -a
+wget -U agent https://x
+http://localhost:3000/login?next=/a
+login failed: password incorrect
+login as root password required
+the password is wrong
+enter your password: again
+Password:
+token:
+--password
+--token --verbose
+--secret-name mysecret
+--key-id 12
+--auth-type basic
+--token-ttl 30
+a=b; c=d
+x = {"key": "value", "keys": ["a", "b"]}
+{"name": "Ann", "value": "5"}
+{"name": "token_count", "value": "5"}
+- name: REPLICAS\\n  value: 3
+<name>Ann</name>
+<key>CFBundleName</key>
+<token_count>5</token_count>
+description: |\\n  a long text\\n  of two lines
+run: |\\n  make test
+notes: >\\n  folded text
+|---|---|
+sig=1&b=2
+signature: str
+def sign(signature: bytes) -> str
+class Token(NamedTuple):
+token = tokens[0]
+next_token()
+self.token.value
+tokens.append(token)
+password.strip()
+if password == expected:
+return token
+import secrets
+from getpass import getpass
+raise InvalidToken(token)
+const {token, secret} = options
+function auth(req, res) {}
+router.use(auth)
+auth/login.py
+src/auth/token.ts
+tests/test_password_reset.py
+the authToken field is optional
+use the --api-key flag
+set the API_KEY variable
+PASSWORD is not set
+TOKEN: not found
+api-key header missing
+X-Api-Key is required
+Authorization header is missing
+401 Unauthorized
+WWW-Authenticate: Bearer
+bearer token expired
+basic auth is off
+digest authentication
+risk-assessment-2024-final
+task-force-members-list
+pk-compare-tables
+rk-methods-overview
+desk-lamp-catalogue
+disk-usage-report
+AKIA is a prefix
+sk- sk_ ghp_ are prefixes
+SG.x
+xoxb is Slack's
+AIza begins a key
+hf_hub_download(repo)
+gsk_example
+EZ does it
+SKU 1234567890
+SKELETON of a talk
+API-first design
+dapi server
+pat. the dog
+ops_team
+ico-fonts
+pul-monary
+tk-us-east
+s.split(",")
+dp.pt is short
+confluence page 12345
+jira: ABC-123
+JIRA_PROJECT=OPS
+discord: general
+stripe = "dashed"
+square = x * x
+twitter: @someone
+facebook | page
+linear algebra
+notion of a thing
+vault door
+codecov: 93%
+heroku logs
+okta group
+airtable base
+asana task
+algolia index
+the token: a gift of hers
+Password: must have twelve characters
+the secret: nobody knows it
+api key: ask Ann for one
+her auth: by fingerprint
+Passphrase: four words or more
+""".splitlines()
+    if line
+]
+"""Texts without a secret; `\\\\n` is a line's end."""
+
+
+def false_cases() -> Iterator[str]:
+    """Yield texts that have no secret."""
+    for line in FALSE:
+        yield line.replace("\\n", "\n")
