@@ -96,10 +96,10 @@ class Case:
 
 CASES = [
     # One send, waited for.
-    Case("S0", left="message_recorded"),
-    Case("S1", left="message_recorded"),
-    Case("S2", left="exchange_accepted"),
-    Case("S3", left="exchange_accepted"),
+    Case("S0", left="inbound_taken"),
+    Case("S1", left="inbound_taken"),
+    Case("S2", left="run_queued"),
+    Case("S3", left="run_queued"),
     Case("S4", left="run_started", again="message"),
     Case("S5", left="run_started", asked=None, again="message"),
     Case("S6", left="message_recorded", asked=1, again="message"),
@@ -117,7 +117,7 @@ CASES = [
     Case("K4:5", left="run_completed", asked=6, nightly=True),
     Case("K5", left="run_completed", asked=1),
     Case("K5:6", left="run_completed", asked=6, nightly=True),
-    Case("K6", left="announce_requested", asked=6),
+    Case("K6", left="run_queued", asked=6),
     # Its announce.
     Case("A1", left="run_started", asked=6, again="announce"),
     Case("A1:2", left="run_started", asked=None, again="announce"),
@@ -142,7 +142,7 @@ CASES = [
     Case("A6", "ask", "plain", left="delivery_started", asked=1, called=1, end=DeliveryUnknown),
     Case("A7", "ask", left="delivery_done", asked=1, called=1, nightly=True),
     # A sub-agent, its announce on a channel, its end.
-    Case("P1", "spawn", left="message_recorded"),
+    Case("P1", "spawn", left="inbound_taken"),
     Case("P2", "spawn", left="spawn_accepted"),
     Case("P5", "spawn", left="run_started", again="message"),
     Case("P5:2", "spawn", left="run_started", asked=None, again="message"),
@@ -155,7 +155,7 @@ CASES = [
     Case("A6", "spawn", "plain", left="delivery_started", asked=2, called=1, end=DeliveryUnknown),
     Case("P8", "spawn", left="spawn_closed", asked=2, called=1),
     # A sub-agent that is given a file.
-    Case("P1", "files", left="message_recorded", nightly=True),
+    Case("P1", "files", left="inbound_taken", nightly=True),
     Case("P2", "files", left="spawn_accepted"),
     Case("P3", "files", left="spawn_accepted"),
     Case("P4", "files", left="attachments_ready"),

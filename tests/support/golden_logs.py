@@ -25,6 +25,9 @@ HEAD_KEY: Final = b"golden"
 
 _PLACE: Final = "FOLDER"
 _SHOWN: Final = 160
+_NO_MORE: Final = {"transcriptPath"}
+"""What 0.1.0 gave without being asked: transcripts beside the log are kept where `transcripts.mirror` is on."""
+
 _STORIES: Final = (".beats", ".steps")
 
 JSON = Any
@@ -149,7 +152,7 @@ def differences(was: JSON, now: JSON, at: str = "") -> Iterator[str]:
         for name, value in was.items():
             if name in now:
                 yield from differences(value, now[name], f"{at}.{name}")
-            else:
+            elif name not in _NO_MORE:
                 yield f"{at}.{name}: is gone, was {_short(value)}"
     elif isinstance(was, list) and isinstance(now, list):
         yield from _list_differences(was, now, at)

@@ -109,7 +109,8 @@ def test_writing_beside_a_host_is_refused_and_says_who_holds_the_log(
     assert "has a writer already (pid " in done.json["error"]
 
 
-def test_a_gateway_that_does_not_answer_is_named(tmp_path: Path) -> None:
+def test_a_gateway_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INTERSESSION_GATEWAY_TOKEN", "t" * 32)
     lock = WriterLock(str(tmp_path / "s.db"))
     lock.tell(Holder(pid=1, gateway="http://127.0.0.1:1"))  # where nobody listens
 
