@@ -409,7 +409,12 @@ def test_a_store_that_is_away_is_told_once_and_again_when_it_is_back(
             down = system.status()["store"]
             FAULT.down = None
             pass_time_until(system, clock, 600, RunCompleted)
-            up = system.status()["store"]
+            up = down
+            for _ in range(400):  # the actor hears of its commit after those who follow the log
+                up = system.status()["store"]
+                if up["available"]:
+                    break
+                system.log.wait_for(system.log.head() + 1, timeout=WAIT / 400)
 
     assert failure.level == "error"
     assert (down["available"], up["available"]) == (False, True)
