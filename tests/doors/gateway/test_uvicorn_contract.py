@@ -16,7 +16,6 @@ import h11
 import pytest
 import uvicorn
 import websockets.protocol
-import websockets.server
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol

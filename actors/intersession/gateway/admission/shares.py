@@ -54,7 +54,8 @@ class Shares:
     def _make_room(self, mine: int) -> bool:
         """Have who holds the most end what it has held for longest, if it holds more than the one who asks would."""
         limited = [holds for name, holds in self._held.items() if name != OPERATOR.name]
-        largest = max(limited, key=len, default={})
+        nobody: dict[Hold, None] = {}
+        largest = max(limited, key=len, default=nobody)
         if len(largest) <= mine + 1:
             return False
         oldest = next((hold for hold in largest if hold.give_way is not None), None)

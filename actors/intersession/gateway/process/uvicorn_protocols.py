@@ -117,7 +117,8 @@ class PatientHttp(H11Protocol):
         self.logger.warning(_REFUSED, bad)
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        # uvicorn says that there always is a cycle; before the first request there is none
+        if self.cycle is None or self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
             refusal = Refusal(400, "invalid_request_error", f"{bad}", (("connection", "close"),))
             head = b"".join(b"%s: %s\r\n" % header for header in refusal.raw_headers)
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + refusal.body)
