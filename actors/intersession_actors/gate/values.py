@@ -45,8 +45,7 @@ def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
     count = _Count(most)
     for key, value in fields.items():
         field = _field(key)
-        name: object = key
-        if not isinstance(name, str):
+        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
             return Flaw("invalid_request", field, "the name of a field is no text, give one")
         if is_too_deep(value):
             return Flaw("invalid_request", field, f"nested deeper than {DEPTH.most} levels, give less")

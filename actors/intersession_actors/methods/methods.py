@@ -170,8 +170,8 @@ class GatewayMethods:
         return await self._runs.await_end(run_id, self._threads)
 
     def _begin(self, method: str, params: JsonMapping, caller: Caller) -> Result | Pending:
-        name: object = method
-        found = self._methods.get(method) if isinstance(name, str) else None
+        is_name = isinstance(method, str)  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        found = self._methods.get(method) if is_name else None
         if found is None:
             raise unknown_method(method, self._methods)
         call = Call(caller, self._service.reader.requester(None))

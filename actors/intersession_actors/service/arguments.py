@@ -35,8 +35,7 @@ def read_arguments(kind: type[A], arguments: JsonMapping) -> A:
         ToolRefused: `too_large`, or `invalid_request`, naming the field: missing, unknown, of the wrong type, too long,
             nested too deep, or no valid Unicode.
     """
-    fields: object = arguments
-    if not isinstance(fields, Mapping):
+    if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
         raise invalid("arguments", "they are not a JSON object, send one")
     # Before anything copies them: what is far too long must not cost its length again.
     flaw = flaw_of(arguments)

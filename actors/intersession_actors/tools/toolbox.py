@@ -142,11 +142,10 @@ class Tools:
     def _begin(self, name: str, arguments: Result, ordinal: int) -> _Begun:
         """Record a call and make it, as far as that goes without waiting. A refusal is an answer."""
         recording: _Recording | None = None
-        given: tuple[object, object] = (name, arguments)
         try:
-            if not isinstance(given[0], str):
+            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("tool", "its name is no text, give one")
-            if not isinstance(given[1], dict):
+            if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("arguments", "they are not a JSON object, send one")
             recording = self._record_call(name, arguments, ordinal)
             with refusing_without_store():
@@ -212,7 +211,7 @@ def _recorded(arguments: Result) -> str:
 def _copied(arguments: JsonMapping | None) -> Result:
     """Return arguments as they are now. What is no object is refused when the call begins."""
     given: JsonValue = {} if arguments is None else arguments
-    return dict(given) if isinstance(given, Mapping) else given
+    return {**given} if isinstance(given, Mapping) else given
 
 
 def _source(value: object) -> str:
