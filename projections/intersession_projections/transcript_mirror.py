@@ -10,13 +10,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from intersession_events.errors import LogError
 from intersession_events.facts import LineImported, MessageRecorded
 from intersession_events.log import Log, Recorded
 from intersession_events.stores import MEMORY
 from intersession_events.transcripts.openclaw import entry_line, header_line
+from intersession_projections.sessions import taken_forwards
 from intersession_projections.transcript_files import (
     LastLine,
     Mirrored,
@@ -142,9 +143,9 @@ class TranscriptMirror:
     def _write(self, batch: Sequence[Recorded]) -> None:
         """Append the lines of a batch, each file opened once."""
         of_session: dict[str, list[Recorded]] = {}
-        for recorded in batch:
-            if isinstance(recorded.event, MessageRecorded | LineImported):
-                of_session.setdefault(recorded.event.session_id, []).append(recorded)
+        for recorded in taken_forwards(batch, self._log):
+            event = cast("MessageRecorded | LineImported", recorded.event)
+            of_session.setdefault(event.session_id, []).append(recorded)
         for session_id, messages in of_session.items():
             try:
                 self._append(session_id, messages)

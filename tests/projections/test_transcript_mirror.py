@@ -4,9 +4,12 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from intersession_actors.config import Config
 from intersession_events.facts import Message, MessageRecorded, TextBlock
@@ -14,6 +17,7 @@ from intersession_events.log import Draft, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
 from intersession_projections.transcript_files import file_name
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
+from support.busy_session import STEPS, Busy
 from support.rows import edited
 
 STREAM = "session:agent:main:main"
@@ -273,3 +277,36 @@ def test_a_mirror_follows_the_log_until_it_is_stopped(tmp_path: Path) -> None:
 
     log.close()
     assert "live" in str(lines(tmp_path / "transcripts"))
+
+
+@given(steps=st.lists(st.sampled_from([*STEPS, None]), max_size=30))
+@pytest.mark.clause("LIST-5", "HIST-3")
+def test_lines_stand_in_the_order_in_which_the_agent_took_the_messages(
+    steps: list[Callable[[Busy], None] | None],
+) -> None:
+    """Finding E2, and whenever the mirror is stopped and begun again (None): nothing is lost, doubled or moved."""
+    busy, written = Busy(), 0
+    with TemporaryDirectory() as folder, SqliteLog(":memory:") as log:
+        directory = Path(folder) / "transcripts"
+        for step in [*steps, None]:
+            if step is not None:
+                step(busy)
+                continue
+            drafts = tuple(
+                Draft(event=event, id=f"e{number}", time=number)
+                for number, event in enumerate(busy.events[written:], start=written + 1)
+            )
+            if drafts:
+                log.append_now([StreamAppend(stream=STREAM, expected=written, drafts=drafts)])
+            written = len(busy.events)
+            TranscriptMirror(log, directory).catch_up()
+
+        path = directory / "s.jsonl"
+        shown = (
+            [msgspec.json.decode(line) for line in path.read_bytes().splitlines()[1:]]
+            if path.exists()
+            else []
+        )
+
+    assert [line["id"] for line in shown] == busy.taken
+    assert all(line["message"].get("runId") for line in shown if line["message"]["role"] == "assistant")

@@ -4,6 +4,7 @@ from intersession_projections.sessions.history import History, HistoryPage, Unkn
 from intersession_projections.sessions.list import SessionListView, Sessions
 from intersession_projections.sessions.order import Seen
 from intersession_projections.sessions.row import SessionRow
+from intersession_projections.sessions.taken_order import taken_forwards
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "ThreadBindings",
     "ThreadBindingsView",
     "UnknownMessage",
+    "taken_forwards",
 ]

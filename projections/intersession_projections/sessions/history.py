@@ -1,25 +1,20 @@
 """The messages of a session, read backwards from the log itself, in the order in which its agent took them (HIST)."""
 
 from collections.abc import Iterator
-from typing import Final
 
 import msgspec
 
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_message
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.row import SessionRow
-from intersession_projections.sessions.taken_order import Taken, taken_backwards
+from intersession_projections.sessions.taken_order import Taken, events_backwards, taken_backwards
 
 RawMessage = JsonObject
-
-_FIRST_PAGE: Final = 16
-_PAGE: Final = 256
-"""Events read at a time: a few for the last messages of a session, more where somebody reads on."""
 
 
 class UnknownMessage(IntersessionError, LookupError):
@@ -118,18 +113,10 @@ class History:
         waiting = row.queued if span.to_version is None else 0
         of_generation = (
             recorded
-            for recorded in self._events_backwards(session_stream(key), span.from_version, to)
+            for recorded in events_backwards(self._log, session_stream(key), span.from_version, to)
             if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
         )
         yield from taken_backwards(of_generation, waiting)
-
-    def _events_backwards(self, stream: str, first: int, to: int) -> Iterator[Recorded]:
-        """Yield events of a stream, the last first, reading a page at a time."""
-        size = _FIRST_PAGE
-        while to >= first:
-            after = max(first - 1, to - size)
-            yield from self._log.stream(stream, after=after, to=to, backwards=True)
-            to, size = after, min(_PAGE, size * 4)
 
 
 def _with_run(taken: Taken) -> Message:

@@ -1,4 +1,4 @@
-"""The messages of a session in the order in which its agent took them, read backwards (HIST-3). Pure.
+"""The messages of a session in the order in which its agent took them, read backwards or forwards (HIST-3).
 
 A message that waits for its run stands in the log where it arrived, in the middle of another run's talk. The agent
 takes it when its run starts, so it is shown there; until then it stands at the end. `TranscriptFold` gives agents the
@@ -6,11 +6,16 @@ same order, forwards.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
 
+from msgspec.structs import replace
+
+from intersession_events.errors import LogError
 from intersession_events.facts import (
+    LineImported,
     MessageRecorded,
     RunAborted,
     RunCompleted,
@@ -19,7 +24,11 @@ from intersession_events.facts import (
     RunQueued,
     RunStarted,
 )
-from intersession_events.log import Recorded
+from intersession_events.log import Log, Recorded
+
+_FIRST_PAGE: Final = 16
+_PAGE: Final = 256
+"""Events read at a time: a few for the last messages of a session, more where somebody reads on."""
 
 
 class Taken(NamedTuple):
@@ -117,3 +126,65 @@ def _waits(recorded: Recorded, known: set[str]) -> bool:
     last = event.run_id not in known
     known.add(event.run_id)
     return last and isinstance(event, RunQueued | RunInterrupted)
+
+
+def taken_forwards(batch: Sequence[Recorded], log: Log) -> Iterator[Recorded]:
+    """Yield messages and imported lines of a batch of the log as they were taken, each at the position where it was.
+
+    A message that begins to wait in this batch is left out; one whose run starts in it is read back from the log. It
+    carries its run's id. A damaged row is as if it were not there.
+    """
+    in_batch = {(recorded.stream, recorded.version): recorded for recorded in batch}
+    for recorded in batch:
+        event = recorded.event
+        match event:
+            case MessageRecorded() if not _is_queued(recorded, in_batch, log):
+                yield recorded
+            case LineImported():
+                yield recorded
+            case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
+                with suppress(LogError):
+                    waited = _message_of(event.run_id, recorded, log)
+                    if waited is not None:
+                        yield waited
+            case _:
+                pass
+
+
+def _is_queued(recorded: Recorded, in_batch: Mapping[tuple[str, int], Recorded], log: Log) -> bool:
+    """Whether a run is queued for a message: the event behind it in its stream says so, and was committed with it."""
+    message = cast("MessageRecorded", recorded.event).message
+    if message.role != "user" or message.run_id is not None:
+        return False
+    behind = in_batch.get((recorded.stream, recorded.version + 1))
+    if behind is None:
+        with suppress(LogError):
+            behind = next(iter(log.stream(recorded.stream, after=recorded.version, limit=1)), None)
+    queued = None if behind is None else behind.event
+    return isinstance(queued, RunQueued) and queued.message_id == message.id
+
+
+def _message_of(run_id: str, taken: Recorded, log: Log) -> Recorded | None:
+    """Return the message that a run answers, as of where it was taken; None where that was before, or it is not there."""
+    message_id: str | None = None
+    for recorded in events_backwards(log, taken.stream, 1, taken.version - 1):
+        match recorded.event:
+            case RunStarted() as started if started.run_id == run_id:
+                return None
+            case RunQueued() as queued if queued.run_id == run_id:
+                message_id = queued.message_id
+            case MessageRecorded(message=message) as event if message.id == message_id:
+                answered = replace(message, run_id=run_id)
+                return replace(recorded, position=taken.position, event=replace(event, message=answered))
+            case _:
+                pass
+    return None
+
+
+def events_backwards(log: Log, stream: str, first: int, to: int) -> Iterator[Recorded]:
+    """Yield events of a stream, the last first, reading a page at a time."""
+    size = _FIRST_PAGE
+    while to >= first:
+        after = max(first - 1, to - size)
+        yield from log.stream(stream, after=after, to=to, backwards=True)
+        to, size = after, min(_PAGE, size * 4)
