@@ -40,10 +40,14 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TranscriptFold:
-    """The transcript as its next run will see it, event by event. `version` is how far it has come."""
+    """The transcript as its next run will see it, event by event.
+
+    `version` is how far it has come, `size` how many bytes its messages have as JSON, those of the run under way left out.
+    """
 
     def __init__(self) -> None:
         self.version = 0
+        self.size = 0
         self._session_id = ""
         self._transcript: list[Message] = []
         self._chain = b""
@@ -100,6 +104,7 @@ class TranscriptFold:
     def _begin(self, session_id: str) -> None:
         self._session_id = session_id
         self._transcript = []
+        self.size = 0
         self._chain = b""
         self._last = self._started = None
 
@@ -145,7 +150,9 @@ class TranscriptFold:
 
     def _add(self, message: Message) -> None:
         self._transcript.append(message)
-        self._chain = hashlib.sha256(self._chain + _ENCODER.encode(message)).digest()
+        encoded = _ENCODER.encode(message)
+        self.size += len(encoded)
+        self._chain = hashlib.sha256(self._chain + encoded).digest()
 
 
 def build(recorded: Iterable[Recorded], run_id: str) -> RunContext:

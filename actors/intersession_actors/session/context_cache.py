@@ -13,6 +13,8 @@ from intersession_events import ids
 from intersession_events.log import Log, Recorded
 
 MOST_SESSIONS: Final = 256
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""How much all transcripts that are kept may have, as JSON. The one that was used last is always kept."""
 
 OnContext = Callable[[RunContext | Exception], None]
 
@@ -77,6 +79,11 @@ class ContextCache:
             return error
         with self._lock:
             self._folds[key] = fold
-            if len(self._folds) > MOST_SESSIONS:
-                self._folds.popitem(last=False)
+            self._make_room()
         return context
+
+    def _make_room(self) -> None:
+        size = sum(fold.size for fold in self._folds.values())
+        while len(self._folds) > MOST_SESSIONS or (size > MOST_BYTES and len(self._folds) > 1):
+            _key, dropped = self._folds.popitem(last=False)
+            size -= dropped.size

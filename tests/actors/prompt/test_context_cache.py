@@ -178,3 +178,41 @@ def recorded(version: int, event: Event) -> Recorded:
         digest="",
         hash="",
     )
+
+
+def test_transcripts_that_nobody_uses_are_dropped_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding A18: they were counted, however long they were."""
+    monkeypatch.setattr("intersession_actors.session.context_cache.MOST_BYTES", 3_000)
+    opened = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")
+    with SqliteLog(":memory:", threads=False) as log:
+        cache = ContextCache(log)
+        kept: list[list[str]] = []
+        for name in "abcd":
+            stream = f"session:{name}"
+            long = Message(id=f"long-{name}", role="user", content="x" * 1_000, timestamp=1)
+            asked = Message(id=f"in-{name}", role="user", content="and?", timestamp=1)
+            log.append_now(
+                (
+                    anywhere(
+                        stream,
+                        draft(opened, f"o-{name}"),
+                        draft(MessageRecorded(session_id="s", message=long), f"l-{name}"),
+                        draft(MessageRecorded(session_id="s", message=asked), f"m-{name}"),
+                        draft(
+                            RunQueued(run_id=name, session_id="s", step="message", message_id=asked.id),
+                            f"q-{name}",
+                        ),
+                    ),
+                )
+            )
+            cache.read(name, name, lambda _context: None, version=4)
+            log.step()
+            kept.append([each for each in "abcd" if cache.at(each, each, 4) is not None])
+
+        alone = ContextCache(log)
+        monkeypatch.setattr("intersession_actors.session.context_cache.MOST_BYTES", 10)
+        alone.read("a", "a", lambda _context: None, version=4)
+        log.step()
+
+        assert kept == [["a"], ["a", "b"], ["b", "c"], ["c", "d"]]
+        assert alone.at("a", "a", 4) is not None
