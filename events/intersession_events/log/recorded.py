@@ -55,6 +55,16 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     hash: str
 
+    @property
+    def originator_id(self) -> str:
+        """The stream, as the eventsourcing library calls it."""
+        return self.stream
+
+    @property
+    def originator_version(self) -> int:
+        """The version, as the eventsourcing library calls it."""
+        return self.version
+
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True):
     """The append is durable. `again` is True if the same events (by id) had been recorded before."""

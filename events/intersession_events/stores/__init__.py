@@ -1,12 +1,13 @@
 """Stores: where a log is kept. `open_log` opens the one that a URL names."""
 
 from intersession_events.stores.opened import open_log
-from intersession_events.stores.sqlite import SqliteLog, gateway_of, holder_of, writer_of
+from intersession_events.stores.sqlite import SessionLog, SqliteLog, gateway_of, holder_of, writer_of
 from intersession_events.stores.url import MEMORY, VARIABLE, sqlite_path
 
 __all__ = [
     "MEMORY",
     "VARIABLE",
+    "SessionLog",
     "SqliteLog",
     "gateway_of",
     "holder_of",

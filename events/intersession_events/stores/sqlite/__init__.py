@@ -1,6 +1,7 @@
 """The log in an SQLite file, on the eventsourcing library's recorder: one writer, group commit, readers of their own."""
 
+from intersession_events.stores.sqlite.application import SessionLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import gateway_of, holder_of, writer_of
 
-__all__ = ["SqliteLog", "gateway_of", "holder_of", "writer_of"]
+__all__ = ["SessionLog", "SqliteLog", "gateway_of", "holder_of", "writer_of"]

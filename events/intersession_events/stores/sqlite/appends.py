@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
@@ -20,10 +20,10 @@ from intersession_events.log import (
     Recorded,
     Unavailable,
     opened,
-    seal,
 )
-from intersession_events.stores.sqlite.event_reader import COLUMNS, Row, event_of
+from intersession_events.stores.library import ChainedMapper, Pending
 from intersession_events.stores.sqlite.failures import log_error
+from intersession_events.stores.sqlite.recorder import COLUMNS, GroupCommitRecorder, Row, notification_of
 
 CACHED: Final = 20_000
 """This many streams are remembered (a few megabytes); the others are read again."""
@@ -45,8 +45,9 @@ EMPTY: Final = Head(0, FIRST)
 class Heads:
     """A bounded memory of stream heads. Only the writer has one: its word is the file's as long as it alone writes."""
 
-    def __init__(self, log_id: str) -> None:
-        self._log_id = log_id
+    def __init__(self, mapper: ChainedMapper, recorder: GroupCommitRecorder) -> None:
+        self._mapper = mapper
+        self._recorder = recorder
         self._known: OrderedDict[str, Head] = OrderedDict()
 
     def of(self, cursor: SQLiteCursor, stream: str) -> Head:
@@ -57,10 +58,11 @@ class Heads:
         """
         head = self._known.get(stream)
         if head is None:
+            self._recorder.flush(cursor)
             row = _row(cursor, _LAST, (stream,))
             head = EMPTY
             if row is not None:
-                last = event_of(row, self._log_id)
+                last = self._mapper.to_domain_event(notification_of(row))
                 head = Head(last.version, last.hash)
             self._known[stream] = head
         else:
@@ -88,20 +90,12 @@ _AT_POSITION: Final = COLUMNS + "WHERE rowid=?"
 T = TypeVar("T")
 
 
-class Encoded(NamedTuple):
-    """A draft with its stored form, made in the thread of whoever appends."""
-
-    draft: Draft
-    topic: str
-    payload: bytes
-
-
 class Part(NamedTuple):
-    """A `StreamAppend` whose drafts are encoded."""
+    """A `StreamAppend` whose drafts are stored events to be, made in the thread of whoever appends."""
 
     stream: str
     expected: int
-    events: Sequence[Encoded]
+    events: Sequence[Pending]
 
 
 class LogClock:
@@ -124,12 +118,12 @@ class LogClock:
 class Sealing(NamedTuple):
     """What the appends of one writer have in common."""
 
-    log_id: str
+    mapper: ChainedMapper
+    recorder: GroupCommitRecorder
     epoch: int
     entropy: Callable[[int], bytes]
     heads: Heads
     clock: LogClock
-    insert: Callable[[SQLiteCursor, Sequence[tuple[str, int, str, bytes]]], list[int]]
 
 
 class Append:
@@ -144,12 +138,11 @@ class Append:
         self._parts = parts
         self._in_order = causal_order(parts)
         self._on_outcome = on_outcome
-        self._rows: list[tuple[str, int, str, bytes]] = []
         self._verdict: Outcome | None = None
 
     def write(self, cursor: SQLiteCursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
-        self.recorded, self._rows, self._verdict = (), [], None
+        self.recorded, self._verdict = (), None
         ends: dict[str, Head] = {}
         versions: dict[str, int] = {}
         for part in self._parts:
@@ -166,17 +159,23 @@ class Append:
                 return
             versions[part.stream] = version + len(part.events)
         self.recorded = tuple(self._seal(ends))
-        for recorded, position in zip(self.recorded, self._sealing.insert(cursor, self._rows), strict=True):
+        for recorded, position in zip(
+            self.recorded, self._sealing.recorder.queue(self._in_order), strict=True
+        ):
             msgspec.structs.force_setattr(recorded, "position", position)
         self._verdict = Committed(recorded=self.recorded)
         self._sealing.heads.learn(ends)
 
     def is_stored(self, cursor: SQLiteCursor) -> bool:
         """Say whether the rows are in the file, byte for byte: no other append has the same salts and hashes."""
-        for recorded, row in zip(self.recorded, self._rows, strict=True):
-            cursor.execute(_AT_POSITION, (recorded.position,))
-            found = cursor.fetchone()
-            if found is None or tuple(found)[1:] != row:
+        for recorded, row in zip(self.recorded, self._in_order, strict=True):
+            found = _row(cursor, _AT_POSITION, (recorded.position,))
+            if found is None or found[1:] != (
+                row.originator_id,
+                row.originator_version,
+                row.topic,
+                row.state,
+            ):
                 return False
         return bool(self.recorded)
 
@@ -188,22 +187,19 @@ class Append:
         tell(self._on_outcome, self._verdict)
 
     def _seal(self, ends: dict[str, Head]) -> Iterator[Recorded]:
-        salts = self._sealing.entropy(SALT_BYTES * len(self._in_order))
-        for index, (stream, (draft, topic, payload)) in enumerate(self._in_order):
+        sealing = self._sealing
+        salts = sealing.entropy(SALT_BYTES * len(self._in_order))
+        for index, pending in enumerate(self._in_order):
+            stream = cast("str", pending.originator_id)
             end = ends[stream]
-            state, recorded = seal(
-                draft,
-                topic,
-                payload,
-                log_id=self._sealing.log_id,
-                stream=stream,
+            recorded = sealing.mapper.seal(
+                pending,
                 version=end.version + 1,
-                time=self._sealing.clock.of(draft),
-                epoch=self._sealing.epoch,
                 prev=end.hash,
+                epoch=sealing.epoch,
+                time=sealing.clock.of(pending.draft),
                 salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
             )
-            self._rows.append((stream, recorded.version, topic, state))
             yield recorded
             ends[stream] = Head(recorded.version, recorded.hash)
 
@@ -214,6 +210,7 @@ class Append:
         where the same append would have put it: beside the others, in the order of causes or, in a log of version
         0.1.0, in the order of the append.
         """
+        self._sealing.recorder.flush(cursor)
         versions: dict[str, int] = {}
         known: dict[str, Row] = {}  # by the drafts' ids
         for part in self._parts:
@@ -226,19 +223,19 @@ class Append:
                         return None
                     known[event.draft.id] = row
             versions[part.stream] = version
-        as_given = [(part.stream, event) for part in self._parts for event in part.events]
+        as_given = [event for part in self._parts for event in part.events]
         for order in (self._in_order, as_given):
             if (found := self._recorded_in(order, known, cursor)) is not None:
                 return found
         return None
 
     def _recorded_in(
-        self, order: Sequence[tuple[str, Encoded]], known: dict[str, Row], cursor: SQLiteCursor
+        self, order: Sequence[Pending], known: dict[str, Row], cursor: SQLiteCursor
     ) -> tuple[Recorded, ...] | None:
         first = next(
             (
                 known[event.draft.id][0] - index
-                for index, (_, event) in enumerate(order)
+                for index, event in enumerate(order)
                 if event.draft.id in known
             ),
             None,
@@ -246,33 +243,34 @@ class Append:
         if first is None:
             return None
         found: list[Recorded] = []
-        for index, (stream, event) in enumerate(order):
+        for index, event in enumerate(order):
             row = known.get(event.draft.id) or _row(cursor, _AT_POSITION, (first + index,))
+            stream = event.originator_id
             if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != event.draft.id:
                 return None
-            found.append(event_of(row, self._sealing.log_id))
+            found.append(self._sealing.mapper.to_domain_event(notification_of(row)))
         return tuple(found)
 
 
-def causal_order(parts: Sequence[Part]) -> Sequence[tuple[str, Encoded]]:
-    """Return the events of one append, with their streams, so that no event stands before its cause.
+def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:
+    """Return the events of one append so that none stands before its cause.
 
     Each stream keeps its order, and all else stays as it was given.
     """
-    left = [(part.stream, event) for part in parts for event in part.events]
+    left = [event for part in parts for event in part.events]
     if len(parts) == 1:
         return left
-    missing = {event.draft.id for _, event in left}
-    ordered: list[tuple[str, Encoded]] = []
+    missing = {event.draft.id for event in left}
+    ordered: list[Pending] = []
     while left:
-        put_off: list[tuple[str, Encoded]] = []
-        waiting: set[str] = set()
-        for stream, event in left:
-            if stream in waiting or event.draft.causation in missing:
-                put_off.append((stream, event))
-                waiting.add(stream)
+        put_off: list[Pending] = []
+        waiting: set[object] = set()
+        for event in left:
+            if event.originator_id in waiting or event.draft.causation in missing:
+                put_off.append(event)
+                waiting.add(event.originator_id)
             else:
-                ordered.append((stream, event))
+                ordered.append(event)
                 missing.discard(event.draft.id)
         if len(put_off) == len(left):
             return [*ordered, *put_off]  # they are said to have caused each other

@@ -247,5 +247,4 @@ class LogFactory(SQLiteFactory):
         self.datastore = LogDatastore(
             loose.pool.db_name,
             lock_timeout=loose.pool.lock_timeout,
-            originator_id_type=loose.originator_id_type,
         )

@@ -1,32 +1,31 @@
-"""Reads the table of events, for the log: proves each row, and notices a missing one."""
+"""Reads the events of a log: proves each row, and notices a missing one."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Recorded, SqlValue, unseal
+from intersession_events.log import FIRST, Recorded
+from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.readers import Readers, rows
+from intersession_events.stores.sqlite.readers import rows
+from intersession_events.stores.sqlite.recorder import COLUMNS, ReadingRecorder, Row, notification_of
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""
 
-Row = tuple[int, str, int, str, bytes]
-"""Position, stream, version, topic and state, as they lie in the table."""
-
-COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-"""How each statement begins that reads a `Row`."""
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 _STREAM_FROM: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>=?"
 _STREAM_AFTER: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>?"
 
 
 class EventReader:
-    """Reads streams and the whole log on whatever connections it is lent."""
+    """Reads streams and the whole log by a recorder, through a mapper."""
 
-    def __init__(self, readers: Readers, log_id: str) -> None:
-        self._readers = readers
-        self._log_id = log_id
+    def __init__(self, recorder: ReadingRecorder, mapper: ChainedMapper) -> None:
+        self._recorder = recorder
+        self._mapper = mapper
 
     def stream(
         self,
@@ -43,17 +42,12 @@ class EventReader:
             CorruptEvent: one of them was changed or is missing.
             UnknownTopic: one of them is of a newer version.
         """
-        statement = COLUMNS + "WHERE originator_id=? AND originator_version>? "
-        # A row that somebody gave a version below 1 is read with the others, and does not hash.
-        parameters: list[SqlValue] = [stream, after or -(2**63)]
-        if to is not None:
-            statement += "AND originator_version<=? "
-            parameters.append(to)
-        statement += f"ORDER BY originator_version {'DESC' if backwards else 'ASC'} LIMIT ?"
-        parameters.append(-1 if limit is None else limit)
         with typed():
-            found = rows(self._readers, statement, parameters)
-        events = [self.proven(row) for row in found]
+            # A row that somebody gave a version below 1 is read with the others, and does not hash.
+            found = self._recorder.select_events(
+                stream, gt=after or None, lte=to, desc=backwards, limit=limit
+            )
+        events = list(map(self._mapper.to_domain_event, found))
         whole = limit is None or len(events) < limit
         _check_neighbours(
             events if not backwards else events[::-1], after if whole or not backwards else None
@@ -69,12 +63,13 @@ class EventReader:
         """
         left = limit
         while left is None or left > 0:
-            page = self.rows(after=after, to=to, limit=PAGE if left is None else min(PAGE, left))
-            for row in page:
-                yield self.proven(row)
+            size = PAGE if left is None else min(PAGE, left)
+            with typed():
+                page = self._recorder.select_notifications(after, size, to, inclusive_of_start=False)
+            yield from map(self._mapper.to_domain_event, page)
             if len(page) < PAGE:
                 return
-            after = page[-1][0]
+            after = page[-1].id
             left = None if left is None else left - len(page)
 
     def streams(self, prefix: str) -> list[str]:
@@ -83,7 +78,7 @@ class EventReader:
         statement, name = _STREAM_FROM, prefix
         while True:
             with typed():
-                (found,) = rows(self._readers, statement, (name,))[0]
+                (found,) = rows(self._recorder.readers, statement, (name,))[0]
             if found is None or not found.startswith(prefix):
                 return names
             names.append(found)
@@ -93,7 +88,7 @@ class EventReader:
         """Return rows with `after < position <= to` as they lie in the table, unproven."""
         with typed():
             return rows(
-                self._readers,
+                self._recorder.readers,
                 COLUMNS + "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?",
                 (after, 2**63 - 1 if to is None else to, limit),
             )
@@ -101,13 +96,12 @@ class EventReader:
     def head(self) -> int:
         """Return the position of the last event; 0 if there is none."""
         with typed():
-            position: int = rows(self._readers, "SELECT COALESCE(MAX(rowid), 0) FROM stored_events")[0][0]
-        return position
+            return self._recorder.max_notification_id() or 0
 
     def positions_given(self) -> int:
         """Return the last position that was ever given to an event."""
         with typed():
-            found = rows(self._readers, "SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
+            found = rows(self._recorder.readers, "SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
         return found[0][0] if found else 0
 
     def proven(self, row: Row) -> Recorded:
@@ -117,17 +111,20 @@ class EventReader:
             CorruptEvent: it was changed.
             UnknownTopic: it is of a newer version.
         """
-        try:
-            return event_of(row, self._log_id)
-        except (CorruptEvent, UnknownTopic) as error:
-            error.position = row[0]
-            raise
+        return self._mapper.to_domain_event(notification_of(row))
 
-
-def event_of(row: Row, log_id: str) -> Recorded:
-    """Return the event of a row of a log, proven; see `unseal` for the errors."""
-    position, stream, version, topic, state = row
-    return unseal(log_id=log_id, position=position, stream=stream, version=version, topic=topic, state=state)
+    def tell(self, frontier: Frontier) -> None:
+        """Tell the listeners of a frontier all that is in the log behind it; rows that can't be read are passed over."""
+        while page := self.rows(after=frontier.head, limit=PAGE):
+            recorded: list[Recorded] = []
+            for row in page:
+                try:
+                    recorded.append(self.proven(row))
+                except (CorruptEvent, UnknownTopic) as error:
+                    _LOGGER.warning("position %d was passed over: %s", row[0], error)
+            frontier.advance(page[-1][0])
+            if recorded:
+                frontier.tell(recorded)
 
 
 def _check_neighbours(events: Sequence[Recorded], after: int | None) -> None:

@@ -2,13 +2,11 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
-from intersession_events.errors import CorruptEvent, LogError, UnknownTopic
-from intersession_events.log import Recorded
-from intersession_events.stores.sqlite.event_reader import PAGE, EventReader
+from intersession_events.errors import LogError
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.frontier import Frontier
 from intersession_events.stores.sqlite.readers import Readers
 
 POLL_S: Final = 0.02
@@ -18,14 +16,14 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class Follower:
-    """A thread that sees when another process has committed, and tells a frontier."""
+    """A thread that sees when another process has committed, and has somebody catch up."""
 
-    def __init__(self, readers: Readers, events: EventReader, frontier: Frontier) -> None:
+    def __init__(self, readers: Readers, catch_up: Callable[[], object]) -> None:
+        """Catch up, then follow."""
         self._readers = readers
-        self._events = events
-        self._frontier = frontier
+        self._catch_up = catch_up
         self._stopping = threading.Event()
-        frontier.advance(events.head())
+        catch_up()
         self._thread = threading.Thread(target=self._run, name="intersession-follower", daemon=True)
         self._thread.start()
 
@@ -48,15 +46,3 @@ class Follower:
                     self._catch_up()
         except LogError:
             _LOGGER.exception("following the log has ended")
-
-    def _catch_up(self) -> None:
-        while rows := self._events.rows(after=self._frontier.head, limit=PAGE):
-            recorded: list[Recorded] = []
-            for row in rows:
-                try:
-                    recorded.append(self._events.proven(row))
-                except (CorruptEvent, UnknownTopic) as error:
-                    _LOGGER.warning("position %d was passed over: %s", row[0], error)
-            self._frontier.advance(rows[-1][0])
-            if recorded:
-                self._frontier.tell(recorded)

@@ -5,10 +5,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from intersession_events.errors import ForkedStoreError, LogError, NoSuchStore, StoreUnavailable
+from intersession_events.errors import ForkedStoreError, LogError, StoreUnavailable
 from intersession_events.log import (
     Committed,
     InlineView,
@@ -24,17 +25,17 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores.file import check_one_name
-from intersession_events.stores.sqlite import identity
+from intersession_events.stores.library import Frontier
 from intersession_events.stores.sqlite.appends import tell
+from intersession_events.stores.sqlite.application import LogApplication, SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY
-from intersession_events.stores.sqlite.event_reader import EventReader, Row
+from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.follower import Follower
-from intersession_events.stores.sqlite.frontier import Frontier
 from intersession_events.stores.sqlite.inline_views import TransactionSql
 from intersession_events.stores.sqlite.opening import open_for_writing
-from intersession_events.stores.sqlite.readers import FileReaders, MemoryReaders, Readers, rows
+from intersession_events.stores.sqlite.readers import FileReaders, rows
+from intersession_events.stores.sqlite.recorder import Row
 from intersession_events.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -88,13 +89,13 @@ class SqliteLog:
             self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
         )
         self._log_id, self._epoch = opened.log_id, opened.epoch
-        self._readers: Readers = (
-            MemoryReaders(opened.datastore.only_connection)
-            if self.path == MEMORY
-            else FileReaders(self.path, alone=False)
-        )
-        self._events = EventReader(self._readers, self._log_id)
-        self._frontier = Frontier(opened.head)
+        recorder = opened.recorder
+        if self.path != MEMORY:
+            recorder.readers = FileReaders(self.path, alone=False)
+        self._readers = recorder.readers
+        self._events = EventReader(recorder, opened.mapper)
+        self._frontier = recorder.frontier = Frontier(opened.head)
+        self._application: LogApplication = opened.app
         try:
             self._writer = Writer(
                 opened,
@@ -118,6 +119,11 @@ class SqliteLog:
     def epoch(self) -> int:
         """The writer's epoch; 0 for a reader."""
         return self._epoch
+
+    @property
+    def application(self) -> LogApplication:
+        """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
+        return self._application
 
     def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         """Queue events of one or several streams for one atomic append; never blocks.
@@ -287,6 +293,8 @@ class SqliteLog:
         self._readers.close()
         if self._writer is not None:
             self._writer.close()
+        else:
+            self._application.close()
         self._frontier.close()
 
     def __enter__(self) -> Self:
@@ -298,19 +306,17 @@ class SqliteLog:
         self.close()
 
     def _open_reader(self, inline: Sequence[InlineView]) -> None:
-        check_one_name(self.path)
-        known = identity.inspect(self.path)
-        if known is None:
-            raise NoSuchStore(self.path, "there is no log to be read")
-        self._log_id, self._epoch = known.log_id, 0
-        self._readers = FileReaders(self.path, alone=True)
-        self._events = EventReader(self._readers, self._log_id)
+        app = SessionLog({"SQLITE_DBNAME": self.path})
+        self._application = app
+        self._log_id, self._epoch = app.log_id, 0
+        self._readers = app.reading.readers
+        self._events = EventReader(app.reading, app.chained)
         self._frontier = Frontier(0)
         try:
             for view in inline:
                 self._check_view(view)
         except BaseException:
-            self._readers.close()
+            app.close()
             raise
 
     def _check_view(self, view: InlineView) -> None:
@@ -335,7 +341,8 @@ class SqliteLog:
             return
         with self._following:
             if self._follower is None and not self._closed:
-                self._follower = Follower(self._readers, self._events, self._frontier)
+                self._frontier.advance(self._events.head())
+                self._follower = Follower(self._readers, partial(self._events.tell, self._frontier))
 
     def _load(self, stream: str, on_loaded: OnLoaded, after: int) -> None:
         try:

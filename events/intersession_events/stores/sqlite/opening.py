@@ -3,16 +3,17 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-from eventsourcing.sqlite import SQLiteCursor, SQLiteFactory
-from eventsourcing.utils import Environment, get_topic
+from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import CorruptEvent
 from intersession_events.log import opened
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
+from intersession_events.stores.library import ChainedMapper
 from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.connections import MEMORY, LogDatastore, LogFactory, database_uri
+from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
+from intersession_events.stores.sqlite.connections import MEMORY, database_uri
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
@@ -28,19 +29,28 @@ class Opened(NamedTuple):
     epoch: int
     head: int
     latest_time: int
-    recorder: GroupCommitRecorder
-    datastore: LogDatastore
+    app: WriterApplication
     lock: WriterLock | None
     held: HeldFile | None
+
+    @property
+    def recorder(self) -> GroupCommitRecorder:
+        """What writes."""
+        return self.app.commits
+
+    @property
+    def mapper(self) -> ChainedMapper:
+        """What makes rows of events."""
+        return self.app.chained
 
     def close(self) -> None:
         """Finish what waits to be written, and give up the locks last."""
         self.recorder.close()
         presence = self.recorder.presence
         if self.held is not None and presence is not None and not presence.is_whole():
-            self.datastore.fold()
+            self.app.datastore.fold()
             self.held.keep_names()
-        self.datastore.close()
+        self.app.close()
         if self.held is not None:
             self.held.release()
         if self.lock is not None:
@@ -68,23 +78,27 @@ def open_for_writing(
         # SQLite gives its other files the mode of this one.
         held = None if memory else HeldFile(path)
         known = None if memory else _known(path)
-        datastore, recorder = _library(path, environment)
+        app = WriterApplication(writer_settings(database_uri(path, mode="rwc"), environment))
         try:
-            with typed(), datastore.transaction(commit=True) as cursor:
+            with typed(), app.datastore.transaction(commit=True) as cursor:
                 log_id = new_log_id() if known is None else known.log_id
                 if known is None:
                     identity.create(
-                        cursor, log_id=log_id, now_ms=clock(), events_table=recorder.create_table_statements
+                        cursor,
+                        log_id=log_id,
+                        now_ms=clock(),
+                        events_table=app.commits.create_table_statements,
                     )
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
                 latest_time = _latest_time(cursor)
             if not memory:
-                recorder.presence = Presence(path, f"{path}-wal", f"{path}-shm")
+                app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm")
         except BaseException:
-            datastore.close()
+            app.close()
             raise
+        app.chained.log_id = log_id
         if lock is not None:
             lock.tell(Holder(pid=os.getpid(), epoch=epoch))
     except BaseException:
@@ -93,7 +107,7 @@ def open_for_writing(
         if lock is not None:
             lock.release()
         raise
-    return Opened(log_id, epoch, head, latest_time, recorder, datastore, lock, held)
+    return Opened(log_id, epoch, head, latest_time, app, lock, held)
 
 
 def _known(path: str) -> identity.Identity | None:
@@ -111,20 +125,3 @@ def _latest_time(cursor: SQLiteCursor) -> int:
         with suppress(CorruptEvent):  # whoever reads the event says so
             latest = max(latest, opened(state, where="a row").time)
     return latest
-
-
-def _library(path: str, environment: Mapping[str, str]) -> tuple[LogDatastore, GroupCommitRecorder]:
-    factory = SQLiteFactory.construct(
-        Environment(
-            env={
-                "PERSISTENCE_MODULE": get_topic(LogFactory),
-                "APPLICATION_RECORDER_TOPIC": get_topic(GroupCommitRecorder),
-                "ORIGINATOR_ID_TYPE": "text",
-                "SQLITE_DBNAME": database_uri(path, mode="rwc"),
-                "CREATE_TABLE": "no",
-                **environment,
-            }
-        )
-    )
-    recorder = cast("GroupCommitRecorder", factory.application_recorder())
-    return cast("LogDatastore", factory.datastore), recorder

@@ -2,12 +2,20 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
+from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable, UnknownTopic
+from intersession_events.errors import (
+    AppendConflict,
+    CorruptEvent,
+    LogError,
+    NotStorable,
+    StoreUnavailable,
+    UnknownTopic,
+)
 from intersession_events.facts import Event, ExchangeAccepted, TurnRequested
 from intersession_events.log import (
     Committed,
@@ -17,13 +25,12 @@ from intersession_events.log import (
     SetAside,
     StreamAppend,
     Unavailable,
-    payload_of,
 )
+from intersession_events.stores.library import Fresh, Frontier, Pending
 from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.appends import Append, Encoded, Heads, LogClock, Part, Sealing, tell
+from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, Part, Sealing, tell
 from intersession_events.stores.sqlite.blocking import Transact, Waiting
 from intersession_events.stores.sqlite.event_reader import EventReader
-from intersession_events.stores.sqlite.frontier import Frontier
 from intersession_events.stores.sqlite.group_commit import Work
 from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
 from intersession_events.stores.sqlite.opening import Opened
@@ -31,6 +38,7 @@ from intersession_events.stores.sqlite.writer_lock import Holder
 
 T = TypeVar("T")
 
+PUT_TIMEOUT_S = 30.0
 PAGE_TIMEOUT_S = 3600.0
 """A page of a rebuild is given this long; it waits behind appends."""
 
@@ -51,18 +59,19 @@ class Writer:
         self._opened = opened
         self._events = events
         self._frontier = frontier
-        self._heads = Heads(opened.log_id)
+        self._mapper = opened.mapper
+        self._heads = Heads(opened.mapper, opened.recorder)
         self._topics: set[str] = set()
         self._recorder = opened.recorder
         self._recorder.observer = self
         self._recorder.commits.by_hand = by_hand
         self._sealing = Sealing(
-            opened.log_id,
+            opened.mapper,
+            opened.recorder,
             opened.epoch,
             entropy,
             self._heads,
             LogClock(opened.latest_time),
-            self._recorder.insert,
         )
         self.views = InlineViews(inline)
         for name in self.views.names:
@@ -71,7 +80,7 @@ class Writer:
     def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
-            parts = [_encoded(one) for one in batch]
+            parts = [self._part(one) for one in batch]
             self._recorder.submit(Append(self._sealing, parts, on_outcome), patient=patient)
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
@@ -124,7 +133,29 @@ class Writer:
         if self._opened.lock is not None:
             self._opened.lock.tell(Holder(pid=os.getpid(), epoch=self._opened.epoch, gateway=gateway))
 
-    # What a transaction consists of beside the work itself:
+    # What a transaction consists of beside the work itself, and what the library's event store puts:
+
+    def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
+        """Append pending events, those of a stream in a row at the version that the first of them expects."""
+        self._check_may_wait()
+        parts: list[Part] = []
+        for event in stored_events:
+            if not isinstance(event, Pending):
+                raise NotStorable("a log takes what its own mapper has made")
+            stream = cast("str", event.originator_id)
+            if parts and parts[-1].stream == stream:
+                parts[-1] = Part(stream, parts[-1].expected, [*parts[-1].events, event])
+            else:
+                parts.append(Part(stream, event.expected, [event]))
+        waiting = Waiting()
+        self._recorder.submit(Append(self._sealing, parts, waiting))
+        while self._recorder.commits.by_hand and not waiting.is_told and self.step():
+            pass
+        try:
+            waiting.committed(PUT_TIMEOUT_S)
+        except AppendConflict as error:
+            raise IntegrityError(str(error)) from error
+        return [cast("Pending", event).recorded.position for event in stored_events]
 
     def begin(self, cursor: SQLiteCursor) -> None:
         """Refuse the transaction if another writer has taken over (`WriterSuperseded`)."""
@@ -156,6 +187,14 @@ class Writer:
         """Forget what only that transaction knew."""
         self._heads.forget()
         self._topics.clear()
+
+    def _part(self, one: StreamAppend) -> Part:
+        try:
+            one.stream.encode()
+        except UnicodeEncodeError as error:
+            raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
+        stored = self._mapper.to_stored_event
+        return Part(one.stream, one.expected, [stored(Fresh(one.stream, draft)) for draft in one.drafts])
 
     def _check_may_wait(self) -> None:
         if not self._recorder.commits.may_wait():
@@ -219,14 +258,6 @@ class Writer:
                 )
         self.views.advance(cursor, name, events, unread, position)
         return position
-
-
-def _encoded(one: StreamAppend) -> Part:
-    try:
-        one.stream.encode()
-    except UnicodeEncodeError as error:
-        raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
-    return Part(one.stream, one.expected, [Encoded(draft, *payload_of(draft)) for draft in one.drafts])
 
 
 def _last_position(cursor: SQLiteCursor) -> int:

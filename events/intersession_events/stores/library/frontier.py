@@ -49,11 +49,25 @@ class Frontier:
 
         return stop
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the log goes no further."""
+        return self._closed
+
     def wait_for(self, position: int, timeout: float) -> bool:
         """Wait until the log has reached a position; False if it has not in time, or is closed."""
+        self.wait_until(lambda: self._head >= position, timeout)
+        return self._head >= position
+
+    def wait_until(self, happened: Callable[[], bool], timeout: float) -> None:
+        """Wait until something has happened that comes with a commit or a `wake`, at most until the log is closed."""
         with self._moved:
-            self._moved.wait_for(lambda: self._head >= position or self._closed, timeout)
-            return self._head >= position
+            self._moved.wait_for(lambda: happened() or self._closed, timeout)
+
+    def wake(self) -> None:
+        """Let everybody who waits look whether it has happened."""
+        with self._moved:
+            self._moved.notify_all()
 
     def close(self) -> None:
         """Wake all who wait."""

@@ -1,0 +1,120 @@
+"""The eventsourcing library's mapper with our registry, canonical JSON, hash chain and upcasting.
+
+The library's own stores the path of a class as topic and imports it on reading, and binds no event to the one before it.
+Ours makes a stored event in two steps. `to_stored_event` runs in the thread of whoever appends, and knows the payload.
+`seal` runs in the writer's thread, inside the transaction, where it is known which event the new one follows.
+"""
+
+from typing import cast
+
+import msgspec
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import Cipher, Compressor, Mapper, StoredEvent, Transcoder
+
+from intersession_events.errors import CorruptEvent, NotStorable, UnknownTopic
+from intersession_events.log import ANY_VERSION, Draft, Recorded, payload_of, seal, unseal
+
+
+class Fresh(msgspec.Struct, frozen=True):
+    """A draft as the library takes it, for a stream. `ANY_VERSION` leaves its version to the writer."""
+
+    originator_id: str
+    draft: Draft
+    originator_version: int = ANY_VERSION
+
+
+class Pending(StoredEvent):
+    """A stored event on its way: topic and payload are final; version, state and what it is read as come with `seal`."""
+
+    draft: Draft
+    payload: bytes
+    expected: int
+    """The version that its stream must have before, if the library's event store puts it."""
+    recorded: Recorded
+
+    def __init__(self, fresh: Fresh, topic: str, payload: bytes) -> None:
+        # Past the frozen dataclass's own way, which sets each field by a call.
+        self.__dict__.update(
+            originator_id=fresh.originator_id,
+            originator_version=0,
+            topic=topic,
+            state=b"",
+            payload=payload,
+            draft=fresh.draft,
+            expected=fresh.originator_version
+            if fresh.originator_version < 0
+            else fresh.originator_version - 1,
+        )
+
+
+class ChainedMapper(Mapper[str]):
+    """Turns drafts into stored events and stored events into `Recorded`, for one log."""
+
+    def __init__(
+        self, transcoder: Transcoder, compressor: Compressor | None = None, cipher: Cipher | None = None
+    ) -> None:
+        """Make a mapper; whoever opens the log sets `log_id`, which is part of every hash.
+
+        Raises:
+            NotStorable: the environment asks for compressed or encrypted states, which nobody could hash again.
+        """
+        super().__init__(transcoder, compressor, cipher)
+        if compressor is not None or cipher is not None:
+            raise NotStorable("a log's rows are neither compressed nor encrypted by the library")
+        self.log_id = ""
+
+    def to_stored_event(self, domain_event: DomainEventProtocol[str]) -> Pending:
+        """Return an event to be sealed.
+
+        Raises:
+            NotStorable: it could not be read again as it is.
+        """
+        if not isinstance(domain_event, Fresh):
+            raise NotStorable(f"a log takes drafts (`Fresh`), not {type(domain_event).__name__}")
+        topic, payload = payload_of(domain_event.draft)
+        return Pending(domain_event, topic, payload)
+
+    def seal(
+        self, pending: Pending, *, version: int, prev: str, epoch: int, time: int, salt: bytes
+    ) -> Recorded:
+        """Put an event behind the one before it in its stream; its position is still 0.
+
+        Raises:
+            NotStorable: its envelope can't be encoded.
+        """
+        state, recorded = seal(
+            pending.draft,
+            pending.topic,
+            pending.payload,
+            log_id=self.log_id,
+            stream=cast("str", pending.originator_id),
+            version=version,
+            epoch=epoch,
+            prev=prev,
+            salt=salt,
+            time=time,
+        )
+        pending.__dict__.update(originator_version=version, state=state, recorded=recorded)
+        return recorded
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Recorded:
+        """Return the event of a row, proven, at its position if it is a notification.
+
+        Raises:
+            CorruptEvent: it was changed; `position` says where it is.
+            UnknownTopic: it is of a newer version; the same.
+        """
+        position: int = getattr(stored_event, "id", 0)
+        stream: str = stored_event.originator_id  # type: ignore[assignment]  # never a UUID; read for each row, so no cast
+        try:
+            return unseal(
+                log_id=self.log_id,
+                position=position,
+                stream=stream,
+                version=stored_event.originator_version,
+                topic=stored_event.topic,
+                state=stored_event.state,
+            )
+        except (CorruptEvent, UnknownTopic) as error:
+            error.position = position or None
+            raise

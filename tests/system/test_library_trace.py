@@ -1,0 +1,95 @@
+"""Which functions of the eventsourcing library, and of our subclasses of its classes, do the work of each path."""
+
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem, Turn
+from support.running import closed_exchange
+
+ROOMS = ("eventsourcing/", "stores/library/", "stores/sqlite/recorder")
+
+
+@contextmanager
+def traced() -> Generator[set[str]]:
+    """Collect the names of the functions that run in this thread and in all that begin inside the block."""
+    seen: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and any(room in frame.f_code.co_filename for room in ROOMS):
+            seen.add(frame.f_code.co_qualname)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+WRITES = {
+    "ChainedMapper.to_stored_event",
+    "ChainedMapper.seal",
+    "GroupCommitRecorder._insert_events",
+}
+READS = {"ReadingRecorder.select_events", "ChainedMapper.to_domain_event"}
+
+
+def inbound(system: SessionSystem) -> None:
+    system.inbound(channel="telegram", chat_id="42", text="hello", sender="ann", deliver=False, wait=20)
+
+
+def send(system: SessionSystem) -> None:
+    sent = system.tools("agent:main:main").call(
+        "sessions_send", {"sessionKey": "agent:ops:main", "message": "status?"}
+    )
+    closed_exchange(system, sent["runId"])
+
+
+def history(system: SessionSystem) -> None:
+    system.tools().call("sessions_history", {"sessionKey": "agent:main:main"})
+
+
+def follow(system: SessionSystem) -> None:
+    assert list(system.follow(0, timeout=0))
+
+
+def answer(turn: Turn) -> str:
+    return "yes" if turn.step == "message" else "REPLY_SKIP"
+
+
+@pytest.mark.parametrize(
+    ("path", "did"),
+    [
+        (inbound, WRITES),
+        (send, WRITES | READS),
+        (history, READS),
+        (follow, {"ReadingRecorder.select_notifications", "ChainedMapper.to_domain_event"}),
+    ],
+)
+def test_each_path_goes_through_the_library(
+    tmp_path: Path, path: Callable[[SessionSystem], None], did: set[str]
+) -> None:
+    config = {"tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}}}
+    agents = {"main": answer, "ops": answer}
+    with SessionSystem(tmp_path / "log.db", agents=agents, config=config) as system:
+        inbound(system)
+    with traced() as opened, SessionSystem(tmp_path / "log.db", agents=agents, config=config) as system:
+        restarted = set(opened)
+        opened.clear()
+        path(system)
+        done = set(opened)
+
+    assert did <= done
+    assert {
+        "Application.__init__",
+        "InfrastructureFactory.mapper",
+        "SQLiteFactory.application_recorder",
+    } <= restarted
