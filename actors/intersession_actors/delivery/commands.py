@@ -2,7 +2,7 @@
 
 from intersession_actors.channels import Delivered, NotDelivered
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import FlowCommand, Resume
+from intersession_actors.streams import AskedOfFlow, FlowCommand, Resume
 
 
 class SendChecked(FlowCommand, frozen=True, kw_only=True):
@@ -29,4 +29,10 @@ class TooOld(FlowCommand, frozen=True, kw_only=True):
     """A text has waited for its channel as long as it may."""
 
 
-DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | TooOld | Resume
+class RetryDelivery(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody wants a text delivered after all."""
+
+    by: str
+
+
+DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | TooOld | RetryDelivery | Resume

@@ -11,6 +11,7 @@ from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
     DeliveryReturned,
+    RetryDelivery,
     RetryDue,
     SendChecked,
     TooOld,
@@ -29,6 +30,7 @@ from intersession_events.facts import (
     DeliveryDone,
     DeliveryEvent,
     DeliveryFailed,
+    DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
 )
@@ -71,9 +73,13 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         if state is None:
             return None
         events = self._decided(flow.stream, state, command)
+        if isinstance(events, Refused):
+            return events
         return Plan(events=tuple(events), correlation=flow.correlation, cause=flow.cause) if events else None
 
-    def _decided(self, stream: str, state: Delivery, command: DeliveryCommand) -> list[DeliveryEvent]:
+    def _decided(
+        self, stream: str, state: Delivery, command: DeliveryCommand
+    ) -> list[DeliveryEvent] | Refused:
         match command:
             case SendChecked():
                 return self._checked(stream, state, command)
@@ -85,6 +91,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return []
             case TooOld():
                 return self._given_up(state) if self._is_asked(state) is Asked.NEVER else []
+            case RetryDelivery():
+                return rules.decide_retried(state, command.by)
             case Resume():
                 return self._resume(stream, state)
             case _:
@@ -193,6 +201,10 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case DeliveryDecided():
                 crash_point("A3")
                 self._check(stream, state)
+            case DeliveryRetried():
+                # It waits for its channel as a new one does.
+                self.world.stopwatch.begin("decided", stream, at=self._flow(stream).decided_at)
+                self._check(stream, state)
             case DeliveryStarted():
                 crash_point("A5")
                 self.world.timers.cancel(("parked", stream))
@@ -221,7 +233,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 self._tell("delivery_unknown", stream, state, "the channel may have shown the text")
             case DeliveryDenied():
                 self._tell("delivery_denied", stream, state, event.rule)
-            case DeliveryDecided() | DeliveryStarted() | DeliveryDone():
+            case DeliveryDecided() | DeliveryStarted() | DeliveryDone() | DeliveryRetried():
                 pass
         if state.phase == "final":
             self._told_parked.discard(stream)

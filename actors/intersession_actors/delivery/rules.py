@@ -10,13 +10,14 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import DeliveryEnded, foreign
+from intersession_actors.streams import DeliveryEnded, Refused, foreign
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
     DeliveryEvent,
     DeliveryFailed,
+    DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
 )
@@ -28,7 +29,10 @@ RETRY_FACTOR: Final = 4
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again, `decided_ms` is when it was decided."""
+    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again.
+
+    `decided_ms` is when it was decided, or last wanted once more.
+    """
 
     decided: DeliveryDecided
     decided_ms: int
@@ -59,6 +63,10 @@ def evolve(state: Delivery | None, event: DeliveryEvent, time_ms: int) -> Delive
             return replace(state, phase="final", outcome="unknown", note="delivery_unknown")
         case DeliveryDenied():
             return replace(state, phase="final", outcome="denied", note=event.rule)
+        case DeliveryRetried():
+            return replace(
+                state, phase="failed", outcome=None, retry_at_ms=time_ms, note=None, decided_ms=time_ms
+            )
 
 
 def decide_checked(state: Delivery, verdict: Verdict) -> list[DeliveryEvent]:
@@ -127,6 +135,19 @@ def decide_resume(state: Delivery, *, idempotent: bool) -> list[DeliveryEvent]:
     if idempotent:
         return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
     return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
+
+
+def decide_retried(state: Delivery, by: str) -> list[DeliveryEvent] | Refused:
+    """Return what the operator's wish leads to: one more attempt, whatever became of those before (ANN-3)."""
+    if state.outcome == "done":
+        return Refused(
+            code="invalid_request", error="deliveryId: it was delivered, send it anew if you mean to"
+        )
+    if state.phase == "started":
+        return Refused(
+            code="busy", error="deliveryId: it is being delivered right now, wait what comes of it"
+        )
+    return [DeliveryRetried(delivery_id=state.decided.delivery_id, by=by)]
 
 
 def decide_too_old(state: Delivery, *, error: str) -> list[DeliveryEvent]:

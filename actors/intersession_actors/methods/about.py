@@ -8,9 +8,11 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.delivery import RetryDelivery
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import invalid
 from intersession_actors.methods.params import (
+    DeliveryRetryParams,
     HealthParams,
     IdentityParams,
     ImportParams,
@@ -25,6 +27,7 @@ from intersession_actors.service import (
     Imports,
     Result,
     Service,
+    ask_flow,
     deliver,
     delivery_of,
     gone_on,
@@ -35,6 +38,7 @@ from intersession_actors.service import (
 )
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import Budget, Route
+from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonMapping
 
 _RECENT: Final = 10
@@ -214,6 +218,17 @@ class GatewayAbout:
             self._check_channel(given.channel)
         deliver(service, append)
         return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}
+
+    def retry_delivery(self, call: Call, params: JsonMapping) -> Result:
+        """Have a text tried once more that did not arrive, or may not have; its session's send policy decides again (ANN-3)."""
+        given = read_arguments(DeliveryRetryParams, params)
+        service, delivery_id = self._service, given.delivery_id
+        row = service.flows.delivery(delivery_id)
+        if row is None or not self._reaches(call, row.session_key):
+            raise invalid("deliveryId", "there is no such delivery, `intersession deliveries` shows them")
+        stream = delivery_stream(delivery_id)
+        ask_flow(service, RetryDelivery(stream=stream, by=call.caller.name))
+        return {"ok": True, "deliveryId": delivery_id, "sessionKey": row.session_key, "channel": row.channel}
 
     def _check_channel(self, name: str) -> None:
         """Refuse a channel that nobody delivers for. One that is configured may be registered yet: its texts wait (ANN-3)."""

@@ -64,6 +64,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
+    "deliveries.retry": Registered("operator.admin", lambda parts: parts.about.retry_delivery),
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),

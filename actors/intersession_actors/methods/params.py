@@ -222,6 +222,13 @@ class SendParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class DeliveryRetryParams(Params, frozen=True, kw_only=True):
+    """`deliveries.retry`: a text that is to be delivered after all."""
+
+    delivery_id: Annotated[Identity, Some]
+
+
+@ready
 class IdentityParams(Params, frozen=True, kw_only=True):
     """`agent.identity.get`: of an agent, or of the agent of a session; else of the default one."""
 

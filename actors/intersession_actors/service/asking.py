@@ -14,7 +14,7 @@ from intersession_actors.policy import Tripped, begun, check_hop, one_hop_on
 from intersession_actors.service.callers import Call, Caller
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
-from intersession_actors.streams import Accepted, Asked, BeginsFlow, Refused
+from intersession_actors.streams import Accepted, Asked, AskedOfFlow, BeginsFlow, Refused
 from intersession_events import ids
 from intersession_events.facts import Budget, Provenance, SendRefused
 
@@ -171,8 +171,8 @@ def ask_session(service: Service, key: str, command: Asked) -> Accepted:
     return _durable(answered)
 
 
-def ask_flow(service: Service, command: BeginsFlow) -> Accepted:
-    """Tell the manager of the flow that a command begins, and wait until it is durable.
+def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
+    """Tell the manager of the flow that a command begins or is about, and wait until it is durable.
 
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).

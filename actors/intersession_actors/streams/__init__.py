@@ -3,6 +3,7 @@
 from intersession_actors.streams.commands import (
     Appended,
     Asked,
+    AskedOfFlow,
     BeginsFlow,
     ChildGone,
     Command,
@@ -33,6 +34,7 @@ __all__ = [
     "Answer",
     "Appended",
     "Asked",
+    "AskedOfFlow",
     "BeginsFlow",
     "ChildGone",
     "Command",

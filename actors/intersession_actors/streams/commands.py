@@ -53,6 +53,12 @@ class FlowCommand(Command, frozen=True, kw_only=True):
     stream: str
 
 
+class AskedOfFlow(Asked, frozen=True, kw_only=True):
+    """A command about a flow that has begun, by the name of its stream, which somebody may wait for."""
+
+    stream: str
+
+
 class BeginsFlow(Asked, frozen=True, kw_only=True):
     """A command that begins a flow."""
 

@@ -19,6 +19,7 @@ import pykka
 from intersession_actors.runtime import Handler
 from intersession_actors.streams.commands import (
     Appended,
+    AskedOfFlow,
     BeginsFlow,
     Command,
     FlowCommand,
@@ -38,7 +39,7 @@ from intersession_events.errors import AppendConflict, CorruptEvent, LogError, N
 from intersession_events.log import Recorded, StreamAppend
 
 S = TypeVar("S")
-C = TypeVar("C", bound=FlowCommand | BeginsFlow)
+C = TypeVar("C", bound=FlowCommand | AskedOfFlow | BeginsFlow)
 logger = logging.getLogger("intersession.flows")
 
 

@@ -75,6 +75,19 @@ class DeliveryDenied(Fact, frozen=True, kw_only=True):
     rule: str
 
 
+class DeliveryRetried(Fact, frozen=True, kw_only=True):
+    """Somebody wants the text delivered after all, however it stands: one more attempt. `by` is who."""
+
+    delivery_id: str
+    by: str
+
+
 DeliveryEvent = (
-    DeliveryDecided | DeliveryStarted | DeliveryDone | DeliveryFailed | DeliveryUnknown | DeliveryDenied
+    DeliveryDecided
+    | DeliveryStarted
+    | DeliveryDone
+    | DeliveryFailed
+    | DeliveryUnknown
+    | DeliveryDenied
+    | DeliveryRetried
 )

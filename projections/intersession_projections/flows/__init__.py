@@ -1,6 +1,20 @@
 """Exchanges, spawns and deliveries as rows, for recovery, the tools and the command line."""
 
 from intersession_projections.flows.flows import Flows, OpenFlowsView
-from intersession_projections.flows.rows import DeliveryNote, DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.flows.rows import (
+    DeliveriesWanted,
+    DeliveryNote,
+    DeliverySummary,
+    ExchangeSummary,
+    SpawnSummary,
+)
 
-__all__ = ["DeliveryNote", "DeliverySummary", "ExchangeSummary", "Flows", "OpenFlowsView", "SpawnSummary"]
+__all__ = [
+    "DeliveriesWanted",
+    "DeliveryNote",
+    "DeliverySummary",
+    "ExchangeSummary",
+    "Flows",
+    "OpenFlowsView",
+    "SpawnSummary",
+]

@@ -10,13 +10,13 @@ from intersession_events.facts import (
     DeliveryFailed,
     ExchangeAccepted,
     ResultHanded,
-    Route,
     SpawnAccepted,
     TurnRequested,
 )
 from intersession_events.log import Log, Recorded, Sql, SqlValue
 from intersession_projections.columns import from_text, to_text
 from intersession_projections.flows.rows import (
+    DeliveriesWanted,
     DeliveryNote,
     DeliverySummary,
     ExchangeSummary,
@@ -172,6 +172,36 @@ class Flows:
             )
         return self._select(DeliverySummary, condition, (limit,))
 
+    def deliveries(self, wanted: DeliveriesWanted, limit: int) -> list[DeliverySummary]:
+        """Return deliveries, the newest first; of what has ended, the state and the channel are looked up row by row."""
+        state, channel = "json_extract(state, '$.state')", "json_extract(state, '$.channel')"
+        kinds = {
+            (False, False): "1 = 1",
+            (False, True): "is_open = 1",
+            (True, False): f"is_open = 0 AND {state} IN ('failed', 'unknown', 'denied')",
+            (True, True): f"(is_open = 1 OR {state} IN ('failed', 'unknown', 'denied'))",
+        }
+        bounds = {
+            "session_key = ?": wanted.session_key,
+            f"{channel} = ?": wanted.channel,
+            "accepted > ?": wanted.after or None,
+            "accepted <= ?": wanted.to,
+            "accepted < ?": wanted.before,
+        }
+        given = {condition: value for condition, value in bounds.items() if value is not None}
+        conditions = " AND ".join(("kind = 'delivery'", kinds[wanted.failed, wanted.pending], *given))
+        return self._select(
+            DeliverySummary, f"{conditions} ORDER BY accepted DESC LIMIT ?", (*given.values(), limit)
+        )
+
+    def delivery_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of deliveries that begin with a text."""
+        return self._ids(_DELIVERY, beginning, limit)
+
+    def flow_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of exchanges and spawns that begin with a text."""
+        return self._ids(_EXCHANGE, beginning, limit) + self._ids(_SPAWN, beginning, limit)
+
     def open_deliveries_by_channel(self) -> list[tuple[str, str, int]]:
         """Return (channel, state, number) of the deliveries without an outcome."""
         return [
@@ -185,20 +215,20 @@ class Flows:
 
     def note_of(self, delivery: DeliverySummary) -> DeliveryNote | None:
         """Return where a delivery goes and why it did not; None where the log's events can't be read any more."""
-        route: Route | None = None
-        error: str | None = None
+        decided: DeliveryDecided | None = None
+        decided_ms, error = 0, None
         for position in dict.fromkeys((delivery.accepted, delivery.position)):
             for recorded in self._log.all(after=position - 1, to=position):
                 match recorded.event:
                     case DeliveryDecided() as event:
-                        route = event.route
+                        decided, decided_ms = event, recorded.time
                     case DeliveryFailed() as event:
                         error = event.error
                     case DeliveryDenied() as event:
                         error = event.rule
                     case _:
                         pass
-        return None if route is None else DeliveryNote(route, error)
+        return None if decided is None else DeliveryNote(decided.route, error, decided.text, decided_ms)
 
     def flow_of_run(self, run_id: str) -> str | None:
         """Return the stream of the exchange or spawn that a run belongs to."""
@@ -225,6 +255,14 @@ class Flows:
     def spawns_with_files(self) -> list[SpawnSummary]:
         """Return the spawns whose announce is final and whose files are still there, as far as is known (ATT-5)."""
         return self._select(SpawnSummary, "has_files = 1 AND is_open = 0 ORDER BY accepted", ())
+
+    def _ids(self, prefix: str, beginning: str, limit: int) -> list[str]:
+        low = f"{prefix}{beginning}"
+        rows = self._log.query(
+            "SELECT stream FROM flows WHERE stream >= ? AND stream < ? ORDER BY stream LIMIT ?",
+            (low, f"{low}\U0010ffff", limit),
+        )
+        return [stream.removeprefix(prefix) for (stream,) in rows]
 
     def _open(self, kind: str) -> list[str]:
         rows = self._log.query(

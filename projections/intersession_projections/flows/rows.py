@@ -10,6 +10,22 @@ from intersession_events.log import Recorded
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
 
 
+class DeliveriesWanted(NamedTuple):
+    """Which deliveries are asked for: all that are set hold. Positions are those at which they were decided.
+
+    `failed` are those that ended without a receipt (failed, denied, in doubt), `pending` those still to come; with both,
+    either. `after` and `to` bound the positions, `before` is where a page goes on.
+    """
+
+    failed: bool = False
+    pending: bool = False
+    session_key: str | None = None
+    channel: str | None = None
+    after: int = 0
+    to: int | None = None
+    before: int | None = None
+
+
 @facts.ready
 class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where an exchange stands, without its words. `turns` counts what was replied, `awaits` is the run it waits for.
@@ -194,10 +210,15 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
 
 
 class DeliveryNote(NamedTuple):
-    """Where a delivery goes, and what its last event says of a failure; the row has no copy of it."""
+    """What the log says of a delivery that its row has no copy of.
+
+    Where it goes, what its last event says of a failure, its text, and when it was decided (ms).
+    """
 
     route: facts.Route
     error: str | None
+    text: str
+    decided_ms: int
 
 
 def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary:
@@ -217,6 +238,8 @@ def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary
             return replace(row, state="unknown", attempt=event.attempt, retry_at_ms=None)
         case facts.DeliveryDenied():
             return replace(row, state="denied", retry_at_ms=None)
+        case facts.DeliveryRetried():
+            return replace(row, state="retrying", retry_at_ms=recorded.time)
         case _:
             return row
 

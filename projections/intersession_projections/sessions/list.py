@@ -145,6 +145,23 @@ class Sessions:
         found = [Generation(key, self._is_current(key, session_id, as_of)) for (key,) in rows]
         return next((generation for generation in found if generation.current), found[0] if found else None)
 
+    def keys_beginning(self, text: str) -> list[str]:
+        """Return the keys of sessions that begin with a text, archived ones too."""
+        rows = self._log.query(
+            "SELECT session_key FROM session_list WHERE session_key >= ? AND session_key < ? ORDER BY session_key",
+            (text, f"{text}\U0010ffff"),
+        )
+        return [key for (key,) in rows]
+
+    def session_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of generations that begin with a text."""
+        rows = self._log.query(
+            "SELECT DISTINCT session_id FROM session_generations WHERE session_id >= ? AND session_id < ? "
+            "ORDER BY session_id LIMIT ?",
+            (beginning, f"{beginning}\U0010ffff", limit),
+        )
+        return [session_id for (session_id,) in rows]
+
     def span(self, key: str, session_id: str) -> Span | None:
         """Return where in the key's stream the messages of a generation lie."""
         rows = self._log.query(

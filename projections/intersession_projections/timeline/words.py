@@ -306,6 +306,8 @@ def _of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
         case facts.DeliveryDenied():
             how = f"Not delivered to {place}: the send policy forbids it ({event.rule})."
             return Words(None, None, event.rule, how)
+        case facts.DeliveryRetried():
+            return Words(event.by, None, "once more", f"wants it delivered to {place} after all")
 
 
 def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:

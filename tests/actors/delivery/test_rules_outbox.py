@@ -12,15 +12,18 @@ from intersession_actors.delivery.rules import (
     decide_done,
     decide_not_done,
     decide_resume,
+    decide_retried,
     evolve,
 )
 from intersession_actors.policy import Verdict
+from intersession_actors.streams import Refused
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
     DeliveryEvent,
     DeliveryFailed,
+    DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
     Route,
@@ -165,3 +168,43 @@ def test_whatever_happens_a_channel_without_keys_is_called_again_only_after_it_s
     assert len(finals) <= 1
     read_back = [decode(topic_of(event), encode(event)) for event in log]
     assert state_after(*read_back) == state_after(*log)  # type: ignore[arg-type]
+
+
+RETRIED = DeliveryRetried(delivery_id="d1", by="operator")
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize(
+    "before",
+    [
+        (DECIDED,),
+        (DECIDED, STARTED, FAILED),
+        (DECIDED, STARTED, DeliveryFailed(delivery_id="d1", attempt=1, error="no such chat")),
+        (DECIDED, STARTED, DeliveryUnknown(delivery_id="d1", attempt=1)),
+        (DECIDED, DeliveryDenied(delivery_id="d1", rule="x")),
+    ],
+)
+def test_a_text_that_is_wanted_after_all_gets_one_more_attempt(before: tuple[DeliveryEvent, ...]) -> None:
+    """Finding D2."""
+    state = state_after(*before)
+    assert decide_retried(state, "operator") == [RETRIED]
+    wanted = state_after(*before, RETRIED)
+    assert decide_checked(wanted, ALLOW) == [
+        DeliveryStarted(delivery_id="d1", attempt=state.attempt + 1, rule=ALLOW.rule)
+    ]
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        ((DECIDED, STARTED), "busy"),
+        ((DECIDED, STARTED, DeliveryDone(delivery_id="d1", attempt=1)), "invalid_request"),
+    ],
+)
+def test_a_text_under_way_or_delivered_is_not_tried_again(
+    before: tuple[DeliveryEvent, ...], code: str
+) -> None:
+    refused = decide_retried(state_after(*before), "operator")
+    assert isinstance(refused, Refused)
+    assert refused.code == code

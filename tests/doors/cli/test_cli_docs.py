@@ -19,9 +19,8 @@ def commands(parent: App, path: tuple[str, ...] = ()) -> Iterator[tuple[str, App
         if name in BUILT_IN:
             continue
         command = parent[name]
-        if command.default_command is None:
-            yield from commands(command, (*path, name))
-        else:
+        yield from commands(command, (*path, name))
+        if command.default_command is not None:
             yield " ".join((*path, name)), command
 
 

@@ -14,6 +14,7 @@ from intersession_events.facts import (
     DeliveryDone,
     DeliveryEvent,
     DeliveryFailed,
+    DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
     ExchangeAccepted,
@@ -139,6 +140,7 @@ def test_start_up_finds_what_is_open_in_stored_order(story: Story) -> None:
         (DeliveryDone(delivery_id="d", attempt=1), "done", False),
         (DeliveryUnknown(delivery_id="d", attempt=1), "unknown", False),
         (DeliveryDenied(delivery_id="d", rule="default"), "denied", False),
+        (DeliveryRetried(delivery_id="d", by="operator"), "retrying", True),
     ],
 )
 def test_a_delivery_is_open_until_its_outcome_is_known(

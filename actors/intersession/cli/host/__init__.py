@@ -3,6 +3,7 @@
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_beside, import_beside, known_token
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
+from intersession.cli.host.operating import Operating, operator_of
 from intersession.cli.host.reading import acting_as, has_writer, reader_of, reading_log, store_path, store_url
 from intersession.cli.host.sending import Sending
 
@@ -10,6 +11,7 @@ __all__ = [
     "TOKEN_VARIABLE",
     "GatewayBeside",
     "HostedHere",
+    "Operating",
     "Sending",
     "WayBeside",
     "acting_as",
@@ -18,6 +20,7 @@ __all__ = [
     "hosted",
     "import_beside",
     "known_token",
+    "operator_of",
     "reader_of",
     "reading_log",
     "store_path",

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from intersession.cli.shell.failures import UsageError
 from intersession_actors.gate import LISTED
 
 Store = Annotated[
@@ -40,6 +41,10 @@ Newest = Annotated[
     Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=LISTED.most)),
 ]
 
+Since = Annotated[str | None, Parameter(help="Only after a position or an ISO time.")]
+Until = Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")]
+Cursor = Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +67,18 @@ _MOST_DIGITS: Final = 18
 
 COMMON = Common()
 READING = Reading()
+
+
+def page_before(cursor: str | None) -> int | None:
+    """Return the position that a page of a list goes on before.
+
+    Raises:
+        UsageError: it is no cursor that a list has given.
+    """
+    found = place(cursor)
+    if isinstance(found, str) or found == 0:
+        raise UsageError(f"--cursor: {found!r} is none, give the one that the page before ended with")
+    return found
 
 
 def place(as_of: str | None) -> int | str | None:

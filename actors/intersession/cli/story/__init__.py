@@ -2,6 +2,7 @@
 
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.flow import FlowStory
+from intersession.cli.story.named import delivery_named, session_named
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import show_message
@@ -30,6 +31,7 @@ __all__ = [
     "Subject",
     "began_ms",
     "delivery_in_words",
+    "delivery_named",
     "delivery_value",
     "events_of_session",
     "find_subject",
@@ -39,6 +41,7 @@ __all__ = [
     "kind_of",
     "names_in",
     "recorded_at",
+    "session_named",
     "show_legend",
     "show_message",
 ]

@@ -106,7 +106,8 @@ class FlowStory:
                 facts.DeliveryDone()
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
-                | facts.DeliveryDenied() as event
+                | facts.DeliveryDenied()
+                | facts.DeliveryRetried() as event
             ):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))
             case _:

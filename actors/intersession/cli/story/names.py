@@ -44,6 +44,12 @@ class Names:
         return [(short, name) for name, short in self._short.items() if short != name]
 
 
+def short_name(name: str) -> str:
+    """Return how a session is called in lists, as long as no other one is called so."""
+    key = _key(name)
+    return name if key is None else _short(key)
+
+
 def _key(name: str) -> SessionKey | None:
     try:
         return SessionKey.recorded(name)

@@ -45,7 +45,8 @@ class SessionStory:
                 | facts.DeliveryDone()
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
-                | facts.DeliveryDenied() as event
+                | facts.DeliveryDenied()
+                | facts.DeliveryRetried() as event
             ):
                 yield from self._of_delivery(event, words)
             case (
@@ -92,6 +93,7 @@ class SessionStory:
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
                 | facts.DeliveryDenied()
+                | facts.DeliveryRetried()
             ):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))
 

@@ -1,0 +1,169 @@
+"""`intersession deliveries`: the texts that went outside, or should have, and another attempt for one of them."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter
+
+from intersession.cli.host import Operating, has_writer, operator_of, reader_of
+from intersession.cli.shell import (
+    OK,
+    READING,
+    REFUSED,
+    Answer,
+    Cursor,
+    Newest,
+    Reading,
+    Screen,
+    Since,
+    Until,
+    moment,
+    one_line,
+    page_before,
+    place,
+    safe,
+)
+from intersession.cli.story import Names, delivery_in_words, delivery_named, delivery_value, session_named
+from intersession_events.facts import DeliveryDenied, DeliveryDone, DeliveryFailed, DeliveryUnknown
+from intersession_events.ids import delivery_stream
+from intersession_events.plain_json import JsonObject
+from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.timeline import counted
+
+deliveries = App(name="deliveries")
+
+_OUTCOMES: Final = (DeliveryDone, DeliveryFailed, DeliveryUnknown, DeliveryDenied)
+_TEXT_CHARS: Final = 60
+_QUIET_S: Final = 2.0
+_MOST_EVENTS: Final = 1000
+"""How much is read of what else happens in the log while one delivery is waited for."""
+
+Row = tuple[DeliverySummary, DeliveryNote | None]
+
+
+@deliveries.default
+def listed(
+    *,
+    failed: Annotated[
+        bool,
+        Parameter(
+            help="Only what ended without a receipt: failed, forbidden, or in doubt. With --pending, either."
+        ),
+    ] = False,
+    pending: Annotated[bool, Parameter(help="Only what is still to come.")] = False,
+    session: Annotated[str | None, Parameter(help="Only in the name of this session.")] = None,
+    channel: Annotated[str | None, Parameter(help="Only to this channel.")] = None,
+    since: Since = None,
+    until: Until = None,
+    cursor: Cursor = None,
+    limit: Newest = 50,
+    reading: Reading = READING,
+) -> Answer:
+    """List the texts that went outside, or should have: where to, what became of each, and why.
+
+    Newest first, by when each was decided. `intersession deliveries retry ID` has one tried once more.
+    """
+    with reader_of(reading) as reader:
+        wanted = DeliveriesWanted(
+            failed=failed,
+            pending=pending,
+            session_key=None if session is None else session_named(reader, session, field="--session"),
+            channel=channel,
+            after=0 if since is None else reader.place(place(since) or 0, field="--since").position,
+            to=None if until is None else reader.place(place(until) or 0, field="--until").position,
+            before=page_before(cursor),
+        )
+        at_work = has_writer(reader.log)
+        found = [(row, reader.flows.note_of(row)) for row in reader.flows.deliveries(wanted, limit + 1)]
+    more = len(found) > limit
+    found = found[:limit]
+    following = str(found[-1][0].accepted) if more else None
+    value: JsonObject = {"deliveries": [_value(*row) for row in found], "cursor": following}
+    return Answer(value, lambda screen: _show(screen, found, following, at_work=at_work))
+
+
+@deliveries.command(name="retry")
+def retry(
+    delivery: Annotated[str, Parameter(help="The delivery: its id, or how that begins.")],
+    /,
+    *,
+    reading: Reading = READING,
+) -> Answer:
+    """Have one text tried once more that did not arrive, or may not have.
+
+    The send policy of its session decides again. A channel that may have shown the text already shows it twice, unless it
+    takes an idempotency key. Where a gateway serves the log, it does the work; else this command does, with the channels
+    that --config names. A text for another channel waits for the next host that has it.
+    """
+    with operator_of(reading) as operator:
+        delivery_id = delivery_named(operator.reader, delivery)
+        after = operator.reader.log.head()
+        operator.call("deliveries.retry", {"deliveryId": delivery_id})
+        row = _outcome(operator, delivery_id, after)
+        found = (row, operator.reader.flows.note_of(row))
+        at_work = not operator.here
+    arrived = row.state == "done" or row.is_open
+    return Answer(
+        _value(*found), lambda screen: _show_one(screen, found, at_work=at_work), OK if arrived else REFUSED
+    )
+
+
+def _outcome(operator: Operating, delivery_id: str, after: int) -> DeliverySummary:
+    """Return how a delivery stands once the attempt has an outcome, or nothing happens any more: its channel is not here."""
+    flows, stream = operator.reader.flows, delivery_stream(delivery_id)
+    for recorded in islice(operator.events(after, quiet_s=_QUIET_S), _MOST_EVENTS):
+        if recorded.stream == stream and isinstance(recorded.event, _OUTCOMES):
+            break
+    row = flows.delivery(delivery_id)
+    if row is None:
+        raise LookupError(f"{stream} is not in the view any more")
+    return row
+
+
+def _value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:
+    route = None
+    if note is not None:
+        parts = {
+            "channel": note.route.channel,
+            "to": note.route.to,
+            "account": note.route.account,
+            "thread": note.route.thread,
+        }
+        route = {name: part for name, part in parts.items() if part is not None}
+    value: JsonObject = {
+        **delivery_value(row, note),
+        "route": route,
+        "attempts": row.attempt,
+        "position": row.accepted,
+        "decidedAt": None if note is None else note.decided_ms,
+        "text": None if note is None else note.text,
+    }
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def _show(screen: Screen, found: Sequence[Row], following: str | None, *, at_work: bool) -> None:
+    if found:
+        names = Names()
+        screen.table(
+            ["id", "decided (UTC)", "of", "what became of it", "text"],
+            [
+                (
+                    row.delivery_id,
+                    "" if note is None else moment(note.decided_ms),
+                    names.of(row.session_key),
+                    delivery_in_words(row, note, at_work=at_work),
+                    "" if note is None else one_line(note.text, _TEXT_CHARS),
+                )
+                for row, note in found
+            ],
+        )
+    count = counted(len(found), "text") if found else "no texts"
+    screen.line(safe(f"{count}; `intersession deliveries retry ID` has one tried once more", "dim"))
+    if following is not None:
+        screen.to_copy(safe(f"more: --cursor {following}", "dim"))
+
+
+def _show_one(screen: Screen, found: Row, *, at_work: bool) -> None:
+    row, note = found
+    screen.line(f"{row.delivery_id}  ", delivery_in_words(row, note, at_work=at_work))

@@ -1,0 +1,45 @@
+"""What an operator's command changes: through the gateway of the log's host, else on the log itself, as its writer."""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from intersession.cli.host.beside import gateway_beside
+from intersession.cli.host.hosting import hosted
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell import Reading
+from intersession_actors.service import Reader
+from intersession_actors.system import Follower
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonMapping, JsonObject
+
+
+class Operating(NamedTuple):
+    """A log, and who changes it. `call` is a method of the gateway; what it refuses is raised as `ToolRefused`."""
+
+    reader: Reader
+    call: Callable[[str, JsonMapping], JsonObject]
+    here: bool
+    """Whether this command is the log's host, so that what is begun ends with it."""
+
+    def events(self, after: int, *, quiet_s: float) -> Iterator[Recorded]:
+        """Iterate over the events behind a position, until nothing came for so many seconds."""
+        return Follower(self.reader.log).events(after, timeout=quiet_s)
+
+
+@contextmanager
+def operator_of(reading: Reading) -> Generator[Operating]:
+    """Be the operator of a log, as `send` is: where its host has a gateway, that one does what is asked for.
+
+    Raises:
+        StoreLocked: its host has no gateway.
+        NoSuchStore: there is no log; none is made.
+    """
+    with reader_of(reading) as reader:
+        beside = gateway_beside(reading)
+        if beside is not None:
+            with beside:
+                yield Operating(reader, beside.call, here=False)
+            return
+    with hosted(reading, agents=None, config=reading.config) as system:
+        yield Operating(system.service.reader, system.gateway.perform, here=True)

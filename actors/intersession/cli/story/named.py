@@ -1,0 +1,98 @@
+"""Finds what somebody means who types what a command has printed: short names of sessions, and the beginnings of ids."""
+
+import re
+from typing import Final
+
+from intersession.cli.story.names import short_name
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import Reader
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
+
+_FEWEST: Final = 4
+"""How many characters of an id are enough, if no other id begins with them."""
+
+_HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
+
+
+def session_named(reader: Reader, typed: str, *, field: str) -> str:
+    """Return the key of the session that a text names for the operator, archived ones too.
+
+    It is a key in any form, a session id or its beginning, or the short name that lists and stories print (`research`,
+    `main/subagent:54f1abcd`).
+
+    Raises:
+        ToolRefused: there is no such session (`not_visible`), several are meant (`ambiguous_label`), or it is no key
+            (`invalid_key`).
+    """
+    try:
+        reference = reader.config.refer(typed)
+    except InvalidKey as error:
+        if (short := _by_short_name(reader, typed, field)) is not None:
+            return short
+        raise ToolRefused("invalid_key", f"{field}: {error}") from None
+    match reference:
+        case KeyReference(key=key) if reader.sessions.get(str(key)) is not None:
+            return str(key)
+        case IdReference(text=session_id):
+            whole = reader.sessions.session_ids(session_id, 2) if len(session_id) >= _FEWEST else []
+            found = reader.sessions.by_session_id(whole[0] if len(whole) == 1 else session_id)
+            if found is not None:
+                return found.key
+        case KeyReference() | LookupMiss():
+            pass
+    if (short := _by_short_name(reader, typed, field)) is not None:
+        return short
+    raise ToolRefused(
+        "not_visible",
+        f"{field}: no session is called {typed[:128]!r}, `intersession sessions` shows what there is",
+    )
+
+
+def delivery_named(reader: Reader, typed: str) -> str:
+    """Return the id of a delivery, of which the beginning may be given.
+
+    Raises:
+        ToolRefused: there is none, or several begin so (`invalid_request`).
+    """
+    typed = typed.strip().removeprefix("delivery:")
+    return _one(typed, reader.flows.delivery_ids(typed, 2), "delivery", "intersession deliveries")
+
+
+def _one(typed: str, found: list[str], what: str, shown_by: str) -> str:
+    if typed in found:
+        return typed
+    if len(found) == 1 and len(typed) >= _FEWEST:
+        return found[0]
+    if found:
+        raise ToolRefused(
+            "invalid_request",
+            f"{typed[:128]!r}: several begin so, give more of the id; `{shown_by}` shows them",
+        )
+    raise ToolRefused(
+        "invalid_request", f"no {what} is called {typed[:128]!r}, `{shown_by}` shows what there is"
+    )
+
+
+def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:
+    """Return the session whose short name a text is, or begins; the main session of an agent comes before any other."""
+    typed = typed.strip()
+    agent, _, rest = typed.partition("/")
+    try:
+        agent_id = parse_agent_id(agent)
+    except InvalidKey:
+        return None
+    if not rest:
+        main = str(reader.main_key(agent_id))
+        return main if reader.sessions.get(main) is not None else None
+    # As far as the short name is the key's own text: behind the first id of a key, something is left out.
+    first_id = _HEX.search(rest)
+    own = rest if first_id is None else rest[: first_id.end()]
+    named = {key: short_name(key) for key in reader.sessions.keys_beginning(f"agent:{agent_id}:{own}")}
+    found = [key for key, short in named.items() if short == typed]
+    found = found or [key for key, short in named.items() if short.startswith(typed) and len(rest) >= _FEWEST]
+    if len(found) > 1:
+        raise ToolRefused(
+            "ambiguous_label", f"{field}: several sessions are called {typed!r}: {', '.join(found)}"
+        )
+    return found[0] if found else None
