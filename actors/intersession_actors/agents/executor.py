@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
 
 from intersession_actors.agents.agents import Agent, as_function
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Answered, Broke, result_of
@@ -13,6 +14,9 @@ from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
 __all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 
 logger = logging.getLogger("intersession.runs")
+
+MOST_LOST: Final = 16
+"""How many calls of one agent may have been given up and not come back; each keeps a thread or an actor busy."""
 
 OnResult = Callable[[AgentResult], None]
 
@@ -43,8 +47,8 @@ class AgentExecutor:
         self._around = around
         self._changed = threading.Condition()
         self._agents: dict[str, AgentFunction] = {}
-        self._running: dict[tuple[str, int], Call] = {}
-        self._zombies: set[Call] = set()
+        self._running: dict[tuple[str, int], tuple[Call, str]] = {}
+        self._zombies: dict[Call, str] = {}
         self._stopping = False
 
     def register(self, agent_id: str, agent: Agent) -> None:
@@ -74,6 +78,8 @@ class AgentExecutor:
     ) -> None:
         """Call the agent; `done` gets its result, once. Never blocks, never raises.
 
+        An agent that has `MOST_LOST` calls which never came back is not called until one of them does.
+
         `late` gets what an agent answers after it was cancelled. The agent's code runs `inside` what is given.
 
         While the executor stops, nothing is called and nothing comes back: the run is tried again after the restart.
@@ -85,12 +91,18 @@ class AgentExecutor:
         with self._changed:
             if self._stopping:
                 return
-            agent = self._agents.get(self._runner_of(turn))
-            if agent is not None:
-                self._running[turn.run_id, turn.attempt] = call
+            runner = self._runner_of(turn)
+            agent = self._agents.get(runner)
+            lost = self._lost(runner)
+            if agent is not None and lost < MOST_LOST:
+                self._running[turn.run_id, turn.attempt] = call, runner
         if agent is None:
             error = f"no agent {turn.agent_id!r} is registered in this process"
             _report(done, Broke(code="no_agent", error=error))
+            return
+        if lost >= MOST_LOST:
+            error = f"agent {runner!r} is not called: {lost} calls of it were given up and have not come back"
+            _report(done, Broke(code="backend", error=error))
             return
 
         @contextmanager
@@ -122,8 +134,7 @@ class AgentExecutor:
     def zombies(self) -> int:
         """How many cancelled calls have not come back: threads that can't be killed, actors that don't answer."""
         with self._changed:
-            self._zombies = {call for call in self._zombies if call.is_zombie}
-            return len(self._zombies)
+            return self._lost()
 
     def stop(self, grace: float) -> tuple[str, ...]:
         """Start nothing more, wait up to `grace` seconds in all, cut off the rest; return their run ids.
@@ -138,11 +149,17 @@ class AgentExecutor:
         self._outside.stop(grace)
         return tuple(run_id for run_id, _ in left)
 
-    def _cancel(self, calls: list[Call]) -> None:
-        for call in calls:
+    def _cancel(self, calls: list[tuple[Call, str]]) -> None:
+        for call, _runner in calls:
             call.cancel()
         with self._changed:
-            self._zombies = {call for call in (*self._zombies, *calls) if call.is_zombie}
+            self._zombies.update(calls)
+            self._lost()
+
+    def _lost(self, runner: str | None = None) -> int:
+        """Count the calls that were given up and have not come back, of one agent or of all."""
+        self._zombies = {call: of for call, of in self._zombies.items() if call.is_zombie}
+        return len(self._zombies) if runner is None else list(self._zombies.values()).count(runner)
 
     def _came_back(self, turn: Turn, outcome: Outcome, done: OnResult) -> None:
         _report(done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))

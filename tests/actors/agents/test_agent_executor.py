@@ -9,6 +9,7 @@ import pykka
 import pytest
 
 from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn
+from intersession_actors.agents.executor import MOST_LOST
 from intersession_actors.host import HostsLoop
 from intersession_actors.runtime import Handler, PooledRuntime
 from intersession_events.facts import Message, Provenance, Usage
@@ -449,6 +450,35 @@ def test_a_thread_lost_while_it_waits_is_not_counted_twice(executor: AgentExecut
     workers = executor._outside._workers
     with workers._changed:
         assert workers._changed.wait_for(lambda: workers._busy == 0 and workers._lost == 0, WAIT)
+
+
+def test_an_agent_whose_calls_never_come_back_is_not_called_until_one_does(executor: AgentExecutor) -> None:
+    """Finding A18: each kept a thread, without bound."""
+    entered, opened = threading.Semaphore(0), threading.Event()
+
+    def stuck(_: Turn) -> None:
+        entered.release()
+        assert opened.wait(WAIT)
+
+    executor.register("stuck", stuck)
+    results = Results()
+    for number in range(MOST_LOST):
+        executor.start(a_turn(str(number), agent_id="stuck"), results)
+        assert entered.acquire(timeout=WAIT)
+        executor.cancel(str(number))
+    executor.start(a_turn("more", agent_id="stuck"), results)
+    refused = results.next()
+
+    assert isinstance(refused, Broke)
+    assert f"{MOST_LOST} calls of it were given up" in refused.error
+    assert executor.zombies == MOST_LOST
+    assert outcome_of(executor, lambda _: "well") == Answered(text="well")
+    opened.set()
+    again: AgentResult = refused
+    while isinstance(again, Broke):  # until the first of them is back
+        executor.start(a_turn("again", agent_id="stuck"), results)
+        again = results.next()
+    assert again == Answered(text=None)
 
 
 def test_a_run_cancelled_before_it_began_never_begins(executor: AgentExecutor) -> None:
