@@ -266,8 +266,8 @@ hf_transfer_enabled was set
 fetch(url, {credentials: 'same-origin'})
 fetch(url, {credentials: "include"})
 credentials: 'omit'
-PWD=/home/me
-OLDPWD=/home/me/src
+PWD=/srv/me
+OLDPWD=/srv/me/src
 docker run -p 8080:80 -u 1000:1000 image
 mkdir -p build/out
 ls -a /tmp

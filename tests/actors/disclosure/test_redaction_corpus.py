@@ -101,7 +101,7 @@ def test_a_secret_in_the_arguments_of_a_tool_is_hidden_by_its_place(value: Any) 
         {"name": "Ann", "value": "5"},
         {"name": "token_count", "value": "5"},
         {"credentials": "same-origin"},
-        {"env": {"PWD": "/home/me", "HOME": "/home/me"}},
+        {"env": {"PWD": "/srv/me", "HOME": "/srv/me"}},
         {"apiKey": "${API_KEY}"},
         {"cookie": "yes please"},
     ],

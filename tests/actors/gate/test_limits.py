@@ -110,7 +110,8 @@ def test_a_field_over_its_limit_is_refused_by_name_and_nothing_is_recorded(
     assert (answer["status"], answer["code"]) == ("error", "invalid_request")
     assert answer["error"].startswith(f"{field}: ")
     assert len(answer["error"]) < 200
-    assert system.log.head() == head
+    # What rides with some later commit are receipts of calls, which have a limit of their own.
+    assert {item.topic for item in system.log.all(after=head)} <= {"access_recorded.1"}
 
 
 @pytest.mark.clause("X5")

@@ -220,9 +220,10 @@ def conform(live: LiveGateway, cases: int) -> None:
     lenient = [check for check in CHECKS if check is not negative_data_rejection]
     # A query that nobody asked for is passed over.
     operations = [
-        (api, lenient if api.path == "/events" else CHECKS) for api in _operations(document, live.address)
+        (api, lenient if api.path in {"/events", "/metrics"} else CHECKS)
+        for api in _operations(document, live.address)
     ]
-    assert {api.path for api, _ in operations} == {"/tools/invoke", "/events", "/healthz"}
+    assert {api.path for api, _ in operations} == {"/tools/invoke", "/events", "/healthz", "/metrics"}
     for tool, schema in zip(TOOLS, schemas(list(TOOLS), "mcp"), strict=True):
         (api,) = _operations(_of_tool(document, tool, schema["inputSchema"]), live.address)
         # What is no session of the three that are tried may be one all the same.

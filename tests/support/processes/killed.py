@@ -24,6 +24,7 @@ from intersession_events.facts import (
     MessageRecorded,
     PrimaryEnded,
     ResultHanded,
+    RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
@@ -306,11 +307,21 @@ def check_turns(events: Sequence[Recorded], turns: Sequence[dict[str, Any]]) -> 
 
 
 def check_mirror(events: Sequence[Recorded], transcripts: Path) -> None:
-    """Check that the mirrored transcripts have each message once, in order."""
+    """Check that the mirrored transcripts have each message once, in the order in which its agent took them."""
     said: defaultdict[str, list[str]] = defaultdict(list)
+    waiting: dict[str, tuple[str, str]] = {}
     for item in events:
-        if isinstance(item.event, MessageRecorded):
-            said[item.event.session_id].append(item.event.message.id)
+        match item.event:
+            case MessageRecorded(session_id=session_id, message=message):
+                said[session_id].append(message.id)
+            case RunQueued(run_id=run_id, session_id=session_id, message_id=message_id):
+                said[session_id].remove(message_id)
+                waiting[run_id] = session_id, message_id
+            case RunStarted(run_id=run_id, attempt=1) | RunAborted(run_id=run_id) if run_id in waiting:
+                session_id, message_id = waiting.pop(run_id)
+                said[session_id].append(message_id)
+            case _:
+                pass
     mirrored = {
         path.stem: [
             line["id"] for line in map(json.loads, path.read_text().splitlines()) if line["type"] == "message"
