@@ -124,7 +124,7 @@ def _undelivered(reader: Reader) -> Iterator[Finding]:
         yield Finding(
             code="deliveries_pending",
             level="warning",
-            what=f"{counted(len(pending), 'text')} wait to go out, {_channels(pending)}",
+            what=f"{counted(len(pending), 'text')} still to go out, {_channels(pending)}",
             advice="is the process running, and is the channel registered there?",
         )
     lost = reader.flows.deliveries_not_done(is_open=False, limit=_MOST)

@@ -63,4 +63,5 @@ def _open(status: JsonObject) -> Iterator[str]:
 def _place(url: str) -> str:
     """Return where a URL leads, without anything in it that may be a secret."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or '…'}"
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host or '…'}"
