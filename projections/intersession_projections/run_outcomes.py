@@ -201,6 +201,13 @@ class Runs:
         """Return the runs accepted last, newest first."""
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
 
+    def next_of_session(self, session_key: str, position: int) -> RunOutcome | None:
+        """Return the first run that a session accepted behind a position."""
+        found = self._select(
+            "WHERE session_key = ? AND accepted > ? ORDER BY accepted LIMIT 1", (session_key, position)
+        )
+        return found[0] if found else None
+
     def of_chain(self, root: str) -> list[RunOfChain]:
         """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""
         rows = self._log.query(

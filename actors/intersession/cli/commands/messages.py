@@ -1,0 +1,178 @@
+"""`intersession messages`: who said what to which session, on whose behalf, and what became of the answers."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated, Final, NamedTuple
+
+from cyclopts import Parameter
+
+from intersession.cli.host import has_writer, reader_of
+from intersession.cli.shell import (
+    READING,
+    Answer,
+    Cursor,
+    Newest,
+    Reading,
+    Screen,
+    Since,
+    Until,
+    moment,
+    page_before,
+    place,
+    safe,
+)
+from intersession.cli.story import Names, delivery_in_words, delivery_value, session_named
+from intersession_events.facts import Provenance, text_of
+from intersession_events.plain_json import JsonObject
+from intersession_projections.flows import DeliveryNote, DeliverySummary
+from intersession_projections.said import Messages, Said, SaidWanted
+from intersession_projections.timeline import counted
+
+_INDENT: Final = 4
+
+
+class _Row(NamedTuple):
+    said: Said
+    deliveries: tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
+
+
+def messages(
+    *,
+    inter_session: Annotated[bool, Parameter(help="Only what sessions said to each other.")] = False,
+    sender: Annotated[str | None, Parameter(name="--from", help="Only what this session said.")] = None,
+    target: Annotated[str | None, Parameter(name="--to", help="Only what was said to this session.")] = None,
+    person: Annotated[
+        str | None,
+        Parameter(
+            help="Only what was said by this person, or on their behalf: their id or name on the channel."
+        ),
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    why: Annotated[bool, Parameter(help="Also the message that it all began with.")] = False,
+    delivered: Annotated[
+        bool, Parameter(help="Also what became of the texts that went outside for it.")
+    ] = False,
+    cursor: Cursor = None,
+    limit: Newest = 50,
+    reading: Reading = READING,
+) -> Answer:
+    """List what people and sessions said to sessions, newest first: who, to whom, on whose behalf.
+
+    `intersession messages --to research --since TIME --until TIME --why --delivered` says who spoke to research, why, and
+    whether somebody outside got the answer. What agents answered is told by `replay` and `history`.
+    """
+    with reader_of(reading) as reader:
+        wanted = SaidWanted(
+            inter_session=inter_session,
+            sender=None if sender is None else session_named(reader, sender, field="--from"),
+            target=None if target is None else session_named(reader, target, field="--to"),
+            person=person,
+            after=0 if since is None else reader.place(place(since) or 0, field="--since").position,
+            to=None if until is None else reader.place(place(until) or 0, field="--until").position,
+            before=page_before(cursor),
+        )
+        at_work = has_writer(reader.log)
+        found = Messages(reader.log)
+        rows: list[_Row] = []
+        for said in islice(found.said(wanted), limit + 1):
+            texts = found.deliveries(said) if delivered else []
+            rows.append(_Row(said, tuple((row, reader.flows.note_of(row)) for row in texts)))
+    following = str(rows[limit - 1].said.position) if len(rows) > limit else None
+    rows = rows[:limit]
+    value: JsonObject = {
+        "messages": [_value(row, why=why, delivered=delivered) for row in rows],
+        "cursor": following,
+    }
+    return Answer(
+        value, lambda screen: _show(screen, rows, following, why=why, delivered=delivered, at_work=at_work)
+    )
+
+
+def _value(row: _Row, *, why: bool, delivered: bool) -> JsonObject:
+    said, provenance = row.said, row.said.message.provenance
+    value: JsonObject = {
+        "position": said.position,
+        "time": said.time_ms,
+        "from": _speaker(provenance),
+        "to": said.target,
+        "runId": None if said.run is None else said.run.run_id,
+        "messageId": said.message.id,
+        "text": text_of(said.message),
+        "kind": None if provenance is None else provenance.kind,
+        "exchangeId": None if provenance is None else provenance.exchange_id,
+        "turn": None if provenance is None else provenance.turn,
+        "person": None if said.person is None else _person(said.person),
+    }
+    if why and said.began is not None:
+        position, key, message = said.began
+        value["why"] = {"position": position, "to": key, "messageId": message.id, "text": text_of(message)}
+    if delivered:
+        value["delivered"] = [delivery_value(text, note) for text, note in row.deliveries]
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def _speaker(provenance: Provenance | None) -> str:
+    """Return who spoke: a session by its key, else `person`, `operator`, `system`, or `unknown` (an import)."""
+    match provenance:
+        case Provenance(kind="inter_session", source_session_key=str() as key):
+            return key
+        case Provenance(kind="external_user", source_channel="operator"):
+            return "operator"
+        case Provenance(kind="external_user"):
+            return "person"
+        case Provenance(kind="internal_system"):
+            return "system"
+        case _:
+            return "unknown"
+
+
+def _person(provenance: Provenance) -> JsonObject:
+    """Return a person as the channel knows them; a log of 0.1.0 did not record who spoke."""
+    parts = {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _show(
+    screen: Screen, rows: Sequence[_Row], following: str | None, *, why: bool, delivered: bool, at_work: bool
+) -> None:
+    names = Names()
+    for row in rows:
+        said = row.said
+        speaker, behalf = _told(said, names)
+        screen.line(
+            safe(f"#{said.position}  {moment(said.time_ms)}  ", "dim"),
+            safe(f"{speaker} → {names.of(said.target)}", "bold"),
+            safe("".join((behalf, "" if said.run is None else f"  run {said.run.run_id}")), "dim"),
+        )
+        screen.indented(text_of(said.message), _INDENT)
+        if why and said.began is not None and said.began[0] != said.position:
+            position, key, message = said.began
+            screen.indented(
+                safe(f"because of #{position} to {names.of(key)}: {text_of(message)}", "dim"), _INDENT
+            )
+        for text, note in row.deliveries:
+            screen.indented(safe(delivery_in_words(text, note, at_work=at_work), "dim"), _INDENT)
+        if delivered and not row.deliveries:
+            screen.indented(safe("nothing of it went outside", "dim"), _INDENT)
+    screen.line(safe(counted(len(rows), "message") if rows else "no messages", "dim"))
+    if following is not None:
+        screen.to_copy(safe(f"more: --cursor {following}", "dim"))
+
+
+def _told(said: Said, names: Names) -> tuple[str, str]:
+    """Return who spoke, and on whose behalf where that is somebody else, in words."""
+    speaker = _speaker(said.message.provenance)
+    if speaker == "person" and said.person is not None:
+        return _called(said.person), ""
+    behalf = "" if said.person is None else f" for {_called(said.person)}"
+    return (names.of(speaker) if ":" in speaker else speaker), behalf
+
+
+def _called(person: Provenance) -> str:
+    channel = person.source_channel or "an unknown channel"
+    if channel == "operator":
+        return "operator"
+    if person.sender is None:
+        return f"somebody on {channel} (not recorded who)"
+    return f"{person.sender_name or person.sender} on {channel}"
