@@ -2,18 +2,27 @@
 
 import asyncio
 import ssl
+from collections.abc import AsyncGenerator, Mapping
 from functools import cache
-from typing import Any, cast
+from importlib import import_module
+from typing import Any, Final, cast
 
 import msgspec
-from httpx import create_ssl_context
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, NotGiven, Omit
 from openai.types.chat import ChatCompletion
 from openai.types.completion_usage import CompletionUsage
 
 from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_events.facts import TextBlock, Usage
 from intersession_events.plain_json import JsonObject
+
+_OF_THE_REQUEST: Final[Mapping[str, str]] = {
+    "extra_headers": "headers",
+    "extra_query": "params",
+    "extra_body": "extra_json",
+    "timeout": "timeout",
+}
+"""What `create` of the library takes beside the body, and what `post` calls it."""
 
 
 class TooManyToolCalls(RuntimeError):
@@ -26,6 +35,9 @@ class OpenAiAgent:
     `system` stands before the turn's context. `most_rounds` bounds how often it may ask for tools in one turn.
     `client_options` go to `AsyncOpenAI` (`timeout` in seconds, `max_retries`, …), `options` to each request
     (`temperature`, …). Without `api_key` the client looks into `OPENAI_API_KEY`.
+
+    Raises:
+        TypeError: `options` ask for a stream.
     """
 
     def __init__(
@@ -39,16 +51,19 @@ class OpenAiAgent:
         client_options: JsonObject | None = None,
         **options: object,
     ) -> None:
+        given = {name: value for name, value in options.items() if not isinstance(value, NotGiven | Omit)}
+        if given.pop("stream", None):
+            raise TypeError("stream: a stream is not supported, leave it out")
         self._model = model
-        self._client_options: JsonObject = {
-            "base_url": base_url,
-            "api_key": api_key,
-            **(client_options or {}),
-        }
+        self._clients = _Clients({"base_url": base_url, "api_key": api_key, **(client_options or {})})
         self._system = system
         self._most_rounds = most_rounds
-        self._options = options
-        _certificates()
+        self._body = {name: value for name, value in given.items() if name not in _OF_THE_REQUEST}
+        beside = {_OF_THE_REQUEST[name]: given[name] for name in given.keys() & _OF_THE_REQUEST.keys()}
+        # None is the library's word for "no such thing", but as a timeout it means "wait for ever".
+        self._beside = {
+            name: value for name, value in beside.items() if value is not None or name == "timeout"
+        }
 
     async def __call__(self, turn: Turn) -> Reply:
         """Answer one turn.
@@ -60,58 +75,98 @@ class OpenAiAgent:
         system = "\n\n".join(part for part in (self._system, turn.context) if part)
         messages: list[JsonObject] = [{"role": "system", "content": system}] if system else []
         messages += turn.messages("openai")
-        request: JsonObject = {"model": self._model, **self._options}
+        body: JsonObject = {"messages": messages, "model": self._model, **self._body}
         tools = turn.tools.schemas("openai")
         if tools:
-            request["tools"] = tools
+            body["tools"] = tools
         usage = Usage()
-        # A client belongs to the loop it was used on, and the loop is the host's: one for each turn.
-        async with self._client() as client:
-            for _ in range(self._most_rounds + 1):
-                completion = await self._asked(client, messages, request)
-                usage = _added(usage, completion.usage)
-                choice = completion.choices[0]
-                calls = choice.message.tool_calls or []
-                if not calls:
-                    return Reply(
-                        choice.message.content,
-                        usage=usage,
-                        model=completion.model,
-                        stop_reason=choice.finish_reason,
-                    )
-                messages.append(choice.message.model_dump(exclude_none=True))
-                if choice.message.content:
-                    await asyncio.to_thread(turn.recorder.said, [TextBlock(text=choice.message.content)])
-                for call in calls:
-                    if call.type != "function":
-                        raise TypeError(f"the model wants a {call.type!r} tool; none was offered")
-                    content = await _called(turn, call.id, call.function.name, call.function.arguments)
-                    messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+        client = await self._clients.of_this_loop()
+        for _ in range(self._most_rounds + 1):
+            completion = await self._asked(client, body)
+            usage = _added(usage, completion.usage)
+            choice = completion.choices[0]
+            calls = choice.message.tool_calls or []
+            if not calls:
+                return Reply(
+                    choice.message.content,
+                    usage=usage,
+                    model=completion.model,
+                    stop_reason=choice.finish_reason,
+                )
+            messages.append(choice.message.model_dump(exclude_none=True))
+            if choice.message.content:
+                await asyncio.to_thread(turn.recorder.said, [TextBlock(text=choice.message.content)])
+            for call in calls:
+                if call.type != "function":
+                    raise TypeError(f"the model wants a {call.type!r} tool; none was offered")
+                content = await _called(turn, call.id, call.function.name, call.function.arguments)
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
         raise TooManyToolCalls(
             f"{self._model} asked for tools {self._most_rounds + 1} times in one turn and did not answer"
         )
 
-    def _client(self) -> AsyncOpenAI:
-        options: JsonObject = self._client_options
-        if "http_client" not in options:
-            options = options | {"http_client": DefaultAsyncHttpxClient(verify=_certificates())}
-        return AsyncOpenAI(**options)
-
-    async def _asked(
-        self, client: AsyncOpenAI, messages: list[JsonObject], request: JsonObject
-    ) -> ChatCompletion:
-        # A request that is a dict fits no overload of the library's.
-        create = cast("Any", client.chat.completions.create)
-        answer: object = await create(messages=messages, **request)
+    async def _asked(self, client: AsyncOpenAI, body: JsonObject) -> ChatCompletion:
+        # `chat.completions.create` would hold each message and schema against its types, which takes longer than all
+        # else that we do in a turn. What stands here is ready to be sent; retries, errors and answers are the same.
+        options = cast("Any", {"security": {"bearer_auth": True}, **self._beside})  # its type is not exported
+        answer: object = await client.post(
+            "/chat/completions", cast_to=ChatCompletion, body=body, options=options
+        )
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise TypeError(f"{self._model} gave no completion; a stream is not supported")
         return answer
 
 
+class _Clients:
+    """The clients of one agent: one for each event loop that it is called on, as a client belongs to the loop it was used on.
+
+    Each lives in an asynchronous generator. So its loop closes it: when the loop ends, and when nobody has the agent any more.
+    """
+
+    def __init__(self, options: JsonObject) -> None:
+        self._options = options
+        # A loop, which is one thread, touches nothing but its own entry and those of loops that have ended.
+        self._kept: dict[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None]]] = {}
+        _certificates()
+
+    async def of_this_loop(self) -> AsyncOpenAI:
+        """Return the client of the loop that runs here, made when it is first asked for."""
+        loop = asyncio.get_running_loop()
+        kept = self._kept.get(loop)
+        if kept is not None:
+            return kept[0]
+        for other in list(self._kept):
+            if other.is_closed():
+                self._kept.pop(other, None)
+        client = self._made()
+        closing = _open(client, is_ours="http_client" not in self._options)
+        self._kept[loop] = (client, closing)
+        await anext(closing)
+        return client
+
+    def _made(self) -> AsyncOpenAI:
+        options = self._options
+        if "http_client" not in options:
+            options = options | {"http_client": DefaultAsyncHttpxClient(verify=_certificates())}
+        return AsyncOpenAI(**options)
+
+
+async def _open(client: AsyncOpenAI, *, is_ours: bool) -> AsyncGenerator[None]:
+    """Keep a client open until the generator is closed. A connection of the host's own is left to the host."""
+    try:
+        yield
+    finally:
+        if is_ours:
+            await client.close()
+
+
 @cache
 def _certificates() -> ssl.SSLContext:
     """Return whom a client trusts. Reading that takes a tenth of a second, in which the host's loop would stand still."""
-    return create_ssl_context()
+    # What the library stands on was httpx and is httpx2. Importing the other one would take memory for nothing, and it may be missing.
+    below = import_module(DefaultAsyncHttpxClient.__mro__[1].__module__)
+    context: ssl.SSLContext = below.create_ssl_context()
+    return context
 
 
 async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:

@@ -1,6 +1,7 @@
 """The five tools by name: what each is called with, what it does, how it is described to a model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -98,9 +99,17 @@ TOOLS: Final[Mapping[str, Tool]] = {
 def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
     """Describe tools as an API takes them: `openai`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
 
+    Whoever asks gets objects of their own.
+
     Raises:
         ToolRefused: there is no such dialect (`invalid_request`).
     """
+    return msgspec.json.decode(_described(tuple(names), dialect), type=list[JsonObject])
+
+
+@lru_cache(maxsize=64)
+def _described(names: tuple[str, ...], dialect: str) -> bytes:
+    """Return the JSON of their descriptions. An agent asks for them on each turn, and they never change."""
     described: list[JsonObject] = []
     for tool in (TOOLS[name] for name in names):
         schema = _schema(tool.arguments)
@@ -118,7 +127,7 @@ def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
                 raise ToolRefused(
                     "invalid_request", f"dialect: no {dialect!r}, use openai, anthropic, mcp or json-schema"
                 )
-    return described
+    return msgspec.json.encode(described)
 
 
 def _schema(arguments: type[msgspec.Struct]) -> JsonObject:

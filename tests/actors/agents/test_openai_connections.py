@@ -1,0 +1,238 @@
+"""What an agent on an OpenAI-compatible endpoint sends, and how long it keeps its connection: a real server on HTTP/1.1."""
+
+import asyncio
+import gc
+import json
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Queue
+from typing import Any
+
+import pytest
+from openai import NOT_GIVEN, DefaultAsyncHttpxClient
+
+from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn, openai_agent
+from intersession_actors.tools import schemas
+from intersession_events.facts import Message
+
+WAIT = 20.0
+
+ANSWER: dict[str, Any] = {
+    "id": "c",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "served",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}],
+}
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Answers every request alike, and counts connections. `refusals` is how many it refuses before that."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Talking)
+        self.changed = threading.Condition()
+        self.accepted = 0
+        self.open = 0
+        self.requests: list[dict[str, Any]] = []
+        self.refusals = 0
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self.changed:
+            self.accepted += 1
+            self.open += 1
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self.changed:
+            self.open -= 1
+            self.changed.notify_all()
+
+    def is_left(self) -> bool:
+        """Wait until the other side has closed every connection."""
+        with self.changed:
+            return self.changed.wait_for(lambda: self.open == 0, timeout=WAIT)
+
+
+class Talking(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.requests.append({"path": self.path, "headers": headers, "body": body})
+        self.server.go_on.wait(WAIT)
+        refused = self.server.refusals > 0
+        self.server.refusals -= refused
+        answer = json.dumps({"error": {"message": "busy"}} if refused else ANSWER).encode()
+        self.send_response(503 if refused else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("retry-after-ms", "1")
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the library's
+        """Say nothing."""
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as started:
+        thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield started
+        started.go_on.set()
+        started.shutdown()
+        thread.join()
+
+
+@contextmanager
+def an_executor() -> Generator[AgentExecutor]:
+    made = AgentExecutor(pool_size=2)
+    yield made
+    made.stop(WAIT)
+
+
+def a_turn(run_id: str = "run") -> Turn:
+    asked = Message(id="1", role="user", content="Is it done?", timestamp=1)
+    return Turn(agent_id="agent", session_key="agent:main:main", step="message", asked=asked, run_id=run_id)
+
+
+def answer_of(executor: AgentExecutor, agent: Any, turn: Turn) -> AgentResult:
+    results: Queue[AgentResult] = Queue()
+    executor.register("agent", agent)
+    executor.start(turn, results.put)
+    return results.get(timeout=WAIT)
+
+
+def an_agent(endpoint: Endpoint, *, client_options: dict[str, Any] | None = None, **options: Any) -> Any:
+    given = {"max_retries": 0, **(client_options or {})}
+    return openai_agent(
+        model="asked", base_url=endpoint.url, api_key="secret", client_options=given, **options
+    )
+
+
+def test_all_turns_of_an_agent_go_over_one_connection_that_ends_with_its_loop(endpoint: Endpoint) -> None:
+    """Finding E10: a client was opened for each turn."""
+    with an_executor() as executor:
+        agent = an_agent(endpoint)
+        answers = [answer_of(executor, agent, a_turn(f"run-{number}")) for number in range(3)]
+        assert [answer.text for answer in answers if isinstance(answer, Answered)] == ["yes"] * 3
+        assert (endpoint.accepted, endpoint.open) == (1, 1)
+
+    assert endpoint.is_left()
+
+
+def test_each_loop_has_a_connection_of_its_own_and_closes_it_when_it_ends(endpoint: Endpoint) -> None:
+    agent = an_agent(endpoint)
+
+    async def twice() -> list[str | None]:
+        first: Reply = await agent(a_turn())
+        second: Reply = await agent(a_turn())
+        return [first.text, second.text]
+
+    for loops in (1, 2):
+        assert asyncio.run(twice()) == ["yes", "yes"]
+        assert endpoint.accepted == loops
+        assert endpoint.is_left()
+
+
+async def test_an_agent_that_nobody_has_any_more_leaves_no_connection(endpoint: Endpoint) -> None:
+    agent = an_agent(endpoint)
+    await agent(a_turn())
+    assert endpoint.open == 1
+
+    del agent
+    gc.collect()
+    assert await asyncio.to_thread(endpoint.is_left)
+
+
+async def test_a_connection_of_the_hosts_own_is_left_to_the_host(endpoint: Endpoint) -> None:
+    async with DefaultAsyncHttpxClient() as own:
+        agent = an_agent(endpoint, client_options={"http_client": own})
+        for _ in range(2):
+            assert (await agent(a_turn())).text == "yes"
+        del agent
+        gc.collect()
+        assert not own.is_closed
+    assert endpoint.accepted == 1
+
+
+async def test_options_go_into_the_request_as_they_are(endpoint: Endpoint) -> None:
+    agent = an_agent(
+        endpoint,
+        reasoning_effort="low",
+        temperature=0,
+        top_k=3,
+        seed=NOT_GIVEN,
+        extra_body={"cache_prompt": True},
+        extra_headers={"X-Desk": "front"},
+        extra_query={"tier": "2"},
+    )
+
+    await agent(a_turn())
+
+    [request] = endpoint.requests
+    assert request["path"] == "/v1/chat/completions?tier=2"
+    assert request["headers"]["x-desk"] == "front"
+    assert request["headers"]["authorization"] == "Bearer secret"
+    assert request["headers"]["content-type"] == "application/json"
+    assert request["body"] == {
+        "model": "asked",
+        "messages": a_turn().messages("openai"),
+        "reasoning_effort": "low",
+        "temperature": 0,
+        "top_k": 3,
+        "cache_prompt": True,
+    }
+
+
+async def test_an_endpoint_that_is_busy_is_asked_again_as_often_as_its_client_may(endpoint: Endpoint) -> None:
+    endpoint.refusals = 2
+
+    answer = await an_agent(endpoint, client_options={"max_retries": 2})(a_turn())
+
+    assert answer.text == "yes"
+    assert len(endpoint.requests) == 3
+
+
+@pytest.mark.parametrize("where", ["client", "request"])
+def test_an_endpoint_that_is_slow_is_given_up(endpoint: Endpoint, where: str) -> None:
+    endpoint.go_on.clear()
+    options: dict[str, Any] = (
+        {"client_options": {"timeout": 0.05}} if where == "client" else {"timeout": 0.05}
+    )
+
+    with an_executor() as executor:
+        result = answer_of(executor, an_agent(endpoint, **options), a_turn())
+
+    assert isinstance(result, Broke)
+    assert "timed out" in result.error
+
+
+def test_a_stream_is_refused_when_the_agent_is_made(endpoint: Endpoint) -> None:
+    with pytest.raises(TypeError, match="a stream is not supported"):
+        an_agent(endpoint, stream=True)
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "mcp", "json-schema"])
+def test_whoever_asks_for_schemas_gets_objects_of_their_own(dialect: str) -> None:
+    """They are made once, so that what an agent does to its own must not reach another's (finding E10)."""
+    first = schemas(["sessions_send"], dialect)
+    untouched = json.dumps(first)
+    first[0].clear()
+
+    assert json.dumps(schemas(["sessions_send"], dialect)) == untouched
