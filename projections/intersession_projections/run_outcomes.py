@@ -20,6 +20,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Log, Recorded, Sql, SqlValue
 from intersession_projections.columns import from_text, to_text
+from intersession_projections.flows import Position
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
 
@@ -207,6 +208,32 @@ class Runs:
             "WHERE session_key = ? AND accepted > ? ORDER BY accepted LIMIT 1", (session_key, position)
         )
         return found[0] if found else None
+
+    def alone(self, where: Position, limit: int) -> list[RunOutcome]:
+        """Return runs of a part of the log that belong to no exchange and no spawn, newest first and without their words."""
+        condition = (
+            "accepted > ? AND accepted <= ? AND NOT EXISTS "
+            "(SELECT 1 FROM flow_runs WHERE flow_runs.run_id = run_outcomes.run_id)"
+        )
+        parameters: tuple[SqlValue, ...] = (where.after, where.to)
+        if where.is_open:
+            condition += " AND ended = 0"
+        if where.session_key is not None:
+            condition += " AND session_key = ?"
+            parameters += (where.session_key,)
+        rows = self._log.query(
+            f"SELECT state FROM run_outcomes WHERE {condition} ORDER BY accepted DESC LIMIT ?",  # noqa: S608 - our own words
+            (*parameters, limit),
+        )
+        return [from_text(row, RunOutcome) for (row,) in rows]
+
+    def ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of runs that begin with a text."""
+        rows = self._log.query(
+            "SELECT run_id FROM run_outcomes WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT ?",
+            (beginning, f"{beginning}\U0010ffff", limit),
+        )
+        return [run_id for (run_id,) in rows]
 
     def of_chain(self, root: str) -> list[RunOfChain]:
         """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""

@@ -87,10 +87,15 @@ class Messages:
             run = None
         began: tuple[int, str, Message] | None = (recorded.position, target, message)
         if message.provenance is not None and message.provenance.kind != "external_user":
-            began = self._began(recorded.correlation)
+            began = self.began(recorded.correlation)
         return Said(recorded.position, recorded.time, target, message, run, began)
 
-    def _began(self, root: str | None) -> tuple[int, str, Message] | None:
+    def began_by(self, root: str | None, name: str) -> bool:
+        """Whether a causal chain began with words of a person, by the id or the name that the channel gave."""
+        asked = self.began(root)
+        return asked is not None and _is(asked[2].provenance, name)
+
+    def began(self, root: str | None) -> tuple[int, str, Message] | None:
         """Return the message that a causal chain began with: its root is the run that answered it."""
         run = None if root is None else self._runs.get(root)
         if run is None:

@@ -6,6 +6,7 @@ from intersession_projections.flows.rows import (
     DeliveryNote,
     DeliverySummary,
     ExchangeSummary,
+    Position,
     SpawnSummary,
 )
 
@@ -16,5 +17,6 @@ __all__ = [
     "ExchangeSummary",
     "Flows",
     "OpenFlowsView",
+    "Position",
     "SpawnSummary",
 ]

@@ -20,6 +20,7 @@ from intersession_projections.flows.rows import (
     DeliveryNote,
     DeliverySummary,
     ExchangeSummary,
+    Position,
     SpawnSummary,
     Summary,
     accept_flow,
@@ -132,6 +133,14 @@ class Flows:
     def spawns(self, limit: int = 50) -> list[SpawnSummary]:
         """Return the spawns accepted last, newest first."""
         return self._select(SpawnSummary, "kind = 'spawn' ORDER BY accepted DESC LIMIT ?", (limit,))
+
+    def exchanges_at(self, where: Position, limit: int) -> list[ExchangeSummary]:
+        """Return exchanges of a part of the log, newest first."""
+        return self._select(ExchangeSummary, *_at("exchange", where, limit))
+
+    def spawns_at(self, where: Position, limit: int) -> list[SpawnSummary]:
+        """Return spawns of a part of the log, newest first."""
+        return self._select(SpawnSummary, *_at("spawn", where, limit))
 
     def spawns_of(self, requester: str) -> list[SpawnSummary]:
         """Return all spawns of a session, oldest first."""
@@ -273,6 +282,21 @@ class Flows:
     def _select(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> list[T]:
         rows = self._log.query(f"SELECT state FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
         return [from_text(row, kind) for (row,) in rows]
+
+
+def _at(kind: str, where: Position, limit: int) -> tuple[str, tuple[SqlValue, ...]]:
+    """Return the condition that finds flows in a part of the log: a session asked, or a run of the flow was its."""
+    condition = "kind = ? AND accepted > ? AND accepted <= ?"
+    parameters: tuple[SqlValue, ...] = (kind, where.after, where.to)
+    if where.is_open:
+        condition += " AND is_open = 1"
+    if where.session_key is not None:
+        condition += (
+            " AND (session_key = ? OR child = ? OR stream IN (SELECT flow_runs.stream FROM run_outcomes "
+            "JOIN flow_runs ON flow_runs.run_id = run_outcomes.run_id WHERE run_outcomes.session_key = ?))"
+        )
+        parameters += (where.session_key,) * 3
+    return f"{condition} ORDER BY accepted DESC LIMIT ?", (*parameters, limit)
 
 
 def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:

@@ -209,6 +209,15 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
             return row
 
 
+class Position(NamedTuple):
+    """Where in the log flows are looked for: accepted at `after < position <= to`, with a session if one is given."""
+
+    after: int
+    to: int
+    session_key: str | None = None
+    is_open: bool = False
+
+
 class DeliveryNote(NamedTuple):
     """What the log says of a delivery that its row has no copy of.
 

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 from intersession.cli.host import reader_of
 from intersession.cli.shell import READING, Answer, Newest, Reading, Screen, moment, one_line, place, safe
+from intersession.cli.story import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
@@ -68,7 +69,11 @@ def _who(reader: Reader, typed: str) -> str:
     if typed == OPERATOR or typed.startswith(_CREDENTIAL):
         return typed
     try:
-        return str(resolve_target(reader, reader.requester(None), typed, "history", field="--who").key)
+        return str(
+            resolve_target(
+                reader, reader.requester(None), as_key(reader, typed), "history", field="--who"
+            ).key
+        )
     except ToolRefused as refused:
         kept = reader.log.stream(f"access:{typed}", limit=1)
         if not kept:

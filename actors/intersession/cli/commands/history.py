@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
 from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, UsageError, place, safe
-from intersession.cli.story import show_message
+from intersession.cli.story import as_key, show_message
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_actors.tools import read_history
@@ -37,6 +37,7 @@ def history(
     if raw and acting is not None:
         raise UsageError("--raw: only the operator reads uncut, leave out --raw or --as")
     with reader_of(reading) as reader:
+        session = as_key(reader, session)
         if raw:
             found = _uncut(reader, session, limit=limit, before=before, as_of=as_of)
         else:

@@ -5,14 +5,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token
+from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token, reader_of
 from intersession.cli.shell import (
     Agents,
     Answer,
     Common,
     ConfigFile,
+    Reading,
     Store,
 )
+from intersession.cli.story import as_key
 from intersession_actors.config import load_config
 from intersession_actors.host import imported
 from intersession_actors.service import resolve_target
@@ -43,12 +45,18 @@ def mcp(
                 relay = imported(
                     "intersession.mcp.relay", what="intersession mcp", library="the MCP SDK", extra="mcp"
                 )
+                with reader_of(Reading(store=store, config=config)) as reading:
+                    as_session = as_key(reading, as_session)
                 relay.relay_stdio(way, as_session, wire)
             case system:
                 with system:
                     reader = system.service.reader
                     found = resolve_target(
-                        reader, reader.requester(None), as_session, "send", field="--as-session"
+                        reader,
+                        reader.requester(None),
+                        as_key(reader, as_session),
+                        "send",
+                        field="--as-session",
                     )
                     stdio.serve_stdio(system, str(found.key), wire)
     return Answer(None, lambda _: None)

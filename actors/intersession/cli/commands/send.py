@@ -25,8 +25,10 @@ from intersession.cli.shell import (
     UsageError,
     safe,
 )
-from intersession.cli.story import BeatPrinter, Names
+from intersession.cli.story import BeatPrinter, Names, as_key
 from intersession_actors.config import load_config
+from intersession_actors.runtime import SystemClock
+from intersession_actors.service import Reader
 from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.inline_views import inline_views
@@ -75,6 +77,8 @@ def send(
         # Whatever ends the block, the gateway goes on.
         config = load_config(reading.config).config
         with beside, reading_log(reading, config=config, views=inline_views()) as log:
+            if to is not None:
+                given["sessionKey"] = as_key(Reader(log, config=lambda: config, clock=SystemClock()), to)
             host = GatewayBeside(log, beside, acting, another=lambda: gateway_beside(reading))
             return _sent(Sending(host, given), no_follow=no_follow, json=reading.json)
     if agents is None and timeout > 0:
@@ -82,6 +86,8 @@ def send(
             "--agents: nobody would answer; name who does, or give --timeout 0 to leave it to the next host"
         )
     with hosted(reading, agents=agents, config=reading.config) as system:
+        if to is not None:
+            given["sessionKey"] = as_key(system.service.reader, to)
         key = acting_as(system.service.reader, acting).key
         sending = Sending(HostedHere(system, None if key is None else str(key)), given)
         try:

@@ -5,6 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from intersession.cli.shell import Common, Reading
+from intersession.cli.story import as_key
 from intersession_actors.config import Config, load_config
 from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
@@ -63,4 +64,6 @@ def acting_as(reader: Reader, key: str | None) -> Requester:
     operator = reader.requester(None)
     if key is None:
         return operator
-    return reader.requester(str(resolve_target(reader, operator, key, "send", field="--as").key))
+    return reader.requester(
+        str(resolve_target(reader, operator, as_key(reader, key), "send", field="--as").key)
+    )

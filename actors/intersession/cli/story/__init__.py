@@ -2,7 +2,7 @@
 
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.flow import FlowStory
-from intersession.cli.story.named import delivery_named, session_named
+from intersession.cli.story.named import as_key, delivery_named, session_named
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import show_message
@@ -29,6 +29,7 @@ __all__ = [
     "SessionSubject",
     "Standing",
     "Subject",
+    "as_key",
     "began_ms",
     "delivery_in_words",
     "delivery_named",

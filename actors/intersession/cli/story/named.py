@@ -49,6 +49,25 @@ def session_named(reader: Reader, typed: str, *, field: str) -> str:
     )
 
 
+def as_key(reader: Reader, typed: str) -> str:
+    """Return the key of a session that goes by a short name, or by the beginning of an id; all else as it was typed."""
+    if (short := _by_short_name(reader, typed, "session")) is not None and not _is_known(reader, typed):
+        return short
+    whole = reader.sessions.session_ids(typed, 2) if len(typed) >= _FEWEST else []
+    return whole[0] if len(whole) == 1 else typed
+
+
+def run_named(reader: Reader, typed: str) -> str:
+    """Return the id of the exchange, spawn or run that begins with a text; all else as it was typed.
+
+    Raises:
+        ToolRefused: several begin so (`invalid_request`).
+    """
+    typed = typed.strip().removeprefix("exchange:").removeprefix("spawn:")
+    found = reader.flows.flow_ids(typed, 2) + reader.runs.ids(typed, 2) if len(typed) >= _FEWEST else []
+    return _one(typed, found, "exchange, spawn or run", "intersession runs") if found else typed
+
+
 def delivery_named(reader: Reader, typed: str) -> str:
     """Return the id of a delivery, of which the beginning may be given.
 
@@ -84,7 +103,8 @@ def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:
         return None
     if not rest:
         main = str(reader.main_key(agent_id))
-        return main if reader.sessions.get(main) is not None else None
+        there = reader.sessions.get(main) is not None or agent_id in reader.config.agent_ids
+        return main if there else None
     # As far as the short name is the key's own text: behind the first id of a key, something is left out.
     first_id = _HEX.search(rest)
     own = rest if first_id is None else rest[: first_id.end()]
@@ -96,3 +116,18 @@ def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:
             "ambiguous_label", f"{field}: several sessions are called {typed!r}: {', '.join(found)}"
         )
     return found[0] if found else None
+
+
+def _is_known(reader: Reader, typed: str) -> bool:
+    """Whether a text names a session that is there, without being a short name."""
+    try:
+        reference = reader.config.refer(typed)
+    except InvalidKey:
+        return False
+    match reference:
+        case KeyReference(key=key):
+            return reader.sessions.get(str(key)) is not None
+        case IdReference(text=session_id):
+            return reader.sessions.by_session_id(session_id) is not None
+        case LookupMiss():
+            return False

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from intersession.cli.story.named import as_key, run_named
 from intersession.cli.story.summary import Flow
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
@@ -43,7 +44,11 @@ def find_subject(reader: Reader, name: str) -> Subject:
     Raises:
         ToolRefused: nothing is called that (`not_visible`), or it is no key (`invalid_key`).
     """
-    return _flow(reader, name.strip()) or _session(reader, name)
+    return (
+        _flow(reader, name.strip())
+        or _flow(reader, run_named(reader, name))
+        or _session(reader, as_key(reader, name))
+    )
 
 
 def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:

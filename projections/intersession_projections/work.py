@@ -1,0 +1,134 @@
+"""All that was asked for over the whole log, newest first: exchanges, spawns, and runs of neither, for `intersession runs` (FIND-2)."""
+
+import heapq
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.log import Log
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
+from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.said import Messages
+
+Work = ExchangeSummary | SpawnSummary | RunOutcome
+WorkKind = Literal["exchange", "spawn", "run"]
+
+_PAGE: Final = 64
+_FAILED_ENDS: Final = frozenset(
+    {
+        "run_failed",
+        "announce_failed",
+        "announce_denied",
+        "delivery_unknown",
+        "target_gone",
+        "requester_gone",
+        "not_started",
+    }
+)
+_FAILED_STATES: Final = frozenset({"failed", "denied", "unknown"})
+_FAILED_RUNS: Final = frozenset({"error", "timeout"})
+
+W = TypeVar("W", ExchangeSummary, SpawnSummary, RunOutcome)
+
+
+class WorkWanted(NamedTuple):
+    """What is asked for: all that is set holds. No kinds are all kinds.
+
+    `session_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part. `channel` is where a text of
+    it went, or where it was asked for. `person` is on whose behalf, by the id or the name that the channel gave.
+    Positions are those of its first event: `after < position <= to`, and before `before`.
+    """
+
+    kinds: tuple[WorkKind, ...] = ()
+    is_open: bool = False
+    failed: bool = False
+    session_key: str | None = None
+    agent_id: str | None = None
+    channel: str | None = None
+    person: str | None = None
+    after: int = 0
+    to: int | None = None
+    before: int | None = None
+
+
+class WorkFound:
+    """Queries on exchanges, spawns and runs together. Rows are read page by page, as far as somebody asks for more."""
+
+    def __init__(self, log: Log) -> None:
+        self._flows = Flows(log)
+        self._runs = Runs(log)
+        self._messages = Messages(log)
+        self._head = log.head()
+
+    def newest(self, wanted: WorkWanted) -> Iterator[Work]:
+        """Yield what is wanted, newest first."""
+        kinds = wanted.kinds or ("exchange", "spawn", "run")
+        sources: list[Iterator[Work]] = []
+        if "exchange" in kinds:
+            sources.append(self._pages(wanted, self._flows.exchanges_at))
+        if "spawn" in kinds:
+            sources.append(self._pages(wanted, self._flows.spawns_at))
+        if "run" in kinds:
+            sources.append(self._pages(wanted, self._runs.alone))
+        for found in heapq.merge(*sources, key=lambda work: -work.accepted):
+            if self._is_wanted(found, wanted):
+                # What a run said is looked up for what is shown alone.
+                yield self._runs.get(found.run_id) or found if isinstance(found, RunOutcome) else found
+
+    def _pages(self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]) -> Iterator[W]:
+        before = self._head + 1 if wanted.before is None else wanted.before
+        last = min(self._head if wanted.to is None else wanted.to, before - 1)
+        while last > wanted.after:
+            page = select(Position(wanted.after, last, wanted.session_key, is_open=wanted.is_open), _PAGE)
+            yield from page
+            if len(page) < _PAGE:
+                return
+            last = page[-1].accepted - 1
+
+    def _is_wanted(self, work: Work, wanted: WorkWanted) -> bool:
+        if wanted.agent_id is not None and not any(
+            key.startswith(f"agent:{wanted.agent_id}:") for key in _sessions_of(work)
+        ):
+            return False
+        if wanted.failed and not self._failed(work):
+            return False
+        if wanted.channel is not None and wanted.channel not in self._channels(work):
+            return False
+        return wanted.person is None or self._messages.began_by(work.root, wanted.person)
+
+    def _failed(self, work: Work) -> bool:
+        match work:
+            case ExchangeSummary():
+                own = work.primary_status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
+            case SpawnSummary():
+                own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
+            case RunOutcome():
+                own = work.status in _FAILED_RUNS
+        return own or any(row.state in _FAILED_STATES for row in self._deliveries(work))
+
+    def _channels(self, work: Work) -> set[str]:
+        asked = self._messages.began(work.root)
+        provenance = None if asked is None else asked[2].provenance
+        channels = {row.channel for row in self._deliveries(work)}
+        if provenance is not None and provenance.source_channel is not None:
+            channels.add(provenance.source_channel)
+        return channels
+
+    def _deliveries(self, work: Work) -> list[DeliverySummary]:
+        match work:
+            case ExchangeSummary():
+                return self._flows.deliveries_of(exchange_stream(work.exchange_id))
+            case SpawnSummary():
+                return self._flows.deliveries_of(spawn_stream(work.spawn_id))
+            case RunOutcome():
+                return self._flows.deliveries_of_run(work.run_id)
+
+
+def _sessions_of(work: Work) -> tuple[str, ...]:
+    match work:
+        case ExchangeSummary():
+            return (work.requester or "", work.target)
+        case SpawnSummary():
+            return (work.requester or "", work.child)
+        case RunOutcome():
+            return (work.session_key,)

@@ -1,0 +1,126 @@
+"""`intersession runs` answers questions over the whole log, and what it prints can be typed back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession_events.facts import DeliveryDone, DeliveryFailed, ExchangeClosed, SpawnClosed
+from support.doors.command_line import Ran, ran
+from support.running import WAIT, Booth, wait_for
+
+MAIN = "agent:main:main"
+
+
+def main(turn: Turn) -> str:
+    if turn.message == "ask":
+        turn.tools.call("sessions_send", {"agentId": "research", "message": "q", "timeoutSeconds": WAIT})
+    if turn.message == "spawn":
+        turn.tools.call("sessions_spawn", {"task": "count"})
+    if turn.message == "break":
+        raise ValueError("broken")
+    return "REPLY_SKIP" if "agent" in turn.message else "done"
+
+
+def parrot(turn: Turn) -> str:
+    return f"you said {turn.message}"
+
+
+def refuses(_outbound: Outbound) -> None:
+    raise DeliveryRefused("no such chat")
+
+
+@pytest.fixture(scope="module")
+def booth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booth]:
+    """A log with an exchange and a spawn that ada asked for, a run that failed, and one whose text nobody got."""
+    with Booth(tmp_path_factory.mktemp("runs")) as opened:
+        system = opened.start(
+            {"main": main, "research": parrot}, {"telegram": MemoryChannel(), "signal": refuses}
+        )
+        speak(system, "telegram", "ada", "ask")
+        wait_for(system, ExchangeClosed)
+        speak(system, "telegram", "ada", "spawn")
+        wait_for(system, SpawnClosed)
+        speak(system, "telegram", "ben", "break")
+        speak(system, "signal", "eve", "hi")
+        wait_for(system, DeliveryFailed)
+        wait_for(system, DeliveryDone)
+        system.close()
+        yield opened
+
+
+def speak(system: SessionSystem, channel: str, sender: str, text: str) -> None:
+    system.inbound(channel=channel, chat_id="42", sender=sender, text=text, wait=WAIT)
+
+
+def shown(booth: Booth, *tokens: object) -> Ran:
+    return ran(*tokens, "--store", booth.url)
+
+
+def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = shown(booth, "runs", *tokens, "--json").json["runs"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kinds"),
+    [
+        ((), ["run", "run", "spawn", "run", "exchange", "run"]),
+        (("--kind", "exchange"), ["exchange"]),
+        (("--kind", "spawn", "--kind", "exchange"), ["spawn", "exchange"]),
+        (("--failed",), ["run", "run"]),
+        (("--failed", "--channel", "signal"), ["run"]),
+        (("--channel", "telegram", "--kind", "exchange"), ["exchange"]),
+        (("--session", "research"), ["exchange"]),
+        (("--agent", "research"), ["exchange"]),
+        (("--agent", "nobody"), []),
+        (("--person", "ADA"), ["spawn", "run", "exchange", "run"]),
+        (("--person", "ben"), ["run"]),
+        (("--open",), []),
+    ],
+)
+def test_runs_are_filtered(booth: Booth, tokens: tuple[str, ...], kinds: list[str]) -> None:
+    """Finding D7: there was no question over the whole log."""
+    assert [row["kind"] for row in listed(booth, *tokens)] == kinds
+
+
+def test_runs_are_listed_between_places_and_in_pages(booth: Booth) -> None:
+    whole = [row["accepted"] for row in listed(booth)]
+    assert whole == sorted(whole, reverse=True)
+    assert [row["accepted"] for row in listed(booth, "--since", whole[3], "--until", whole[1])] == whole[1:3]
+    paged: list[int] = []
+    cursor: tuple[str, ...] = ()
+    while True:
+        page = shown(booth, "runs", "--limit", 2, *cursor, "--json").json
+        paged += [row["accepted"] for row in page["runs"]]
+        if page["cursor"] is None:
+            break
+        cursor = ("--cursor", page["cursor"])
+    assert paged == whole
+
+
+def test_every_name_that_runs_prints_is_accepted(booth: Booth) -> None:
+    """Finding D5: `research` and `main/subagent:…` were accepted by no command."""
+    (spawn,) = listed(booth, "--kind", "spawn")
+    line = next(line for line in shown(booth, "runs").out.splitlines() if "main/subagent:" in line)
+    child = next(word for word in line.split() if word.startswith("main/subagent:"))
+    for name in (child, child[:-2]):
+        assert shown(booth, "history", name, "--json").json["sessionKey"] == spawn["target"]
+        assert shown(booth, "replay", name, "--json").exit_code == 0
+        assert [row["kind"] for row in listed(booth, "--session", name)] == ["spawn"]
+        assert shown(booth, "sessions", "--as", name).exit_code == 0
+        assert shown(booth, "audit", "access", "--who", name).exit_code == 0
+    assert shown(booth, "history", "research", "--json").json["sessionKey"] == "agent:research:main"
+    assert shown(booth, "replay", "research").exit_code == 0
+    sent = shown(booth, "send", "hello", "--to", child, "--timeout", 0, "--json")
+    assert sent.json["sessionKey"] == spawn["target"]
+
+
+def test_the_beginning_of_an_id_is_enough(booth: Booth) -> None:
+    for row in listed(booth):
+        for typed in (row["id"][:8], row["runId"][:8]):
+            assert shown(booth, "replay", typed, "--json").exit_code == 0
+    assert shown(booth, "replay", listed(booth)[0]["id"][:2]).exit_code == 1
+    session_id = shown(booth, "sessions", "--agent", "research", "--json").json["sessions"][0]["sessionId"]
+    assert shown(booth, "history", session_id[:8]).exit_code == 0
