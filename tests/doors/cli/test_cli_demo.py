@@ -74,3 +74,23 @@ def test_without_a_store_the_demo_leaves_its_log_in_a_temporary_file(tmp_path: P
     path = Path(re.sub("^sqlite:///", "", done.json["store"]))
     assert path.is_file()
     assert tmp_path in path.parents
+
+
+def test_a_loop_plays_the_demo_many_times_and_measures_the_process(tmp_path: Path) -> None:
+    done = ran("demo", "--loop", "3", "--store", tmp_path / "loop.db", "--json")
+
+    assert done.exit_code == 0
+    said = done.json
+    assert (said["rounds"], [held["round"] for held in said["measured"]]) == (3, [1, 3])
+    assert all(held["threads"] >= 1 for held in said["measured"])
+    runs = ran("runs", "--limit", "100", "--store", tmp_path / "loop.db", "--json").json["runs"]
+    assert sum(run["kind"] == "exchange" for run in runs) == 3
+    assert all(run["state"] == "closed" for run in runs)
+
+
+def test_a_loop_below_zero_is_refused_before_a_log_is_made(tmp_path: Path) -> None:
+    done = ran("demo", "--loop=-1", "--store", tmp_path / "loop.db")
+
+    assert done.exit_code == 2
+    assert "--loop: -1" in done.err
+    assert not (tmp_path / "loop.db").exists()

@@ -1,8 +1,12 @@
 """`intersession demo`: runs a real exchange on a real log, and reads all of it back from there."""
 
 import io
+import resource
 import shlex
 import tempfile
+import threading
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -23,6 +27,11 @@ from intersession_events.stores import VARIABLE, open_log
 from intersession_projections.inline_views import inline_views
 
 _WAIT_S: Final = 20.0
+_MIB: Final = 1024 * 1024
+_ADA: Final = {"chat_id": "ada", "sender": "ada"}
+_GROUPS: Final = 50
+"""How many groups the people of a loop speak in, one after the other."""
+
 _INTRO: Final = (
     "Two agents, `main` and `research`, each in a session of its own. Ada asks main something on Telegram; main asks",
     "research with sessions_send. The two then talk it over in turns, and research announces the result to its lab on",
@@ -42,6 +51,12 @@ def demo(
         str | None,
         Parameter(help="Where the demo's log is made; it must not be there yet. Default: a temporary file."),
     ] = None,
+    loop: Annotated[
+        int,
+        Parameter(
+            help="Play it this many times, as fast as it goes, and say what memory, threads and files came to."
+        ),
+    ] = 0,
     json: Json = False,
 ) -> Answer:
     """Let two agents talk, from a person's message to announces on channels, and replay it from the log.
@@ -49,9 +64,13 @@ def demo(
     No key and no network is needed. The log stays where it is, and the last lines say what to try with it.
     """
     del json
+    if loop < 0:
+        raise UsageError(f"--loop: {loop} is below 0, give how many times")
     url = store or f"sqlite:///{Path(tempfile.mkdtemp(prefix='intersession-demo-')) / 'demo.db'}"
     if Path(store_path(url)).exists():
         raise UsageError(f"--store: {store_path(url)} is there already, the demo wants a file of its own")
+    if loop:
+        return _looped(url, loop)
     heard = io.StringIO()
     flows = _play(url, heard)
     config = load_config(None).config
@@ -75,15 +94,70 @@ def demo(
 def _play(url: str, heard: io.StringIO) -> list[str]:
     """Let it happen; return the ids of what happened, in order."""
     with host(url, channel=console_channel(heard)) as system:
-        _say(system, channel="discord", chat_id="lab", sender="ben", text=GREETING, agent_id="research")
-        asked = _say(system, channel="telegram", chat_id="ada", sender="ada", text=QUESTION)
-        _until_over(system)
-        ordered = _say(system, channel="telegram", chat_id="ada", sender="ada", text=ORDER)
-        _until_over(system)
+        asked, ordered = _round(system)
         flows = system.service.flows
         exchanges = [flow.exchange_id for flow in flows.exchanges()]
         spawns = [flow.spawn_id for flow in flows.spawns()]
     return [asked, *exchanges, ordered, *spawns]
+
+
+def _round(system: SessionSystem, chat: Mapping[str, str] = _ADA) -> tuple[str, str]:
+    """Play it once, with one person in her chat; return the ids of the runs that answered her."""
+    _say(system, channel="discord", chat_id="lab", sender="ben", text=GREETING, agent_id="research")
+    asked = _say(system, channel="telegram", text=QUESTION, **chat)
+    _until_over(system)
+    ordered = _say(system, channel="telegram", text=ORDER, **chat)
+    _until_over(system)
+    return asked, ordered
+
+
+def _looped(url: str, rounds: int) -> Answer:
+    """Play it many times, with people in groups that take turns, and measure the process when it has warmed up and last."""
+    began = time.monotonic()
+    warm = max(1, rounds // 10)
+    measured: list[JsonObject] = []
+    with Screen().progress("Playing") as progress, host(url) as system:
+        for number in range(1, rounds + 1):
+            name = f"ada{number % _GROUPS}"
+            _round(system, {"chat_id": f"group-{name}", "chat_type": "group", "sender": name})
+            progress(number, rounds)
+            if number in {warm, rounds}:
+                measured.append({"round": number, **_of_process()})
+        position, log_id = system.log.head(), system.log.log_id
+    value: JsonObject = {
+        "store": url,
+        "logId": log_id,
+        "position": position,
+        "rounds": rounds,
+        "seconds": round(time.monotonic() - began, 3),
+        "storeBytes": Path(store_path(url)).stat().st_size,
+        "measured": measured,
+    }
+    return Answer(value, lambda screen: _show_loop(screen, value))
+
+
+def _of_process() -> JsonObject:
+    """Return what this process holds: resident memory, where the system tells, its threads, and its open files."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        files: int | None = len(list(Path("/proc/self/fd").iterdir()))
+    except OSError:
+        return {"memoryBytes": None, "threads": threading.active_count(), "files": None}
+    memory = pages * resource.getpagesize()
+    return {"memoryBytes": memory, "threads": threading.active_count(), "files": files}
+
+
+def _show_loop(screen: Screen, value: JsonObject) -> None:
+    screen.line(
+        f"{value['rounds']} rounds in {value['seconds']:.1f} s: {value['position']} events,"
+        f" {value['storeBytes'] / _MIB:.1f} MiB in {value['store']}"
+    )
+    for held in value["measured"]:
+        memory = (
+            "memory not known" if held["memoryBytes"] is None else f"{held['memoryBytes'] / _MIB:.1f} MiB"
+        )
+        files = "" if held["files"] is None else f", {held['files']} open files"
+        screen.line(f"  after round {held['round']}: {memory}, {held['threads']} threads{files}")
 
 
 def _say(system: SessionSystem, **message: str) -> str:
@@ -96,7 +170,7 @@ def _say(system: SessionSystem, **message: str) -> str:
 def _until_over(system: SessionSystem) -> None:
     """Wait until nothing is open any more."""
     flows = system.service.flows
-    for _ in system.follow(0, timeout=_WAIT_S):
+    for _ in system.follow(max(0, system.log.head() - 1), timeout=_WAIT_S):
         if not (flows.open_exchanges() or flows.open_spawns() or flows.open_deliveries()):
             return
 
