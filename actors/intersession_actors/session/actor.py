@@ -116,6 +116,8 @@ class SessionActor(Handler):
     def _handle(self, message: object) -> None:
         match message:
             case StreamLoaded():
+                if not isinstance(message.recorded, Exception):
+                    self._transcripts.offer(self.key, message.recorded)
                 self._owner.loaded(message.recorded)
             case Appended():
                 self._owner.appended(message)

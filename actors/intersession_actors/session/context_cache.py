@@ -13,6 +13,9 @@ from intersession_events import ids
 from intersession_events.log import Log, Recorded
 
 MOST_SESSIONS: Final = 256
+MOST_JUST_READ: Final = 16
+"""How many streams that an actor has just read wait here for their first context."""
+
 MOST_BYTES: Final = 64 * 1024 * 1024
 """How much all transcripts that are kept may have, as JSON. The one that was used last is always kept."""
 
@@ -26,6 +29,19 @@ class ContextCache:
         self._log = log
         self._lock = threading.Lock()
         self._folds: OrderedDict[str, TranscriptFold] = OrderedDict()
+        self._just_read: OrderedDict[str, Sequence[Recorded]] = OrderedDict()
+
+    def offer(self, key: str, recorded: Sequence[Recorded]) -> None:
+        """Take the whole stream of a session that its actor has just read, for the context of the run that it woke for.
+
+        What comes after it is read when that is asked for; it is not read twice. A few are kept, until they are used.
+        """
+        with self._lock:
+            if recorded and key not in self._folds:
+                self._just_read[key] = recorded
+                self._just_read.move_to_end(key)
+                if len(self._just_read) > MOST_JUST_READ:
+                    self._just_read.popitem(last=False)
 
     def read(self, key: str, run_id: str, on_context: OnContext, *, version: int) -> None:
         """Have a run's context read as of a version of its stream, off this thread; never blocks.
@@ -34,14 +50,16 @@ class ContextCache:
         """
         with self._lock:
             fold = self._folds.pop(key, None) or TranscriptFold()
+            begin = self._just_read.pop(key, ()) if fold.version == 0 else ()
         if fold.version == version:
             on_context(self._built(key, run_id, fold, ()))
             return
 
         def loaded(recorded: Sequence[Recorded] | Exception) -> None:
-            on_context(self._built(key, run_id, fold, recorded))
+            whole = recorded if isinstance(recorded, Exception) else (*begin, *recorded)
+            on_context(self._built(key, run_id, fold, whole))
 
-        self._log.load(ids.session_stream(key), loaded, after=fold.version)
+        self._log.load(ids.session_stream(key), loaded, after=begin[-1].version if begin else fold.version)
 
     def at(self, key: str, run_id: str, version: int) -> RunContext | None:
         """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
@@ -65,6 +83,7 @@ class ContextCache:
         """Drop a session's transcript."""
         with self._lock:
             self._folds.pop(key, None)
+            self._just_read.pop(key, None)
 
     def _built(
         self, key: str, run_id: str, fold: TranscriptFold, recorded: Sequence[Recorded] | Exception
