@@ -29,14 +29,15 @@ app = App(
 )
 
 _HERE = "intersession.cli.commands"
+_QUESTIONS = "intersession.cli.questions"
 
 # By name, so that each command only loads what it needs.
 app.command(f"{_HERE}.demo:demo", name="demo")
 app.command(f"{_HERE}.sessions:sessions", name="sessions")
 app.command(f"{_HERE}.history:history", name="history")
-app.command(f"{_HERE}.runs:runs", name="runs")
-app.command(f"{_HERE}.messages:messages", name="messages")
-app.command(f"{_HERE}.deliveries:deliveries", name="deliveries")
+app.command(f"{_QUESTIONS}.runs:runs", name="runs")
+app.command(f"{_QUESTIONS}.messages:messages", name="messages")
+app.command(f"{_QUESTIONS}.deliveries:deliveries", name="deliveries")
 app.command(f"{_HERE}.replay:replay", name="replay")
 app.command(f"{_HERE}.send:send", name="send")
 app.command(f"{_HERE}.serve:serve", name="serve")
