@@ -4,6 +4,7 @@
   - InvalidKey
   - LogError
     + UnknownTopic
+      · UnknownWord
     + CorruptEvent
       · ForgedTopic (also an UnknownTopic)
     + NotStorable
@@ -16,6 +17,7 @@
       · WriterSuperseded
       · NoSuchStore
     + NotALog
+      · AlteredLog
     + LogTooNew
   - ImportFailed
 """
@@ -41,6 +43,16 @@ class UnknownTopic(LogError):
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"unknown topic {topic!r}: not written by this version; nothing was imported")
+        self.topic = topic
+
+
+class UnknownWord(UnknownTopic):
+    """An event of a known topic holds a word that this version does not know: a later version wrote it."""
+
+    def __init__(self, topic: str, reason: str) -> None:
+        LogError.__init__(
+            self, f"topic {topic}: {reason}: a later version of this package wrote it; read it with that one"
+        )
         self.topic = topic
 
 
@@ -112,6 +124,10 @@ class NoSuchStore(StoreUnavailable):
 
 class NotALog(LogError):
     """The file is something else, or a copy that lost the log's identity (a dump)."""
+
+
+class AlteredLog(NotALog):
+    """The tables of a log were altered from outside, so that nothing may be written to it; `verify` says how."""
 
 
 class LogTooNew(LogError):

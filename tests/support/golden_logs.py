@@ -146,7 +146,7 @@ def differences(was: JSON, now: JSON, at: str = "") -> Iterator[str]:
 
     A story may tell more than it did, where it happened, and so name causes that it did not tell; what it told is still told, in
     the same order. The messages of a history may stand in another order: 0.1.0 showed them as they arrived. With what
-    was added to them, their bytes are more.
+    was added to them, their bytes are more. A verification may name more that it does not prove.
     """
     if isinstance(was, dict) and isinstance(now, dict):
         for name, value in was.items():
@@ -169,6 +169,8 @@ def _list_differences(was: list[JSON], now: list[JSON], at: str) -> Iterator[str
             now = [by_id.get(message["id"], {}) for message in was]
         for number, (one, other) in enumerate(zip(was, now, strict=True)):
             yield from differences(one, other, f"{at}[{number}]")
+    elif at.endswith(".unproven"):
+        yield from (f"{at}: does not say any more: {said}" for said in was if said not in now)
     elif at.endswith(_STORIES):
         later = iter(now)
         for number, one in enumerate(was):

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.errors import CorruptEvent, UnknownTopic, UnknownWord
 from intersession_events.facts import access, delivery, exchange, log, run, session, spawn
 from intersession_events.plain_json import JsonObject
 
@@ -99,17 +99,36 @@ def decode(topic: str, payload: bytes) -> Event:
 
     Raises:
         UnknownTopic: the topic is not in the registry. Nothing is imported.
-        CorruptEvent: the payload is not of the topic's shape.
+        UnknownWord: the payload holds a word that this version does not know where only some can stand.
+        CorruptEvent: the payload is not of the topic's shape, or can't be made new.
     """
     try:
         if topic in UPCASTERS:
-            new_topic, upcast = UPCASTERS[topic]
-            return decode(new_topic, _ENCODER.encode(upcast(msgspec.json.decode(payload))))
+            return decode(*_upcast(topic, payload))
         return _decoder(topic).decode(payload)
     except UnknownTopic:
         raise
+    except msgspec.ValidationError as error:
+        if str(error).startswith(_NEW_WORDS):
+            raise UnknownWord(topic, str(error)) from error
+        raise CorruptEvent(f"topic {topic}: the payload is not of its shape: {error}") from error
     except (ValueError, RecursionError) as error:
         raise CorruptEvent(f"topic {topic}: the payload is not of its shape: {error}") from error
+
+
+_NEW_WORDS: Final = ("Invalid enum value", "Invalid value")
+"""How msgspec begins to say that a word is none of a `Literal`, or a tag none of a union."""
+
+
+def _upcast(topic: str, payload: bytes) -> tuple[str, bytes]:
+    new_topic, upcast = UPCASTERS[topic]
+    old = msgspec.json.decode(payload)
+    try:
+        return new_topic, _ENCODER.encode(upcast(old))
+    except Exception as error:  # whatever it trips over, the row is what can't be read
+        raise CorruptEvent(
+            f"topic {topic}: the payload can't be made one of {new_topic}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _decoder(topic: str) -> "msgspec.json.Decoder[Event]":

@@ -14,6 +14,7 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
+from intersession_events.log.tables import place_problems, schema_problems
 from intersession_events.log.verification import LogHead, VerifyReport, head, verify_log
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "head",
     "opened",
     "payload_of",
+    "place_problems",
+    "schema_problems",
     "seal",
     "unseal",
     "verify_log",

@@ -150,7 +150,7 @@ def payload_of(draft: Draft) -> tuple[str, bytes]:
         same = decode(topic, payload) == event
     except KeyError:
         raise NotStorable(f"{type(event).__name__} is in no registry") from None
-    except (ValueError, TypeError, RecursionError, CorruptEvent) as error:
+    except (ValueError, TypeError, RecursionError, CorruptEvent, UnknownTopic) as error:
         if isinstance(error, NotStorable):
             raise
         raise NotStorable(f"{type(event).__name__} can't be stored: {error}") from error

@@ -14,10 +14,11 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent
-from intersession_events.facts import TOPICS, UPCASTERS, ready
+from intersession_events.errors import CorruptEvent, UnknownWord
+from intersession_events.facts import TOPICS, UPCASTERS, decode, ready
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
-from intersession_events.log.log import Row
+from intersession_events.log.log import Row, SqlValue
+from intersession_events.log.tables import place_problems, schema_problems, topic_problems
 
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""
@@ -27,11 +28,16 @@ _PAGE: Final = 2000
 Code = Literal[
     "unreadable",
     "unknown_topic",
+    "unknown_word",
+    "undecodable",
     "changed",
+    "erased",
     "missing",
     "out_of_order",
     "chain_broken",
     "position_missing",
+    "position_below_one",
+    "table_altered",
     "epoch_backwards",
     "id_repeated",
     "tail_cut",
@@ -50,8 +56,12 @@ class RawLog(Protocol):
         """The log's identity."""
         ...
 
-    def rows(self, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, int, str, bytes]]:
-        """Return position, stream, version, topic and state of rows after a position, unproven."""
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[tuple[int, str, int, str, bytes]]:
+        """Return position, stream, version, topic and state of rows after a position (None: of all), unproven."""
+        ...
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Run a reading statement on the tables."""
         ...
 
     def positions_given(self) -> int:
@@ -91,7 +101,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     streams: int
     erased: int
-    """Payloads that were erased on purpose, with their salts; their places in the chain are proven."""
+    """Payloads that were erased, with their salts. Their places in the chain are proven; no event authorises it."""
     counts: dict[str, int]
     """How many findings there are of each code; `findings` describes the first thousand."""
     findings: tuple[Finding, ...]
@@ -153,6 +163,9 @@ class _Walk:
         self._epoch = 0
         self._events = 0
         self._erased = 0
+        self._topics: set[str] = set()
+        self._true_topics: set[str] = set()
+        self._signature_checked = False
         self._ids: set[int] = set()
         self._twice: set[int] = set()
         self._counts: Counter[str] = Counter()
@@ -160,6 +173,9 @@ class _Walk:
 
     def take(self, row: Row) -> None:
         position, stream, version = row[:3]
+        if position < 1:
+            self._find("position_below_one", "positions begin at 1: no writer put a row there", row)
+            return
         self._events += 1
         if position != self.position + 1:
             gone = (
@@ -172,6 +188,7 @@ class _Walk:
             )
         self._pass_known(position)
         self.position = position
+        self._topics.add(str(row[3]))
         envelope = _envelope(row)
         self._lines.update(_line(position, envelope))
         if isinstance(envelope, str):
@@ -194,6 +211,7 @@ class _Walk:
 
     def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
+        self._check_tables(log)
         if given > self.position:
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
         if self._twice:
@@ -226,8 +244,30 @@ class _Walk:
             self._find("changed", damage, row)
         elif erased:
             self._erased += 1
+            self._find("erased", "the payload and its salt were erased, and no event authorises that", row)
+        if damage is None:
+            self._true_topics.add(topic)
         if topic not in TOPICS and topic not in UPCASTERS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
+        elif damage is None and not erased:
+            try:
+                decode(topic, bytes(envelope.data))
+            except UnknownWord as error:
+                self._find("unknown_word", str(error), row)
+            except CorruptEvent as error:
+                self._find("undecodable", str(error), row)
+
+    def _check_tables(self, log: RawLog) -> None:
+        problems = list(schema_problems(log.query))
+        # Of tables that are not what they should be, nothing is to be expected.
+        if not any(problem.startswith("the table") for problem in problems):
+            problems += place_problems(log.query)
+            problems += topic_problems(log.query, self._topics, self._true_topics)
+            ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
+            if isinstance(epoch, int) and epoch < self._epoch:
+                problems.append(f"log_identity says epoch {epoch}, but events have {self._epoch}")
+        for problem in problems:
+            self._find("table_altered", problem)
 
     def _check_place(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, _, _ = row
@@ -255,6 +295,7 @@ class _Walk:
             (known.signed(key).signature or "").encode(), (known.signature or "").encode()
         ):
             self._find("head_forged", "the head was not signed with this key")
+        self._signature_checked = key is not None
         if known.log_id != self._log_id:
             self._find("other_log", f"the head is of the log {known.log_id}")
         elif known.position > self.position:
@@ -278,17 +319,39 @@ class _Walk:
                 self._find("id_repeated", f"has the id of the event at position {before}", row)
 
     def _unproven(self) -> Iterator[str]:
-        if self._known is None:
+        known = self._known
+        if known is None:
+            where, why = "", "that takes a head that was exported earlier and kept elsewhere."
+        else:
+            where = f" position {known.position}"
+            why = "the head was exported before it."
+            if known.signature is None:
+                yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
+            elif not self._signature_checked:
+                yield (
+                    "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
+                    "given. All that follows from it is proven only if it is."
+                )
+        if known is None:
             yield (
                 "That no events were cut off the end, and that the log was not rewritten from the start by somebody "
                 "who can hash: that takes a head that was exported earlier and kept elsewhere."
             )
-        else:
-            if self._known.signature is None:
-                yield "That the head itself is genuine: it is not signed."
-            if self.position > self._known.position:
-                after = f"position {self._known.position}"
-                yield f"That what comes after {after} was not cut short or forged: the head was exported before it."
+        elif self.position > known.position:
+            yield f"That what comes after{where} was not cut short or forged: {why}"
+        if known is None or self.position > known.position:
+            yield (
+                f"That no whole streams, and no last events of a stream, were taken away{where and ' after' + where}, "
+                f"with the rest renumbered: {why}"
+            )
+            yield (
+                f"That events of different streams{where and ' after' + where} stand in the order in which they were "
+                f"written: {why}"
+            )
+        yield (
+            "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
+        )
+        yield "That the views hold what the events say: only the events were looked at."
         if self._erased:
             yield f"What {self._erased} erased payloads said."
 
@@ -304,12 +367,18 @@ class _Walk:
         if len(self._findings) < KEPT:
             at, stream, version = row[:3]
             self._findings.append(
-                Finding(code=code, problem=problem, position=position or at, stream=stream, version=version)
+                Finding(
+                    code=code,
+                    problem=problem,
+                    position=at if position is None else position,
+                    stream=stream,
+                    version=version,
+                )
             )
 
 
 def _rows(log: RawLog) -> Iterator[Row]:
-    after = 0
+    after: int | None = None
     while page := log.rows(after=after, limit=_PAGE):
         yield from page
         after = page[-1][0]

@@ -62,8 +62,16 @@ def test_an_untouched_log_is_whole_and_the_report_says_what_that_leaves_open(pat
     assert report.ok
     assert (report.events, report.streams, report.erased, report.findings) == (10, 3, 0, ())
     assert report.head == exported(path)
-    assert len(report.unproven) == 1
-    assert "exported earlier" in report.unproven[0]
+    unproven = " ".join(report.unproven)
+    for what in (
+        "cut off the end",
+        "rewritten from the start",
+        "whole streams",
+        "order",
+        "views",
+        "`log_identity`",
+    ):
+        assert what in unproven
 
 
 def test_an_empty_log_is_whole() -> None:
@@ -128,7 +136,7 @@ def test_an_empty_log_is_whole() -> None:
         ),
         pytest.param(
             "UPDATE stored_events SET rowid=rowid+100 WHERE rowid>8",
-            {"position_missing": [109]},
+            {"position_missing": [109], "table_altered": [None]},
             id="positions-moved",
         ),
         pytest.param(
@@ -219,8 +227,7 @@ def test_a_head_stays_true_as_the_log_grows_and_the_rest_is_said_to_be_unproven(
     report = verified(path, head=before, key=KEY)
 
     assert report.ok
-    assert len(report.unproven) == 1
-    assert "after position 10" in report.unproven[0]
+    assert len([what for what in report.unproven if "after position 10" in what]) == 3
 
 
 @pytest.mark.parametrize(
@@ -250,7 +257,10 @@ def test_a_head_can_be_made_with_sqlite_and_sha256sum(path: Path) -> None:
     assert exported(path).hash == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_an_erased_payload_leaves_the_chain_true(path: Path) -> None:
+def test_an_erased_payload_leaves_the_chain_true_and_is_found_since_no_event_authorises_it(
+    path: Path,
+) -> None:
+    """Finding B3."""
     change(
         path,
         "UPDATE stored_events SET state=CAST(json_set(state, '$.data', NULL, '$.salt', '') AS BLOB) WHERE rowid=3",
@@ -258,7 +268,7 @@ def test_an_erased_payload_leaves_the_chain_true(path: Path) -> None:
 
     report = verified(path)
 
-    assert report.ok
+    assert codes(report) == {"erased": [3]}
     assert report.erased == 1
     assert any("erased" in said for said in report.unproven)
 

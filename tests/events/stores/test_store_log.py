@@ -503,6 +503,9 @@ def test_a_log_with_topics_of_a_newer_version_is_read_but_not_written(tmp_path: 
     with SqliteLog(path) as log:
         log.append_now([to("s", 0, A)])
         log.transact(lambda sql: sql.execute("INSERT INTO log_topics VALUES ('dreamt.1')"))
+        log.transact(
+            lambda sql: sql.execute("INSERT INTO stored_events VALUES (2, 'd', 1, 'dreamt.1', x'00')")
+        )
 
     with pytest.raises(LogTooNew, match=r"dreamt\.1"):
         SqliteLog(path)

@@ -91,9 +91,7 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
         if found > _MOST_FINDINGS:
             screen.line(safe(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand", "dim"))
     if report.erased:
-        screen.line(
-            f"  {counted(report.erased, 'payload')} erased on purpose; their places in the chains are proven"
-        )
+        screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
     screen.line(safe("Not proven by this:", "bold"))
     for what in report.unproven or ("nothing",):
         screen.indented(what, 2)

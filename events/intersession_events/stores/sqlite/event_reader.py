@@ -48,6 +48,11 @@ class EventReader:
                 stream, gt=after or None, lte=to, desc=backwards, limit=limit
             )
         events = list(map(self._mapper.to_domain_event, found))
+        for event in events:
+            if event.position < 1:
+                raise CorruptEvent(
+                    f"{stream!r} version {event.version}: stands at position {event.position}, and no writer gave that"
+                )
         whole = limit is None or len(events) < limit
         _check_neighbours(
             events if not backwards else events[::-1], after if whole or not backwards else None
@@ -84,13 +89,13 @@ class EventReader:
             names.append(found)
             statement, name = _STREAM_AFTER, found
 
-    def rows(self, *, after: int = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
-        """Return rows with `after < position <= to` as they lie in the table, unproven."""
+    def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
+        """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be."""
         with typed():
             return rows(
                 self._recorder.readers,
-                COLUMNS + "WHERE rowid>? AND rowid<=? ORDER BY rowid LIMIT ?",
-                (after, 2**63 - 1 if to is None else to, limit),
+                COLUMNS + f"WHERE rowid{'>=' if after is None else '>'}? AND rowid<=? ORDER BY rowid LIMIT ?",
+                (-(2**63) if after is None else after, 2**63 - 1 if to is None else to, limit),
             )
 
     def head(self) -> int:
@@ -102,7 +107,8 @@ class EventReader:
         """Return the last position that was ever given to an event."""
         with typed():
             found = rows(self._recorder.readers, "SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
-        return found[0][0] if found else 0
+        # Others can write into this table: what is no number is told by verification.
+        return max((seq for (seq,) in found if isinstance(seq, int)), default=0)
 
     def proven(self, row: Row) -> Recorded:
         """Return the event of a row.

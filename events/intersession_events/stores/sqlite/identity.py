@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
-from intersession_events.errors import LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
+from intersession_events.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
+from intersession_events.log import Row, place_problems, schema_problems
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 
@@ -39,12 +40,15 @@ class Identity(msgspec.Struct, frozen=True):
     epoch: int
     unknown_topics: tuple[str, ...] = ()
     """Topics in it that this version does not know: a newer one wrote them."""
+    problems: tuple[str, ...] = ()
+    """What is not as a log of this format is made: somebody else was at the tables."""
 
     def check_writable(self, path: str) -> None:
         """Make sure that this version may write to it.
 
         Raises:
             LogTooNew: a newer version wrote it.
+            AlteredLog: its tables are not as they were made, so that what is written could get lost.
         """
         if self.format > FORMAT:
             raise LogTooNew(
@@ -53,6 +57,11 @@ class Identity(msgspec.Struct, frozen=True):
         if self.unknown_topics:
             raise LogTooNew(
                 f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version: read it, or take a newer one"
+            )
+        if self.problems:
+            raise AlteredLog(
+                f"{path} was altered from outside: {'; '.join(self.problems)}. Nothing was written to it: "
+                "`intersession verify` looks at all of it"
             )
 
 
@@ -124,12 +133,38 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
             else "no log"
         )
         raise NotALog(f"{path} is {lost}; nothing was written to it (copy a log with SQLite's backup)")
-    found = connection.execute("SELECT log_id, format, epoch FROM log_identity").fetchall()
+
+    def query(statement: str) -> list[Row]:
+        return connection.execute(statement).fetchall()
+
+    found = query("SELECT log_id, format, epoch FROM log_identity")
     if len(found) != 1:
         raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
+    form = found[0][1]
+    problems: list[str] = []
+    if form == FORMAT:
+        problems += schema_problems(query)
+        if not problems:
+            problems += place_problems(query)
     topics: set[str] = set()
     if "log_topics" in tables:
-        topics = {row[0] for row in connection.execute("SELECT topic FROM log_topics")}
-    log_id, form, epoch = found[0]
+        topics = {str(row[0]) for row in query("SELECT topic FROM log_topics")}
+    log_id, _, epoch = found[0]
     unknown = sorted(topics - TOPICS.keys() - UPCASTERS.keys())
-    return Identity(log_id=log_id, format=form, epoch=epoch, unknown_topics=tuple(unknown))
+    # A topic that no event has was not written by a newer version. Looking for it takes long, and only then.
+    planted = [topic for topic in unknown if not problems and not _has_topic(connection, topic)]
+    problems += [
+        f"log_topics names {topic!r}, which no event has (DELETE it from there)" for topic in planted
+    ]
+    return Identity(
+        log_id=log_id,
+        format=form,
+        epoch=epoch,
+        unknown_topics=tuple(topic for topic in unknown if topic not in planted),
+        problems=tuple(problems),
+    )
+
+
+def _has_topic(connection: sqlite3.Connection, topic: str) -> bool:
+    found = connection.execute("SELECT 1 FROM stored_events WHERE topic=? LIMIT 1", (topic,))
+    return found.fetchone() is not None

@@ -194,8 +194,8 @@ class SqliteLog:
         self._check_process()
         return self._events.streams(prefix)
 
-    def rows(self, *, after: int = 0, limit: int = 1000) -> Sequence[Row]:
-        """Return rows as they lie in the table, unproven: for verification."""
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
+        """Return rows after a position (None: all there are) as they lie in the table, unproven: for verification."""
         self._check_process()
         return self._events.rows(after=after, limit=limit)
 

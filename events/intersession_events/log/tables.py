@@ -1,0 +1,75 @@
+"""Says what is wrong with the tables of a log, beside the events: another schema, triggers, small tables that can't be true.
+
+Somebody with plain SQL can stop or divert a writer without touching an event. A writer looks before it begins, and
+verification looks again.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from intersession_events.log.log import Row
+
+Query = Callable[[str], list[Row]]
+"""Runs a reading statement and returns its rows."""
+
+LARGEST: Final = 2**53 - 1
+"""The largest epoch: numbers in an envelope are read by everybody's JSON."""
+
+TABLES: Final = {
+    "stored_events": "CREATE TABLE stored_events (rowid INTEGER PRIMARY KEY AUTOINCREMENT, originator_id TEXT NOT NULL, "
+    "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
+    "UNIQUE (originator_id, originator_version))",
+    "log_identity": "CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL, "
+    "created_ms INTEGER NOT NULL)",
+    "log_topics": "CREATE TABLE log_topics (topic TEXT PRIMARY KEY) WITHOUT ROWID",
+    "inline_views": "CREATE TABLE inline_views (name TEXT PRIMARY KEY, shape INTEGER NOT NULL, "
+    "position INTEGER NOT NULL) WITHOUT ROWID",
+    "set_aside": "CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, "
+    "version INTEGER NOT NULL, topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID",
+}
+"""The tables of format 1, as SQLite keeps the statements that made them. A later format is added, never put in place of it."""
+
+
+def schema_problems(query: Query) -> Iterator[str]:
+    """Name each table, index and trigger that is not as format 1 has it. Tables of a host's own are left alone."""
+    found: dict[str, str] = {}
+    for kind, name, table, sql in query("SELECT type, name, tbl_name, sql FROM sqlite_master"):
+        if kind == "trigger":
+            yield f"a trigger {name!r} on {table}: a log has none (DROP TRIGGER takes it away)"
+        elif kind == "index" and table in TABLES and sql is not None:
+            yield f"an index {name!r} on {table}: a log has none there (DROP INDEX takes it away)"
+        elif name in TABLES:
+            found[name] = " ".join(str(sql).split())
+    for name, made in TABLES.items():
+        if name not in found:
+            yield f"the table {name} is missing"
+        elif found[name] != made:
+            yield f"the table {name} is not as it was made: {found[name]}"
+
+
+def place_problems(query: Query) -> Iterator[str]:
+    """Say what a writer can't build upon: positions below 1, a sequence behind the rows, an identity that is none."""
+    lowest = query("SELECT MIN(rowid) FROM stored_events")[0][0]
+    if lowest is not None and lowest < 1:
+        yield f"a row at position {lowest}: positions begin at 1"
+    given = [seq for (seq,) in query("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")]
+    last = query("SELECT MAX(rowid) FROM stored_events")[0][0] or 0
+    if len(given) > 1 or any(not isinstance(seq, int) for seq in given):
+        yield f"sqlite_sequence holds {given!r} for stored_events instead of one number"
+    elif last > (given[0] if given else 0):
+        yield f"sqlite_sequence says that position {given[0] if given else 0} was the last one given, but a row has {last}"
+    identities = query("SELECT log_id, format, epoch, created_ms FROM log_identity")
+    if len(identities) != 1:
+        yield f"log_identity has {len(identities)} rows instead of one"
+    for log_id, *numbers in identities:
+        if not isinstance(log_id, str) or not all(isinstance(n, int) and 0 <= n < LARGEST for n in numbers):
+            yield f"log_identity holds {(log_id, *numbers)!r}: that is no id with format, epoch and time"
+
+
+def topic_problems(query: Query, seen: set[str], proven: set[str]) -> Iterator[str]:
+    """Compare the table of topics with those that rows name, and with those of rows that were proven."""
+    listed = {topic for (topic,) in query("SELECT topic FROM log_topics")}
+    for topic in sorted(map(str, listed - seen)):
+        yield f"log_topics names {topic!r}, which no row has: somebody added it"
+    for topic in sorted(proven - listed):
+        yield f"log_topics does not name {topic!r}, which rows have: somebody took it away"
