@@ -1,13 +1,14 @@
 """What can be registered as an agent, and two agents, `scripted` and `echo`, that need no key and no network."""
 
+import asyncio
 import inspect
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
-from intersession_actors.host import HostActor, asking, imported, is_host_actor
+from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed
 
 
 class PydanticAiAgent(Protocol):
@@ -67,19 +68,46 @@ def pydantic_ai_agent(agent: object, *, deps: Callable[[Turn], object] | None = 
 def openai_agent(
     *, model: str, base_url: str | None = None, api_key: str | None = None, **options: object
 ) -> AgentFunction:
-    """Make an agent of a model behind an OpenAI-compatible endpoint (`openai_agent.OpenAiAgent`).
+    """Make an agent of a model behind an OpenAI-compatible endpoint (`agents.openai.OpenAiAgent`).
 
     Raises:
         MissingExtra: the extra `models` is not installed.
+        TypeError: `options` ask for a stream.
     """
-    adapter = imported(
-        "intersession_actors.agents.openai",
-        what="an agent on an OpenAI-compatible endpoint",
-        library="openai",
-        extra="models",
-    )
-    agent: AgentFunction = adapter.OpenAiAgent(model=model, base_url=base_url, api_key=api_key, **options)
-    return agent
+    needed("openai", what=_ON_AN_ENDPOINT, library="openai", extra="models")
+    if options.get("stream"):
+        raise TypeError("stream: a stream is not supported, leave it out")
+    return _OnAnEndpoint({"model": model, "base_url": base_url, "api_key": api_key, **options})
+
+
+_ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
+
+
+class _OnAnEndpoint:
+    """Imports OpenAI's library on its first turn, on a thread: most of a second and some 50 MB."""
+
+    def __init__(self, options: Mapping[str, object]) -> None:
+        self._options = options
+        self._agent: Callable[[Turn], Awaitable[Reply]] | None = None
+
+    async def __call__(self, turn: Turn) -> Reply:
+        """Answer one turn.
+
+        Raises:
+            TooManyToolCalls: the model asked for tools too often.
+            openai.OpenAIError: the endpoint did not answer, or refused.
+        """
+        if self._agent is None:
+            made = await asyncio.to_thread(self._made)
+            self._agent = self._agent or made
+        return await self._agent(turn)
+
+    def _made(self) -> Callable[[Turn], Awaitable[Reply]]:
+        adapter = imported(
+            "intersession_actors.agents.openai", what=_ON_AN_ENDPOINT, library="openai", extra="models"
+        )
+        agent: Callable[[Turn], Awaitable[Reply]] = adapter.OpenAiAgent(**self._options)
+        return agent
 
 
 class ScriptEnded(LookupError):

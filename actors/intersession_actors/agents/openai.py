@@ -35,9 +35,6 @@ class OpenAiAgent:
     `system` stands before the turn's context. `most_rounds` bounds how often it may ask for tools in one turn.
     `client_options` go to `AsyncOpenAI` (`timeout` in seconds, `max_retries`, …), `options` to each request
     (`temperature`, …). Without `api_key` the client looks into `OPENAI_API_KEY`.
-
-    Raises:
-        TypeError: `options` ask for a stream.
     """
 
     def __init__(
@@ -52,8 +49,6 @@ class OpenAiAgent:
         **options: object,
     ) -> None:
         given = {name: value for name, value in options.items() if not isinstance(value, NotGiven | Omit)}
-        if given.pop("stream", None):
-            raise TypeError("stream: a stream is not supported, leave it out")
         self._model = model
         self._clients = _Clients({"base_url": base_url, "api_key": api_key, **(client_options or {})})
         self._system = system
@@ -109,9 +104,10 @@ class OpenAiAgent:
         # `chat.completions.create` would hold each message and schema against its types, which takes longer than all
         # else that we do in a turn. What stands here is ready to be sent; retries, errors and answers are the same.
         options = cast("Any", {"security": {"bearer_auth": True}, **self._beside})  # its type is not exported
-        answer: object = await client.post(
-            "/chat/completions", cast_to=ChatCompletion, body=body, options=options
-        )
+        post = cast(
+            "Any", client.post
+        )  # what an endpoint says that sends no JSON is a text, whatever is asked for
+        answer: object = await post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise TypeError(f"{self._model} gave no completion; a stream is not supported")
         return answer
@@ -145,7 +141,7 @@ class _Clients:
         return client
 
     def _made(self) -> AsyncOpenAI:
-        options = self._options
+        options: JsonObject = self._options
         if "http_client" not in options:
             options = options | {"http_client": DefaultAsyncHttpxClient(verify=_certificates())}
         return AsyncOpenAI(**options)

@@ -3,7 +3,7 @@
 from intersession_actors.host.actors import HostActor, asking, is_host_actor
 from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised
 from intersession_actors.host.door_threads import ABOUT, DoorThreads
-from intersession_actors.host.extras import MissingExtra, imported
+from intersession_actors.host.extras import MissingExtra, imported, is_installed, needed
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
 from intersession_actors.host.loop import OwnLoop
 
@@ -24,4 +24,6 @@ __all__ = [
     "asking",
     "imported",
     "is_host_actor",
+    "is_installed",
+    "needed",
 ]

@@ -1,6 +1,7 @@
 """Imports libraries that only some hosts have; a missing one is an error that names the extra to install."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from intersession_events.errors import IntersessionError
@@ -24,3 +25,18 @@ def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:
         return import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtra(what, library, extra) from error
+
+
+def is_installed(library: str) -> bool:
+    """Whether a library of an extra is there, by the name it is imported by. Imports nothing."""
+    return find_spec(library) is not None
+
+
+def needed(module: str, *, what: str, library: str, extra: str) -> None:
+    """Refuse to go on without what is imported when it is first used.
+
+    Raises:
+        MissingExtra: the library is not installed.
+    """
+    if not is_installed(module):
+        raise MissingExtra(what, library, extra)

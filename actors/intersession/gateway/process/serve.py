@@ -13,7 +13,6 @@ import msgspec
 from intersession.gateway.admission import Credentials, Limits
 from intersession.gateway.door import refuse_without_token
 from intersession.gateway.process.configured_agents import configured_agents
-from intersession.gateway.process.mcp_mount import mcp_over_http
 from intersession.gateway.process.server import run
 from intersession_actors.config import Config, read_config_file
 from intersession_actors.errors import ConfigError
@@ -23,9 +22,6 @@ from intersession_events.plain_json import JsonValue, is_object
 __all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "refuse_open_door", "serve", "with_token"]
 
 logger = logging.getLogger("intersession.gateway")
-
-# Before there is a system: once it has started, the runs that go on leave an import little time.
-mcp_over_http()
 
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_over_http
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_is_installed
 from intersession_actors.config import Config
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonObject
@@ -45,7 +45,7 @@ def _channels(status: JsonObject, config: Config) -> Iterator[str]:
 
 def _doors(address: str, config: Config) -> Iterator[str]:
     paths = "WebSocket /, POST /tools/invoke, GET /events, GET /metrics"
-    yield f"doors:    {address}: {paths}{f', MCP {MCP_PATH}' if mcp_over_http() else ''}"
+    yield f"doors:    {address}: {paths}{f', MCP {MCP_PATH}' if mcp_is_installed() else ''}"
     credentials = len(config.gateway.auth.credentials)
     yield (
         f"lets in:  who has gateway.auth.{config.gateway.auth.mode}"

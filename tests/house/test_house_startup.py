@@ -1,0 +1,102 @@
+"""What is imported before anybody asks for it: extras are, one by one, when they are first used (finding E10)."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from support.paths import ROOT
+
+OURS = {"intersession", "intersession_actors", "intersession_events", "intersession_projections"}
+BASE = {"eventsourcing", "json5", "msgspec", "pykka", "typing_extensions"}
+SHELL = BASE | {"attr", "attrs", "cyclopts", "docstring_parser", "rich"}
+WHEN_USED = {
+    "apprise",
+    "httpx",
+    "httpx2",
+    "mcp",
+    "mcp_types",
+    "openai",
+    "pydantic_ai",
+    "sse_starlette",
+}
+"""What takes seconds and tens of megabytes together. A gateway that nobody has asked for it has none of it."""
+
+SCRIPT = """
+import json, os, signal, sys, tempfile
+from importlib import import_module
+
+def loaded():
+    return sorted({name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names)
+
+def said(step):
+    seen[step] = loaded()
+
+seen, before = {}, set(loaded())
+import intersession
+said("import intersession")
+
+import intersession.cli
+from intersession.cli.app import app
+try:
+    app(["--help"], console=__import__("rich.console").console.Console(file=open(os.devnull, "w")))
+except SystemExit:
+    pass
+said("--help")
+
+for name in app:
+    if not name.startswith("-"):
+        app[name]  # that loads its module
+        said(name)
+
+from intersession.gateway import process
+settings = {
+    "gateway": {"auth": {"token": "t" * 32}},
+    "models": {"providers": {"lab": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},
+    "agents": {"defaults": {"model": "lab/m"}},
+}
+config = intersession.load_config(settings).config
+agents = process.configured_agents(config).agents
+assert list(agents) == ["main"], agents
+
+def ready(address):
+    list(process.startup_lines(system, address, config_file=None))
+    said("serving")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+with tempfile.TemporaryDirectory() as folder:
+    with intersession.SessionSystem(f"sqlite:///{folder}/log.db", agents=agents, config=settings) as system:
+        process.serve(system, port=0, ready=ready)
+
+print(json.dumps({step: [name for name in names if name not in before] for step, names in seen.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """Say which libraries a fresh process has loaded after each step."""
+    asked = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert asked.returncode == 0, asked.stderr
+    steps: dict[str, Any] = json.loads(asked.stdout.splitlines()[-1])
+    return {
+        step: {name for name in names if not name.startswith("_")} - OURS for step, names in steps.items()
+    }
+
+
+def test_the_package_loads_the_libraries_that_it_cannot_be_without(loaded: dict[str, set[str]]) -> None:
+    assert loaded["import intersession"] <= BASE
+
+
+def test_the_command_line_adds_its_shell_alone_whichever_command_it_is(loaded: dict[str, set[str]]) -> None:
+    commands = loaded.keys() - {"import intersession", "serving"}
+    assert {"--help", "demo", "serve", "mcp", "verify"} <= commands
+    assert {step: loaded[step] - SHELL for step in commands if loaded[step] - SHELL} == {}
+
+
+def test_a_gateway_that_serves_has_not_loaded_what_nobody_has_asked_for(loaded: dict[str, set[str]]) -> None:
+    assert {"litestar", "uvicorn"} <= loaded["serving"]
+    assert loaded["serving"] & WHEN_USED == set()
