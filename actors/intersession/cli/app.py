@@ -29,6 +29,7 @@ app = App(
 )
 
 _HERE = "intersession.cli.commands"
+_CHANGES = "intersession.cli.changes"
 _QUESTIONS = "intersession.cli.questions"
 
 # By name, so that each command only loads what it needs.
@@ -40,6 +41,8 @@ app.command(f"{_QUESTIONS}.messages:messages", name="messages")
 app.command(f"{_QUESTIONS}.deliveries:deliveries", name="deliveries")
 app.command(f"{_HERE}.replay:replay", name="replay")
 app.command(f"{_HERE}.send:send", name="send")
+for _change in ("abort", "reset", "label", "delete"):
+    app.command(f"{_CHANGES}.sessions:{_change}", name=_change)
 app.command(f"{_HERE}.serve:serve", name="serve")
 app.command(f"{_HERE}.mcp:mcp", name="mcp")
 app.command(f"{_HERE}.importing:importing", name="import")

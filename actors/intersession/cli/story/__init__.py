@@ -2,7 +2,7 @@
 
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.flow import FlowStory
-from intersession.cli.story.named import as_key, delivery_named, session_named
+from intersession.cli.story.named import as_key, delivery_named, run_named, session_named
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import show_message
@@ -42,6 +42,7 @@ __all__ = [
     "kind_of",
     "names_in",
     "recorded_at",
+    "run_named",
     "session_named",
     "show_legend",
     "show_message",

@@ -1,0 +1,97 @@
+"""`abort`, `reset`, `label` and `delete`: what the operator can do to a session, with a host or without."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.host import operator_of
+from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError
+from intersession.cli.story import run_named, session_named
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import Reader
+from intersession_events.plain_json import JsonMapping, JsonObject
+
+Session = Annotated[str, Parameter(help="The session: its key in any form, its short name, or a session id.")]
+
+
+def abort(
+    what: Annotated[str, Parameter(help="The session whose runs are stopped, or the id of one run.")],
+    /,
+    *,
+    reading: Reading = READING,
+) -> Answer:
+    """Stop what a session does: the run under way and those that wait, or one run alone."""
+
+    def params(reader: Reader) -> JsonObject:
+        run = reader.runs.get(run_named(reader, what))
+        if run is not None:
+            return {"sessionKey": run.session_key, "runId": run.run_id}
+        return {"sessionKey": session_named(reader, what, field="session")}
+
+    def told(answer: JsonMapping) -> str:
+        return f"stopped {', '.join(answer['runIds'])}" if answer["aborted"] else "nothing was to be stopped"
+
+    return _changed(reading, "chat.abort", params, told)
+
+
+def reset(session: Session, /, *, reading: Reading = READING) -> Answer:
+    """Begin a new generation of a session: it remembers nothing, and its earlier transcript can still be read."""
+    return _changed(
+        reading,
+        "sessions.reset",
+        lambda reader: {"key": session_named(reader, session, field="session")},
+        lambda answer: f"{answer['key']} begins anew as {answer['sessionId']}",
+    )
+
+
+def label(
+    session: Session,
+    text: Annotated[
+        str | None, Parameter(help="The label, 1 to 64 characters; leave it out with --clear.")
+    ] = None,
+    /,
+    *,
+    clear: Annotated[bool, Parameter(help="Take the label away.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Give a session a label, by which it can be found and sent to."""
+    if clear == (text is not None):
+        raise UsageError("give a label, or --clear to take it away")
+    return _changed(
+        reading,
+        "sessions.patch",
+        lambda reader: {"key": session_named(reader, session, field="session"), "label": text},
+        lambda answer: (
+            f"{answer['key']} has no label" if text is None else f"{answer['key']} has the label {text!r}"
+        ),
+    )
+
+
+def delete(session: Session, /, *, reading: Reading = READING) -> Answer:
+    """Archive a session: it takes no more messages and is in no list. The log keeps all of it; main sessions can only be reset."""
+
+    def params(reader: Reader) -> JsonObject:
+        key = session_named(reader, session, field="session")
+        row = reader.sessions.get(key)
+        if row is not None and row.archived is not None:
+            raise ToolRefused("not_visible", f"session: {key} is archived already")
+        return {"key": key}
+
+    return _changed(reading, "sessions.delete", params, lambda answer: f"{answer['key']} is archived")
+
+
+def _changed(
+    reading: Reading,
+    method: str,
+    params: Callable[[Reader], JsonObject],
+    told: Callable[[JsonMapping], str],
+) -> Answer:
+    """Have a method of the gateway do it, through the log's host or as the log's writer."""
+    with operator_of(reading) as operator:
+        answer = operator.call(method, params(operator.reader))
+
+    def show(screen: Screen) -> None:
+        screen.line(told(answer))
+
+    return Answer(answer, show)
