@@ -4,6 +4,18 @@ from intersession import SessionSystem, Turn, Reply
 """
 
 from intersession_actors.agents import Reply, Turn, echo, openai_agent, scripted
+from intersession_actors.answers import (
+    AcceptedAnswer,
+    AgentsAnswer,
+    ChatHistoryAnswer,
+    HistoryAnswer,
+    InboundAnswer,
+    ListAnswer,
+    RunAnswer,
+    SendAnswer,
+    SessionAnswer,
+    SpawnAnswer,
+)
 from intersession_actors.channels import (
     Channel,
     DeliveryInDoubt,
@@ -45,11 +57,14 @@ from intersession_projections.seek import UnknownPlace
 from intersession_projections.sessions import UnknownMessage
 
 __all__ = [
+    "AcceptedAnswer",
+    "AgentsAnswer",
     "AgentsList",
     "AppendConflict",
     "As",
     "CalledOnLoop",
     "Channel",
+    "ChatHistoryAnswer",
     "Config",
     "ConfigError",
     "CorruptEvent",
@@ -59,11 +74,14 @@ __all__ = [
     "ForgedTopic",
     "ForkedStoreError",
     "HandlerFailed",
+    "HistoryAnswer",
     "ImportFailed",
     "Inbound",
+    "InboundAnswer",
     "InboxFull",
     "IntersessionError",
     "InvalidKey",
+    "ListAnswer",
     "LogError",
     "LogTooNew",
     "MemoryChannel",
@@ -74,13 +92,17 @@ __all__ = [
     "NotStorable",
     "Outbound",
     "Reply",
+    "RunAnswer",
     "RuntimeStopped",
+    "SendAnswer",
+    "SessionAnswer",
     "SessionKey",
     "SessionSystem",
     "SessionsHistory",
     "SessionsList",
     "SessionsSend",
     "SessionsSpawn",
+    "SpawnAnswer",
     "StoreBusy",
     "StoreFull",
     "StoreLocked",

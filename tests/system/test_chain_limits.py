@@ -149,7 +149,7 @@ def test_an_announce_that_finds_no_run_left_is_not_asked_for_and_says_why(booth:
 @pytest.mark.clause("LOOP-5")
 def test_children_that_start_at_the_same_moment_are_no_more_than_the_runs_allow(booth: Booth) -> None:
     started = threading.Barrier(4)
-    answers: list[dict[str, Any]] = []
+    answers: list[Any] = []
 
     def agent(turn: Turn) -> str:
         if turn.agent_id != "main" or ":subagent:" in turn.session_key:
@@ -274,7 +274,7 @@ class Bridge:
 
     def __init__(self) -> None:
         self.system: SessionSystem | None = None
-        self.answers: list[dict[str, Any]] = []
+        self.answers: list[Any] = []
 
     def __call__(self, out: Outbound) -> None:
         if self.system is not None:
@@ -313,20 +313,20 @@ def test_a_channel_that_is_another_session_goes_on_with_the_chain(
     assert [change.route.to for change in recorded(system, RouteChanged)] == ["main"]
 
 
-def by_inbound(system: SessionSystem) -> dict[str, Any]:
+def by_inbound(system: SessionSystem) -> Any:
     return system.inbound(channel="bridge", chat_id="9", text="x", sender="p", agent_id="ops")
 
 
-def by_agent(system: SessionSystem) -> dict[str, Any]:
+def by_agent(system: SessionSystem) -> Any:
     given = {"sessionKey": "agent:ops:main", "message": "x", "idempotencyKey": "in a run"}
     return system.gateway.call("agent", given)
 
 
-def by_tools(system: SessionSystem) -> dict[str, Any]:
+def by_tools(system: SessionSystem) -> Any:
     return system.tools().call("sessions_send", {"agentId": "ops", "message": "x", "timeoutSeconds": 0})
 
 
-def by_spawn(system: SessionSystem) -> dict[str, Any]:
+def by_spawn(system: SessionSystem) -> Any:
     return system.tools().call("sessions_spawn", {"task": "x", "agentId": "ops"})
 
 
@@ -340,7 +340,7 @@ DOORS = [by_inbound, by_agent, by_tools, by_spawn]
 def test_what_an_agent_does_by_a_door_of_the_system_goes_on_with_its_chain(
     booth: Booth, door: Callable[[SessionSystem], dict[str, Any]], runs: int, *, is_async: bool
 ) -> None:
-    answers: list[dict[str, Any]] = []
+    answers: list[Any] = []
 
     def agent(turn: Turn) -> str:
         if turn.agent_id == "main":
@@ -367,7 +367,7 @@ def test_what_a_task_of_an_ended_run_takes_in_is_a_persons_again(booth: Booth) -
     gate = asyncio.Event()
     begun: list[asyncio.Task[dict[str, Any]]] = []
 
-    async def poll() -> dict[str, Any]:
+    async def poll() -> Any:
         await gate.wait()
         return await system.ainbound(channel="telegram", chat_id="7", text="hello", sender="p")
 
@@ -432,7 +432,7 @@ class Players:
 
     def _made(self, turn: Turn, what: str, target: str, *, waits: bool) -> None:
         if what == "spawn":
-            answer = turn.tools.call("sessions_spawn", {"task": "go on", "agentId": target})
+            answer: Any = turn.tools.call("sessions_spawn", {"task": "go on", "agentId": target})
         else:
             given = {"agentId": target, "message": "go on", "timeoutSeconds": WAIT if waits else 0}
             answer = turn.tools.call("sessions_send", given)

@@ -58,7 +58,7 @@ def step_by(clock: ManualClock, ms: int) -> None:
     clock.set_wall(clock.now_ms() + ms)
 
 
-def say(system: SessionSystem, text: str = "hi", **given: Any) -> dict[str, Any]:
+def say(system: SessionSystem, text: str = "hi", **given: Any) -> Any:
     return system.inbound(channel="discord", chat_id="42", chat_type="group", text=text, sender="p", **given)
 
 

@@ -63,8 +63,8 @@ def parrot(turn: Turn) -> str:
     return f"you said {turn.message}"
 
 
-def speak(system: SessionSystem, text: str = "hi", **given: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = system.inbound(
+def speak(system: SessionSystem, text: str = "hi", **given: Any) -> Any:
+    answer: Any = system.inbound(
         **{"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, "text": text, **given}
     )
     return answer

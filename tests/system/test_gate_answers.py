@@ -24,14 +24,14 @@ MAIN = "agent:main:main"
 LONE = "caf\udce9"
 
 
-def say(system: SessionSystem, text: str) -> dict[str, Any]:
+def say(system: SessionSystem, text: str) -> Any:
     return system.inbound(channel="webchat", chat_id="1", text=text, sender="ann", wait=WAIT)
 
 
 @pytest.mark.clause("LOOP-5")
 def test_a_usage_below_zero_takes_nothing_from_what_a_chain_has_used(booth: Booth) -> None:
     usages = iter([600, -1_000_000, 600, 600])
-    answers: list[dict[str, Any]] = []
+    answers: list[Any] = []
 
     def main(turn: Turn) -> str:
         answers.extend(

@@ -223,7 +223,7 @@ class World:
         )
         self.say("hello")
 
-    def say(self, text: str) -> dict[str, Any]:
+    def say(self, text: str) -> Any:
         """Let a person of the group speak, and wait for the answer."""
         return self.system.inbound(
             channel="discord", chat_id="42", chat_type="group", text=text, sender="p", wait=WAIT

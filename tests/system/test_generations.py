@@ -162,7 +162,7 @@ def test_a_result_never_reaches_the_conversation_that_took_the_requesters_place(
 
     system = booth.start({"main": agent})
     opened(system, ASKER)
-    spawned: dict[str, Any] = system.tools(ASKER).call("sessions_spawn", {"task": "look"})
+    spawned: Any = system.tools(ASKER).call("sessions_spawn", {"task": "look"})
     gate.reached()
     change(system, ASKER)
     gate.open()
@@ -178,7 +178,7 @@ def test_a_child_that_was_reset_is_not_archived_with_what_was_said_since(booth: 
     clock = ManualClock()
     system = booth.start({"main": lambda turn: turn.step}, clock=clock)
     opened(system, ASKER)
-    spawned: dict[str, Any] = system.tools(ASKER).call("sessions_spawn", {"task": "look"})
+    spawned: Any = system.tools(ASKER).call("sessions_spawn", {"task": "look"})
     closed_spawn(system, spawned["runId"])
     reset(system, spawned["childSessionKey"])
 

@@ -36,7 +36,7 @@ def notes(root: Path, *texts: str, **entry: Any) -> Path:
     return write_state(root, [header("s-1"), *lines], entries=entries)
 
 
-def call(system: SessionSystem, method: str, **params: Any) -> dict[str, Any]:
+def call(system: SessionSystem, method: str, **params: Any) -> Any:
     answer = system.gateway.call(method, params)
     assert "code" not in answer, answer
     return answer

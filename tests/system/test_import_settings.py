@@ -43,7 +43,7 @@ def state(root: Path, **entry: Any) -> Path:
     )
 
 
-def answer(system: SessionSystem, text: str = "go on") -> dict[str, Any]:
+def answer(system: SessionSystem, text: str = "go on") -> Any:
     asked = system.gateway.call("chat.send", {"sessionKey": NOTES, "message": text, "idempotencyKey": text})
     return system.gateway.call("agent.wait", {"runId": asked["runId"], "timeoutMs": 20_000})
 

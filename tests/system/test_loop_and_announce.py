@@ -298,7 +298,7 @@ def test_the_wall_clock_of_a_chain_is_a_guard(booth: Booth) -> None:
 
 @pytest.mark.clause("LOOP-5", "L2")
 def test_a_chain_that_goes_round_is_refused_at_its_hops_and_the_sender_is_told(booth: Booth) -> None:
-    answers: list[dict[str, Any]] = []
+    answers: list[Any] = []
 
     def on(to: str) -> Callable[[Turn], str | Reply]:
         def agent(turn: Turn) -> str | Reply:
@@ -332,7 +332,7 @@ def test_a_chain_that_goes_round_is_refused_at_its_hops_and_the_sender_is_told(b
 
 @pytest.mark.clause("LOOP-5", "L2")
 def test_a_chain_comes_back_to_a_session_only_so_often(booth: Booth) -> None:
-    answers: list[dict[str, Any]] = []
+    answers: list[Any] = []
 
     def to(key: str) -> Callable[[Turn], str | Reply]:
         def agent(turn: Turn) -> str | Reply:

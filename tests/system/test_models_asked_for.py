@@ -35,7 +35,7 @@ def asked_for() -> list[tuple[str, str | None]]:
     return [(request["model"], request.get("reasoning_effort")) for request in Endpoint.asked]
 
 
-def said(system: SessionSystem, **fields: Any) -> dict[str, Any]:
+def said(system: SessionSystem, **fields: Any) -> Any:
     key = f"after {system.log.head()}"
     accepted = system.gateway.call(
         "agent", {"message": "hi", "sessionKey": "main", "idempotencyKey": key, **fields}

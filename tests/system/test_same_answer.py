@@ -26,9 +26,9 @@ def opened(booth: Booth) -> SessionSystem:
     return system
 
 
-def send(system: SessionSystem, sender: str | None = MAIN, **named: str) -> dict[str, Any]:
+def send(system: SessionSystem, sender: str | None = MAIN, **named: str) -> Any:
     call = {"message": "pay", "idempotencyKey": "k1", **named}
-    answer: dict[str, Any] = system.tools(sender).call("sessions_send", call)
+    answer: Any = system.tools(sender).call("sessions_send", call)
     return answer
 
 

@@ -31,7 +31,7 @@ def talker(turn: Turn) -> str | Reply:
     return f"heard {turn.message}" if turn.step == "message" else Reply.skip()
 
 
-def say(system: SessionSystem, text: str, chat: str = "42", **given: Any) -> dict[str, Any]:
+def say(system: SessionSystem, text: str, chat: str = "42", **given: Any) -> Any:
     return system.inbound(
         channel="discord", chat_id=chat, chat_type="group", text=text, sender="p", wait=WAIT, **given
     )

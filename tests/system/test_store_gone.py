@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,7 @@ def log(tmp_path: Path, clock: ManualClock) -> Iterator[SqliteLog]:
     FAULT.down = None
 
 
-def said(system: SessionSystem, text: str) -> dict[str, object]:
+def said(system: SessionSystem, text: str) -> Any:
     return system.inbound(channel="x", chat_id="1", sender="1", text=text)
 
 

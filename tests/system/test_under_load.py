@@ -135,7 +135,7 @@ def test_a_hundred_exchanges_between_ten_agents_all_come_to_their_end(booth: Boo
     for name in names:
         system.inbound(channel="telegram", chat_id=name, text="hi", sender="p", agent_id=name, deliver=False)
 
-    def send(number: int) -> dict[str, Any]:
+    def send(number: int) -> Any:
         sender, target = names[number % 10], names[(number * 7 + 1) % 10]
         if sender == target:
             target = names[(number * 7 + 2) % 10]

@@ -277,9 +277,10 @@ class Door:
         if tool not in TOOLS:
             return None
         try:
-            return await tools.acall(tool, arguments)
+            answer: JsonObject = await tools.acall(tool, arguments)
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, tool) from None
+        return answer
 
     def acting_as(
         self, credential: Credential, text: str | None, tool: str, arguments: JsonMapping

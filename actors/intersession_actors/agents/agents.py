@@ -14,8 +14,8 @@ from intersession_actors.host import HostActor, asking, imported, is_host_actor,
 class PydanticAiAgent(Protocol):
     """The outline of a pydantic-ai `Agent`, for hosts without the `models` extra."""
 
-    # Its types are pydantic-ai's, which may be missing.
-    async def run(self, user_prompt: Any = None, **options: Any) -> Any:
+    @property
+    def run(self) -> Callable[..., Awaitable[Any]]:  # its types are pydantic-ai's, which may be missing
         """Run it once."""
         ...
 

@@ -71,7 +71,8 @@ def _tool(tools: ToolBox, schema: JsonObject) -> Tool[object]:
     name: str = schema["name"]
 
     async def call(**arguments: object) -> JsonObject:
-        return await tools.acall(name, arguments)
+        answer: JsonObject = await tools.acall(name, arguments)
+        return answer
 
     return Tool.from_schema(
         call, name=name, description=schema.get("description"), json_schema=schema["parameters"]

@@ -3,10 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, overload
 
 import msgspec
 
+from intersession_actors.answers import (
+    AgentsAnswer,
+    HistoryAnswer,
+    ListAnswer,
+    SendAnswer,
+    SpawnAnswer,
+)
 from intersession_actors.gate import spelled_out
 from intersession_actors.host import imported
 from intersession_actors.prompt import (
@@ -22,7 +29,7 @@ from intersession_actors.prompt import (
 )
 from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
 from intersession_events.keys import SessionKey
-from intersession_events.plain_json import JsonList, JsonMapping, JsonObject
+from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
 
 Dialect = Literal["openai", "anthropic", "pydantic-ai"]
 """Whose message format a rendering is in."""
@@ -31,11 +38,35 @@ Dialect = Literal["openai", "anthropic", "pydantic-ai"]
 class ToolBox(Protocol):
     """The system's tools, bound to the session whose turn it is. It records its own calls and their results."""
 
-    def call(self, name: str, arguments: JsonMapping) -> JsonObject:
+    @overload
+    def call(self, name: Literal["sessions_list"], arguments: JsonMapping) -> ListAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_history"], arguments: JsonMapping) -> HistoryAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_send"], arguments: JsonMapping) -> SendAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_spawn"], arguments: JsonMapping) -> SpawnAnswer: ...
+    @overload
+    def call(self, name: Literal["agents_list"], arguments: JsonMapping) -> AgentsAnswer: ...
+    @overload
+    def call(self, name: str, arguments: JsonMapping) -> JsonValue: ...
+    def call(self, name: str, arguments: JsonMapping) -> JsonValue:
         """Call a tool and wait for its result; refusals are results. Not from a coroutine: use `acall` there."""
         ...
 
-    async def acall(self, name: str, arguments: JsonMapping) -> JsonObject:
+    @overload
+    async def acall(self, name: Literal["sessions_list"], arguments: JsonMapping) -> ListAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_history"], arguments: JsonMapping) -> HistoryAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_send"], arguments: JsonMapping) -> SendAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_spawn"], arguments: JsonMapping) -> SpawnAnswer: ...
+    @overload
+    async def acall(self, name: Literal["agents_list"], arguments: JsonMapping) -> AgentsAnswer: ...
+    @overload
+    async def acall(self, name: str, arguments: JsonMapping) -> JsonValue: ...
+    async def acall(self, name: str, arguments: JsonMapping) -> JsonValue:
         """Call a tool and await its result."""
         ...
 
@@ -47,12 +78,12 @@ class ToolBox(Protocol):
 class NoTools:
     """The toolbox of a session that has no tools."""
 
-    def call(self, name: str, arguments: JsonMapping) -> JsonObject:
+    def call(self, name: str, arguments: JsonMapping) -> JsonValue:
         """Refuse: there is no such tool."""
         del arguments
         return {"status": "error", "error": f"there is no tool {name!r} here"}
 
-    async def acall(self, name: str, arguments: JsonMapping) -> JsonObject:
+    async def acall(self, name: str, arguments: JsonMapping) -> JsonValue:
         """Refuse: there is no such tool."""
         return self.call(name, arguments)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, overload
 
 import msgspec
 
+from intersession_actors.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.host import ABOUT, DoorThreads
@@ -27,7 +28,7 @@ from intersession_actors.service import (
     afinished,
     finished,
 )
-from intersession_events.plain_json import JsonMapping
+from intersession_events.plain_json import JsonMapping, JsonValue
 from intersession_projections.run_outcomes import RunOutcome
 
 Method = Callable[[Call, JsonMapping], Result | Pending]
@@ -120,16 +121,56 @@ class GatewayMethods:
         """The names of all methods."""
         return tuple(self._methods)
 
-    def call(self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR) -> Result:
+    @overload
+    def call(
+        self,
+        method: Literal["agent", "chat.send"],
+        params: JsonMapping | None = None,
+        *,
+        caller: Caller = OPERATOR,
+    ) -> AcceptedAnswer: ...
+    @overload
+    def call(
+        self, method: Literal["agent.wait"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
+    ) -> RunAnswer: ...
+    @overload
+    def call(
+        self, method: Literal["chat.history"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
+    ) -> ChatHistoryAnswer: ...
+    @overload
+    def call(
+        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
+    ) -> JsonValue: ...
+    def call(self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR) -> JsonValue:
         """Call a method and return its result. A refusal is a result: `{status, code, error}`."""
         try:
             return self.perform(method, params, caller=caller)
         except ToolRefused as refused:
             return dict(refused.as_result())
 
+    @overload
+    async def acall(
+        self,
+        method: Literal["agent", "chat.send"],
+        params: JsonMapping | None = None,
+        *,
+        caller: Caller = OPERATOR,
+    ) -> AcceptedAnswer: ...
+    @overload
+    async def acall(
+        self, method: Literal["agent.wait"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
+    ) -> RunAnswer: ...
+    @overload
+    async def acall(
+        self, method: Literal["chat.history"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
+    ) -> ChatHistoryAnswer: ...
+    @overload
     async def acall(
         self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> Result:
+    ) -> JsonValue: ...
+    async def acall(
+        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
+    ) -> JsonValue:
         """Call a method without blocking the event loop. A refusal is a result."""
         try:
             return await self.aperform(method, params, caller=caller)

@@ -1,11 +1,12 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from intersession_actors.answers import InboundAnswer
 from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.gate import AgentId, Identity, MessageText, invalid, seconds_of, shown_name
 from intersession_actors.host import DoorThreads
@@ -308,7 +309,7 @@ class ChatDoor:
         session = {"sessionKey": accepted.session_key}
         return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
 
-    def inbound(self, given: JsonMapping, wait: float | None = None) -> Result:
+    def inbound(self, given: JsonMapping, wait: float | None = None) -> InboundAnswer:
         """Take a person's message, and wait for its run on the calling thread. A refusal is an answer.
 
         Raises:
@@ -317,15 +318,17 @@ class ChatDoor:
         not_on_a_loop("system.inbound(…)", "await system.ainbound(…)")
         try:
             with refusing_without_store():
-                return finished(self.begin(given, wait))
+                answer = finished(self.begin(given, wait))
         except ToolRefused as refused:
-            return dict(refused.as_result())
+            answer = dict(refused.as_result())
+        return cast("InboundAnswer", answer)
 
-    async def ainbound(self, given: JsonMapping, wait: float | None) -> Result:
+    async def ainbound(self, given: JsonMapping, wait: float | None) -> InboundAnswer:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
             with refusing_without_store():
                 begun = await self._threads.run(lambda: self.begin(given, wait), lane_of(given))
-                return await afinished(begun, self._threads, lane_of(given))
+                answer = await afinished(begun, self._threads, lane_of(given))
         except ToolRefused as refused:
-            return dict(refused.as_result())
+            answer = dict(refused.as_result())
+        return cast("InboundAnswer", answer)

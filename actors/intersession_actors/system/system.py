@@ -13,6 +13,7 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent, runner_of
+from intersession_actors.answers import InboundAnswer
 from intersession_actors.channels import AnyChannel, configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, not_on_a_loop
@@ -30,6 +31,7 @@ from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
+from intersession_events.facts import ChatType
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.machine import random_id
@@ -235,17 +237,43 @@ class SessionSystem:
         chat_id: str,
         text: str,
         sender: str,
+        sender_name: str | None = None,
+        chat_type: ChatType = "direct",
+        chat_name: str | None = None,
+        account: str | None = None,
+        thread: str | None = None,
+        agent_id: str | None = None,
+        owner: bool = False,
+        message_id: str | None = None,
+        deliver: bool = True,
         wait: float | None = None,
-        **fields: object,
-    ) -> JsonObject:
+    ) -> InboundAnswer:
         """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
-        `fields` are `sender_name, chat_type, chat_name, account, thread, agent_id, owner, message_id, deliver`. With `wait` seconds, what
+        `sender` is the person's id on the channel, `sender_name` what others call them. `account` is which of the host's
+        own accounts heard it. `owner`: this person may use `/send`. `message_id` is the channel's own id: the same one
+        gives the same run. `deliver=False` records and starts no run. With `wait` seconds the answer is what
         `agent.wait` answers. A refusal is an answer; nothing is raised for it.
+
+        Raises:
+            CalledOnLoop: this is a coroutine, where `ainbound` is awaited.
         """
-        return self._chat.inbound(
-            dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields), wait=wait
-        )
+        given: JsonObject = {
+            "channel": channel,
+            "chat_id": chat_id,
+            "text": text,
+            "sender": sender,
+            "sender_name": sender_name,
+            "chat_type": chat_type,
+            "chat_name": chat_name,
+            "account": account,
+            "thread": thread,
+            "agent_id": agent_id,
+            "owner": owner,
+            "message_id": message_id,
+            "deliver": deliver,
+        }
+        return self._chat.inbound(given, wait=wait)
 
     async def ainbound(
         self,
@@ -254,15 +282,37 @@ class SessionSystem:
         chat_id: str,
         text: str,
         sender: str,
+        sender_name: str | None = None,
+        chat_type: ChatType = "direct",
+        chat_name: str | None = None,
+        account: str | None = None,
+        thread: str | None = None,
+        agent_id: str | None = None,
+        owner: bool = False,
+        message_id: str | None = None,
+        deliver: bool = True,
         wait: float | None = None,
-        **fields: object,
-    ) -> JsonObject:
+    ) -> InboundAnswer:
         """Take a person's message as `inbound` does, without blocking the event loop.
 
         Async agents run on this loop once it has outlived a call, if no other one was taken over before; `async with` takes
         it over at once.
         """
-        given = dict(channel=channel, chat_id=chat_id, text=text, sender=sender, **fields)
+        given: JsonObject = {
+            "channel": channel,
+            "chat_id": chat_id,
+            "text": text,
+            "sender": sender,
+            "sender_name": sender_name,
+            "chat_type": chat_type,
+            "chat_name": chat_name,
+            "account": account,
+            "thread": thread,
+            "agent_id": agent_id,
+            "owner": owner,
+            "message_id": message_id,
+            "deliver": deliver,
+        }
         with self._parts.hosts_loop.visited():
             return await self._chat.ainbound(given, wait)
 

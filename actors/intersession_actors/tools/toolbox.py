@@ -3,11 +3,18 @@
 import itertools
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import msgspec
 
 from intersession_actors.agents import Dialect
+from intersession_actors.answers import (
+    AgentsAnswer,
+    HistoryAnswer,
+    ListAnswer,
+    SendAnswer,
+    SpawnAnswer,
+)
 from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
@@ -96,7 +103,21 @@ class Tools:
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect)
 
-    def call(self, name: str, arguments: JsonMapping | None = None) -> Result:
+    @overload
+    def call(self, name: Literal["sessions_list"], arguments: JsonMapping | None = None) -> ListAnswer: ...
+    @overload
+    def call(
+        self, name: Literal["sessions_history"], arguments: JsonMapping | None = None
+    ) -> HistoryAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_send"], arguments: JsonMapping | None = None) -> SendAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_spawn"], arguments: JsonMapping | None = None) -> SpawnAnswer: ...
+    @overload
+    def call(self, name: Literal["agents_list"], arguments: JsonMapping | None = None) -> AgentsAnswer: ...
+    @overload
+    def call(self, name: str, arguments: JsonMapping | None = None) -> JsonValue: ...
+    def call(self, name: str, arguments: JsonMapping | None = None) -> JsonValue:
         """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
 
         Blocks the calling thread, for `sessions_send` up to its timeout.
@@ -112,7 +133,29 @@ class Tools:
             _record_result(begun.recording, name, result)
         return result
 
-    async def acall(self, name: str, arguments: JsonMapping | None = None) -> Result:
+    @overload
+    async def acall(
+        self, name: Literal["sessions_list"], arguments: JsonMapping | None = None
+    ) -> ListAnswer: ...
+    @overload
+    async def acall(
+        self, name: Literal["sessions_history"], arguments: JsonMapping | None = None
+    ) -> HistoryAnswer: ...
+    @overload
+    async def acall(
+        self, name: Literal["sessions_send"], arguments: JsonMapping | None = None
+    ) -> SendAnswer: ...
+    @overload
+    async def acall(
+        self, name: Literal["sessions_spawn"], arguments: JsonMapping | None = None
+    ) -> SpawnAnswer: ...
+    @overload
+    async def acall(
+        self, name: Literal["agents_list"], arguments: JsonMapping | None = None
+    ) -> AgentsAnswer: ...
+    @overload
+    async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonValue: ...
+    async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonValue:
         """Call a tool and await its answer, without ever blocking the event loop."""
         return await (await self.abegin(name, arguments))
 

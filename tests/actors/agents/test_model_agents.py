@@ -58,11 +58,11 @@ class Diary:
     def __init__(self) -> None:
         self.notes: list[tuple[object, ...]] = []
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         self.notes.append(("system tool", name, dict(arguments)))
         return {"count": 0, "sessions": []}
 
-    async def acall(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def acall(self, name: str, arguments: Mapping[str, Any]) -> Any:
         return self.call(name, arguments)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def system(tmp_path: Path, gate: Gate, channel: MemoryChannel) -> Iterator[Sessi
         gate.open()
 
 
-def ran(system: SessionSystem, message: str, key: str, **fields: Any) -> dict[str, Any]:
+def ran(system: SessionSystem, message: str, key: str, **fields: Any) -> Any:
     accepted = system.gateway.call("agent", {"message": message, "idempotencyKey": key, **fields})
     assert accepted["status"] == "accepted", accepted
     return system.gateway.call("agent.wait", {"runId": accepted["runId"]})
@@ -166,7 +166,7 @@ def test_messages_that_interrupt_each_other_are_never_stopped_by_their_own_secon
 def test_one_key_told_twice_at_once_with_two_messages_is_a_conflict(system: SessionSystem) -> None:
     told = threading.Barrier(2)
 
-    def tell(message: str) -> dict[str, Any]:
+    def tell(message: str) -> Any:
         told.wait(10)
         return system.gateway.call("agent", {"message": message, "idempotencyKey": "k", "sessionKey": MAIN})
 

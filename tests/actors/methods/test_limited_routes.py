@@ -46,12 +46,12 @@ def system(tmp_path: Path, channel: MemoryChannel) -> Iterator[SessionSystem]:
         yield made
 
 
-def sends(system: SessionSystem, **fields: Any) -> dict[str, Any]:
+def sends(system: SessionSystem, **fields: Any) -> Any:
     given = {"message": "hi", "idempotencyKey": str(fields), "sessionKey": ROOM, **fields}
     return system.gateway.call("send", given, caller=BOT)
 
 
-def delivers(system: SessionSystem, **fields: Any) -> dict[str, Any]:
+def delivers(system: SessionSystem, **fields: Any) -> Any:
     given = {"message": "hi", "idempotencyKey": str(fields), "sessionKey": ROOM, "deliver": True, **fields}
     return system.gateway.call("agent", given, caller=BOT)
 

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class Lines:
         self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def add(self, line: dict[str, Any]) -> None:
+    def add(self, line: Mapping[str, Any]) -> None:
         os.write(self._file, (json.dumps(line) + "\n").encode())
         os.fsync(self._file)
 
@@ -148,7 +148,7 @@ class Host:
             clock=self._clock,
         )
 
-    def keep(self, call: str, answer: dict[str, Any]) -> None:
+    def keep(self, call: str, answer: Mapping[str, Any]) -> None:
         self._acks.add({"call": call, "answer": answer})
 
     def person(self, agent_id: str, text: str, *, deliver: bool = False) -> None:

@@ -180,7 +180,7 @@ class Model:
                     self.results.append(json.loads(json.dumps(result)))
         return ""
 
-    def _call(self, turn: Turn, tool: str, args: Row) -> Row:
+    def _call(self, turn: Turn, tool: str, args: Row) -> Any:
         if tool not in OWN_TOOLS:
             return turn.tools.call(tool, args)
         call_id = turn.record_call(tool, args)
@@ -286,7 +286,7 @@ class Performance:
 
     @staticmethod
     def _sessions(system: SessionSystem) -> dict[str, Row]:
-        listed = system.tools().call("sessions_list", {"limit": 200})["sessions"]
+        listed: Any = system.tools().call("sessions_list", {"limit": 200})["sessions"]
         return {whole(item["key"]): item for item in listed}
 
     def changes(self) -> dict[str, Row]:

@@ -11,9 +11,9 @@ from support.running import Booth, closed_spawn, one, recorded
 MAIN = "agent:main:main"
 
 
-def spawn(system: SessionSystem, sender: str = MAIN, **given: Any) -> dict[str, Any]:
+def spawn(system: SessionSystem, sender: str = MAIN, **given: Any) -> Any:
     arguments = {"task": "count", "runtime": "acp", **given}
-    answer: dict[str, Any] = system.tools(sender).call("sessions_spawn", arguments)
+    answer: Any = system.tools(sender).call("sessions_spawn", arguments)
     return answer
 
 

@@ -53,9 +53,9 @@ def started(booth: Booth, *configs: dict[str, Any], agent: Any = worker, **given
     return system
 
 
-def spawn(system: SessionSystem, *files: dict[str, Any], **given: Any) -> dict[str, Any]:
+def spawn(system: SessionSystem, *files: dict[str, Any], **given: Any) -> Any:
     arguments = {"task": "count", "attachments": list(files), **given}
-    answer: dict[str, Any] = system.tools(MAIN).call("sessions_spawn", arguments)
+    answer: Any = system.tools(MAIN).call("sessions_spawn", arguments)
     return answer
 
 
@@ -142,7 +142,7 @@ def test_the_child_is_told_of_them_and_that_they_are_untrusted(booth: Booth) -> 
 @pytest.mark.clause("ATT-4")
 def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, tmp_path: Path) -> None:
     canary = "canary-4711-in-a-file"
-    asked: list[dict[str, Any]] = []
+    asked: list[Any] = []
 
     def requester(turn: Turn) -> str | Reply:
         if ":subagent:" not in turn.session_key and turn.message == "go":

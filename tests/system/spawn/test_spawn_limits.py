@@ -31,8 +31,8 @@ def started(booth: Booth, agent: Any, *configs: dict[str, Any], **given: Any) ->
     return system
 
 
-def spawn(system: SessionSystem, sender: str = MAIN, **given: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = system.tools(sender).call("sessions_spawn", {"task": "count", **given})
+def spawn(system: SessionSystem, sender: str = MAIN, **given: Any) -> Any:
+    answer: Any = system.tools(sender).call("sessions_spawn", {"task": "count", **given})
     return answer
 
 

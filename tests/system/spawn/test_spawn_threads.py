@@ -62,13 +62,13 @@ def started(
     return system
 
 
-def say(system: SessionSystem, text: str, **given: Any) -> dict[str, Any]:
+def say(system: SessionSystem, text: str, **given: Any) -> Any:
     return system.inbound(channel="discord", chat_id="42", chat_type="group", text=text, sender="p", **given)
 
 
-def spawn(system: SessionSystem, **given: Any) -> dict[str, Any]:
+def spawn(system: SessionSystem, **given: Any) -> Any:
     arguments = {"task": "count the files", "thread": True, **given}
-    answer: dict[str, Any] = system.tools(GROUP).call("sessions_spawn", arguments)
+    answer: Any = system.tools(GROUP).call("sessions_spawn", arguments)
     return answer
 
 

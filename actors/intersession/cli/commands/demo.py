@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
@@ -160,7 +160,7 @@ def _show_loop(screen: Screen, value: JsonObject) -> None:
         screen.line(f"  after round {held['round']}: {memory}, {held['threads']} threads{files}")
 
 
-def _say(system: SessionSystem, **message: str) -> str:
+def _say(system: SessionSystem, **message: Any) -> str:  # the arguments of `inbound`
     answer = system.inbound(wait=_WAIT_S, **message)
     if answer["status"] != "ok":
         raise RuntimeError(f"the demo's own agents failed: {answer}")

@@ -49,8 +49,8 @@ def main_agent(turn: Turn) -> str | Reply:
         )
         return f"I asked research: {answer.get('reply') or answer.get('error')}"
     if turn.message == ORDER:
-        answer = turn.tools.call("sessions_spawn", {"task": _TASK, "label": "detour"})
-        return "I have put a helper on it." if answer["status"] == "accepted" else str(answer["error"])
+        spawned = turn.tools.call("sessions_spawn", {"task": _TASK, "label": "detour"})
+        return "I have put a helper on it." if spawned["status"] == "accepted" else str(spawned.get("error"))
     return f"You said: {turn.message}"
 
 

@@ -50,7 +50,8 @@ class HostedHere:
 
     def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
         """Call a tool and return its answer, a refusal too."""
-        return self._tools.call(tool, arguments)
+        answer: JsonObject = self._tools.call(tool, arguments)
+        return answer
 
     def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
         """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
