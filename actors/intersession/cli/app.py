@@ -51,3 +51,10 @@ app.command(f"{_HERE}.verify:verify", name="verify")
 app.command(f"{_HERE}.audit:audit", name="audit")
 app.command(f"{_HERE}.config:config", name="config")
 app.command(f"{_HERE}.policy:policy", name="policy")
+app.command(f"{_HERE}.completion:completion", name="completion")
+
+
+def load_all() -> None:
+    """Load every command, so that the help of all says a line of each."""
+    for name in app:
+        app[name]

@@ -5,7 +5,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from intersession.cli.app import app
+from intersession.cli.app import app, load_all
 from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, json_text
 from intersession.cli.shell.failures import Failure, failure_of
 from intersession.cli.shell.log_lines import ROOT
@@ -35,6 +35,8 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 def _run(tokens: list[str], screen: Screen) -> int:
     as_json = wants_json(tokens)
+    if not tokens or tokens[0] in {"--help", "-h"}:
+        load_all()
     try:
         answer = app(
             tokens,

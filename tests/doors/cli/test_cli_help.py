@@ -1,0 +1,39 @@
+"""Help says what each command is for, and shells can complete them."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from intersession.cli.app import app
+from support.doors.command_line import ran, ran_as_process
+
+COMMANDS = [name for name in app if not name.startswith("-")]
+
+
+@pytest.mark.parametrize("tokens", [(), ("--help",), ("-h",)])
+def test_help_says_a_line_of_each_command(tokens: tuple[str, ...]) -> None:
+    """Finding D5: 13 commands stood there without a word."""
+    told = ran_as_process(*tokens).out
+    lines = {line.strip("│ ").split("  ")[0]: line.strip("│ ") for line in told.splitlines()}
+    for name in COMMANDS:
+        assert len(lines[name].split()) > 3, name
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_a_script_that_knows_every_command(shell: str) -> None:
+    """Finding D5: there was no completion."""
+    script = ran("completion", shell).out
+    assert script.splitlines() == ran("completion", shell, "--json").json["script"].splitlines()
+    assert [name for name in COMMANDS if name not in script] == []
+
+
+BASH = shutil.which("bash")
+
+
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+def test_bash_can_read_its_script(tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    script.write_text(ran("completion", "bash").out, encoding="utf-8")
+    subprocess.run([BASH or "", "-n", str(script)], check=True, timeout=60)
