@@ -48,6 +48,8 @@ def sessions(
     }
     with reader_of(reading) as reader:
         found, _ = list_sessions(reader, acting_as(reader, acting), arguments)
+    if limit is not None and "nextCursor" in found and found["count"] < limit:
+        found = {**found, "limitedTo": found["count"]}
     return Answer(found, lambda screen: _show(screen, found))
 
 
@@ -76,6 +78,10 @@ def _show(screen: Screen, found: JsonMapping) -> None:
         )
     count = counted(found["count"], "session") if rows else "no sessions"
     screen.line(safe(f"{count} as of position {found['asOf']}", "dim"))
+    if "limitedTo" in found:
+        screen.note(
+            safe(f"note: one page has at most {found['limitedTo']} sessions, and there are more", "yellow")
+        )
     if "nextCursor" in found:
         screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
 
