@@ -11,7 +11,7 @@ it. The log tells it again (`on_committed`): an actor that failed in between has
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events.facts import (
@@ -27,6 +27,20 @@ from intersession_events.facts import (
     Usage,
 )
 from intersession_events.log import Log, Recorded
+
+_COUNTED: Final = frozenset(
+    {
+        RunQueued,
+        RunCompleted,
+        RunFailed,
+        RunAborted,
+        ExchangeAccepted,
+        ExchangeClosed,
+        SpawnAccepted,
+        SpawnClosed,
+    }
+)
+"""The events that change an account; each event that is committed comes by twice, and most are others."""
 
 
 class RunUse(NamedTuple):
@@ -183,6 +197,8 @@ class ChainLedger:
 
     def _note(self, recorded: Recorded) -> None:
         event, root = recorded.event, recorded.correlation
+        if type(event) not in _COUNTED:
+            return
         account = self._accounts.get(root) if root is not None else None
         if root is None or account is None:
             return

@@ -29,6 +29,7 @@ class ContextCache:
         self._log = log
         self._lock = threading.Lock()
         self._folds: OrderedDict[str, TranscriptFold] = OrderedDict()
+        self._bytes = 0
         self._just_read: OrderedDict[str, Sequence[Recorded]] = OrderedDict()
 
     def offer(self, key: str, recorded: Sequence[Recorded]) -> None:
@@ -49,7 +50,7 @@ class ContextCache:
         What is here already is given back at once.
         """
         with self._lock:
-            fold = self._folds.pop(key, None) or TranscriptFold()
+            fold = self._taken_out(key) or TranscriptFold()
             begin = self._just_read.pop(key, ()) if fold.version == 0 else ()
         if fold.version == version:
             on_context(self._built(key, run_id, fold, ()))
@@ -69,20 +70,28 @@ class ContextCache:
         """
         with self._lock:
             fold = self._folds.get(key)
-            return None if fold is None or fold.version != version else fold.context(run_id)
+            if fold is None or fold.version != version:
+                return None
+            before = fold.size
+            try:
+                return fold.context(run_id)
+            finally:
+                self._bytes += fold.size - before
 
     def take(self, key: str, recorded: Sequence[Recorded]) -> None:
         """Take in what a session's actor has just recorded, if it follows on what is here."""
         with self._lock:
             fold = self._folds.get(key)
             if fold is not None and recorded and recorded[0].version == fold.version + 1:
+                before = fold.size
                 for item in recorded:
                     fold.apply(item)
+                self._bytes += fold.size - before
 
     def forget(self, key: str) -> None:
         """Drop a session's transcript."""
         with self._lock:
-            self._folds.pop(key, None)
+            self._taken_out(key)
             self._just_read.pop(key, None)
 
     def _built(
@@ -97,12 +106,18 @@ class ContextCache:
         except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
             return error
         with self._lock:
+            self._taken_out(key)
             self._folds[key] = fold
+            self._bytes += fold.size
             self._make_room()
         return context
 
+    def _taken_out(self, key: str) -> TranscriptFold | None:
+        fold = self._folds.pop(key, None)
+        if fold is not None:
+            self._bytes -= fold.size
+        return fold
+
     def _make_room(self) -> None:
-        size = sum(fold.size for fold in self._folds.values())
-        while len(self._folds) > MOST_SESSIONS or (size > MOST_BYTES and len(self._folds) > 1):
-            _key, dropped = self._folds.popitem(last=False)
-            size -= dropped.size
+        while len(self._folds) > MOST_SESSIONS or (self._bytes > MOST_BYTES and len(self._folds) > 1):
+            self._taken_out(next(iter(self._folds)))

@@ -248,23 +248,32 @@ _PLAIN: Final = frozenset({str, bool, type(None)})
 
 def _unfit(value: object, where: str) -> str | None:
     """Name the first number at or below a value that RFC 8785 would not write as we do."""
-    # Runs for every field of every event: exact types first.
-    kind = type(value)
-    if kind in _PLAIN:
+    # Runs for every field of every event: exact types first, and many at once.
+    if type(value) in _PLAIN:
         return None
+    if isinstance(value, msgspec.Struct):
+        return _unfit_field(value)
     if isinstance(value, int):
         return None if -_LARGEST <= value <= _LARGEST else where
-    if isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            field = getattr(value, name)
-            if type(field) not in _PLAIN and (found := _unfit(field, name)) is not None:
-                return found
-        return None
     if isinstance(value, tuple):
+        if _PLAIN.issuperset(map(type, cast("tuple[object, ...]", value))):
+            return None
         return _first((where, item) for item in cast("tuple[object, ...]", value))
     if isinstance(value, dict):
         return _first(cast("dict[str, object]", value).items())
     return where
+
+
+def _unfit_field(value: msgspec.Struct) -> str | None:
+    fields: tuple[object, ...] = msgspec.structs.astuple(value)
+    if _PLAIN.issuperset(map(type, fields)):
+        return None
+    for name, field in zip(value.__struct_fields__, fields, strict=True):
+        if type(field) is int and -_LARGEST <= field <= _LARGEST:
+            continue
+        if (found := _unfit(field, name)) is not None:
+            return found
+    return None
 
 
 def _first(values: Iterable[tuple[str, object]]) -> str | None:
