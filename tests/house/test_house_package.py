@@ -1,5 +1,6 @@
 """What is installed is what it should be: four typed packages and nothing beside them, the same from the sdist."""
 
+import re
 import shutil
 import tarfile
 import tomllib
@@ -45,6 +46,22 @@ def test_the_extra_all_has_every_other() -> None:
 
 def test_nothing_but_our_packages_lands_in_site_packages(wheel: set[str]) -> None:
     assert {name.partition("/")[0] for name in wheel} == PACKAGES | {f"intersession-{VERSION}.dist-info"}
+
+
+def test_the_page_of_an_index_has_addresses_and_no_link_that_leads_nowhere(tmp_path: Path) -> None:
+    """D12: README's relative links are dead on an index page."""
+    build_wheel(ROOT, tmp_path)
+    (built,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        said = archive.read(f"intersession-{VERSION}.dist-info/METADATA").decode()
+
+    head, _, readme = said.partition("\n\n")
+    urls = {line.split(",")[0].removeprefix("Project-URL: ") for line in head.splitlines() if "-URL:" in line}
+    assert urls == {"Changelog", "Documentation", "Issues", "Source"}
+    assert "# Intersession" in readme
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert links
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_every_package_is_typed(wheel: set[str]) -> None:
