@@ -15,7 +15,7 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.tables import place_problems, schema_problems
-from intersession_events.log.verification import LogHead, VerifyReport, head, verify_log
+from intersession_events.log.verification import Finding, LogHead, VerifyReport, head, verify_log
 
 __all__ = [
     "ANY_VERSION",
@@ -24,6 +24,7 @@ __all__ = [
     "Committed",
     "Conflict",
     "Draft",
+    "Finding",
     "InlineView",
     "Log",
     "LogHead",

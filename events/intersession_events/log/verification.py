@@ -23,6 +23,9 @@ from intersession_events.log.tables import place_problems, schema_problems, topi
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""
 
+VIEWS_UNPROVEN: Final = "That the views hold what the events say: only the events were looked at."
+"""Said until the views were folded anew (`VerifyReport.with_views`)."""
+
 _PAGE: Final = 2000
 
 Code = Literal[
@@ -38,6 +41,7 @@ Code = Literal[
     "position_missing",
     "position_below_one",
     "table_altered",
+    "view_differs",
     "epoch_backwards",
     "id_repeated",
     "tail_cut",
@@ -92,6 +96,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     position: int | None = None
     stream: str | None = None
     version: int | None = None
+    view: str | None = None
+    """The view that does not hold what the events say; then `table` and `key` say where in it."""
+    table: str | None = None
+    key: str | None = None
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +121,17 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     def ok(self) -> bool:
         """Whether nothing was found."""
         return not self.counts
+
+    def with_views(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
+        """Return the report with what a comparison of the views has found and left open."""
+        counts = Counter(self.counts)
+        counts.update(finding.code for finding in findings)
+        return msgspec.structs.replace(
+            self,
+            counts=dict(counts),
+            findings=(*self.findings, *findings)[:KEPT],
+            unproven=(*(said for said in self.unproven if said != VIEWS_UNPROVEN), *unproven),
+        )
 
 
 def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
@@ -351,7 +370,7 @@ class _Walk:
         yield (
             "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
         )
-        yield "That the views hold what the events say: only the events were looked at."
+        yield VIEWS_UNPROVEN
         if self._erased:
             yield f"What {self._erased} erased payloads said."
 

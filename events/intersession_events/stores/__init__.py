@@ -1,5 +1,6 @@
 """Stores: where a log is kept. `open_log` opens the one that a URL names."""
 
+from intersession_events.stores.folding import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite import SessionLog, SqliteLog, gateway_of, holder_of, writer_of
 from intersession_events.stores.url import MEMORY, VARIABLE, sqlite_path
@@ -13,5 +14,6 @@ __all__ = [
     "holder_of",
     "open_log",
     "sqlite_path",
+    "views_proven",
     "writer_of",
 ]

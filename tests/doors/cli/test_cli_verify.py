@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from intersession_events.stores import open_log, views_proven
+from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, ran_forked
 from support.rows import edited
 
@@ -88,3 +90,117 @@ def test_what_is_no_head_is_wrong_usage(demo_log: DemoLog, tmp_path: Path) -> No
     done = ran("verify", "--head", tmp_path / "no.json", "--store", demo_log.path, "--json")
 
     assert (done.exit_code, done.json["code"]) == (2, "usage")
+
+
+VIEW_KINDS = {
+    "who spawned whom": (
+        "UPDATE session_list SET spawned_by='agent:x:main' WHERE spawned_by IS NOT NULL",
+        "session_list",
+    ),
+    "a row of the list away": ("DELETE FROM session_list WHERE rowid=1", "session_list"),
+    "a row of the list more": (
+        "INSERT INTO session_list SELECT 'agent:x:y', session_id, 'x', '', '', 0, 1, 1, 1, '{}' FROM session_list LIMIT 1",
+        "session_list",
+    ),
+    "a state in the list": (
+        "UPDATE session_list SET state=replace(state, '{', '{ ') WHERE rowid=1",
+        "session_list",
+    ),
+    "a version of a row": (
+        "UPDATE session_versions SET updated_at=updated_at+1 WHERE rowid=1",
+        "session_versions",
+    ),
+    "a generation": ("DELETE FROM session_generations WHERE rowid=1", "session_generations"),
+    "a flow away": ("DELETE FROM flows WHERE rowid=1", "flows"),
+    "a flow open again": ("UPDATE flows SET is_open=1-is_open WHERE rowid=1", "flows"),
+    "a run of another flow": ("UPDATE flow_runs SET stream='exchange:x' WHERE rowid=1", "flow_runs"),
+    "an outcome": ("UPDATE run_outcomes SET tokens=tokens+1 WHERE rowid=1", "run_outcomes"),
+    "a number that is text now": (
+        "UPDATE run_outcomes SET state=CAST(state AS BLOB) WHERE rowid=1",
+        "run_outcomes",
+    ),
+    "a key of idempotency": ("INSERT INTO run_keys VALUES ('k', 'c', 'r', 1, NULL)", "run_keys"),
+    "text that is none": ("INSERT INTO run_keys VALUES (CAST(x'ff' AS TEXT), 'c', 'r', 1, NULL)", "run_keys"),
+    "the clock": ("UPDATE clock SET position=position+1 WHERE rowid=1", "clock"),
+    "a thread": ("INSERT INTO thread_bindings VALUES ('a', 'b', 'c', 'd', 'e', 1, 0)", "thread_bindings"),
+    "an index away": ("DROP INDEX flows_run", "flows_run"),
+    "an index that refuses": ("CREATE UNIQUE INDEX one ON flows (kind, stream)", "one"),
+    "a table away": ("DROP TABLE thread_bindings", "thread_bindings"),
+    "a position set back": ("UPDATE inline_views SET position=9 WHERE name='session_list'", "session_list"),
+    "a position ahead": (
+        "UPDATE inline_views SET position=position+1 WHERE name='positions'",
+        "inline_views",
+    ),
+    "an event set aside": ("INSERT INTO set_aside VALUES ('positions', 3, 's', 1, 't', 'r')", "set_aside"),
+}
+
+
+def tampered(demo_log: DemoLog, folder: Path, *kinds: str) -> Path:
+    store = demo_log.copy(folder)
+    with edited(store) as database:
+        for kind in kinds:
+            database.execute(VIEW_KINDS[kind][0])
+    return store
+
+
+@pytest.mark.clause("J1", "V1")
+@pytest.mark.parametrize("kind", VIEW_KINDS)
+def test_what_was_done_to_a_view_is_found(demo_log: DemoLog, tmp_path: Path, kind: str) -> None:
+    """Finding B3: edits of any view went unseen."""
+    store = tampered(demo_log, tmp_path, kind)
+
+    with open_log(f"sqlite:///{store}", read_only=True) as log:
+        findings, unproven = views_proven(log, inline_views())
+
+    assert VIEW_KINDS[kind][1] in {finding.table for finding in findings}
+    assert unproven == []
+
+
+@pytest.mark.clause("J1", "V1")
+def test_views_are_verified_unless_left_out_and_a_rebuild_mends_them(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    store = tampered(
+        demo_log, tmp_path, "who spawned whom", "an outcome", "a table away", "a position set back"
+    )
+
+    found = ran("verify", "--store", store, "--json")
+    events = ran("verify", "--events-only", "--store", store, "--json")
+    rebuilt = ran("rebuild", "--store", store, "--json")
+    after = ran("verify", "--views", "--store", store, "--json")
+
+    assert (found.exit_code, found.json["counts"].keys()) == (4, {"view_differs"})
+    assert events.exit_code == 0
+    assert any("views" in what for what in events.json["unproven"])
+    assert not any("views" in what for what in found.json["unproven"])
+    assert (rebuilt.exit_code, after.exit_code, after.json["counts"]) == (0, 0, {})
+
+
+def test_a_finding_in_a_view_names_table_and_key_and_what_differs(demo_log: DemoLog, tmp_path: Path) -> None:
+    store = demo_log.copy(tmp_path)
+    with edited(store) as database:
+        database.execute("UPDATE session_list SET label='planted' WHERE session_key='agent:main:main'")
+
+    said = ran("verify", "--store", store).out
+
+    assert (
+        "  session_list: session_list session_key='agent:main:main' view_differs: label is 'planted', "
+        in said
+    )
+
+
+def test_one_view_is_rebuilt_and_one_that_is_not_there_is_wrong_usage(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    store = demo_log.copy(tmp_path)
+
+    one = ran("rebuild", "open_flows", "--store", store)
+    none = ran("rebuild", "flow", "--store", store, "--json")
+    nowhere = ran("rebuild", "--store", tmp_path / "no.db", "--json")
+
+    assert (one.exit_code, one.out) == (
+        0,
+        f"rebuilt: open_flows up to position {demo_log.value['position']}\n",
+    )
+    assert (none.exit_code, none.json["code"]) == (2, "usage")
+    assert (nowhere.exit_code, (tmp_path / "no.db").exists()) == (3, False)

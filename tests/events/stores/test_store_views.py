@@ -191,3 +191,54 @@ def test_rebuilt_is_what_it_was(batches: Sequence[Sequence[tuple[str, str]]]) ->
         log.rebuild("lengths")
 
         assert (table(log), log.set_aside()) == before
+
+
+@pytest.mark.clause("J1")
+def test_readers_never_see_half_a_view_while_it_is_built_anew(tmp_path: Path) -> None:
+    """Finding B10: a query saw the view grow."""
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        log.append_now([anywhere("s", *(said(f"{n}") for n in range(3 * PAGE)))])
+        whole = table(log)
+        seen: list[Any] = []
+        with SqliteLog(tmp_path / "log.db", read_only=True) as reader:
+            log.rebuild("lengths", progress=lambda _position, _head: seen.append(table(reader)))
+
+        assert seen == [whole] * len(seen)
+        assert len(seen) > 2
+
+
+@pytest.mark.clause("J2")
+def test_a_rebuild_that_fails_leaves_the_view_as_it_was_and_it_goes_on(tmp_path: Path) -> None:
+    view = Lengths()
+    with SqliteLog(tmp_path / "log.db", inline=[view]) as log:
+        log.append_now([anywhere("s", said("a", "four"))])
+        create, calls = view.create, []
+
+        def fails_the_second_time(sql: Sql) -> None:
+            calls.append(1)
+            if len(calls) == 2:
+                raise RuntimeError("no")
+            create(sql)
+
+        view.create = fails_the_second_time  # type: ignore[method-assign]
+        with pytest.raises(RuntimeError):
+            log.rebuild("lengths")
+        log.append_now([anywhere("s", said("b", "four"))])
+
+        assert table(log) == [("s", 2, 8)]
+
+
+@pytest.mark.clause("J2")
+@pytest.mark.parametrize(
+    "statement", ["DROP TABLE lengths", "ALTER TABLE lengths ADD COLUMN more", "DELETE FROM inline_views"]
+)
+def test_a_view_whose_tables_are_not_its_own_is_built_anew_at_opening(tmp_path: Path, statement: str) -> None:
+    """Finding B10: dropping views made the log unopenable, or the view blind."""
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        log.append_now([anywhere("s", said("a", "four"))])
+        log.transact(lambda sql: sql.execute(statement))
+    with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
+        log.append_now([anywhere("s", said("b", "four"))])
+
+        assert table(log) == [("s", 2, 8)]
+        assert log.set_aside() == []

@@ -10,6 +10,8 @@ from intersession.cli.host import reading_log
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
 from intersession_events.log import LogHead, VerifyReport, verify_log
 from intersession_events.plain_json import JsonObject
+from intersession_events.stores import views_proven
+from intersession_projections.inline_views import inline_views
 from intersession_projections.timeline import counted
 
 _MOST_FINDINGS = 50
@@ -31,9 +33,16 @@ def verify(
         Path | None,
         Parameter(help="A file whose bytes sign the head that is exported, and prove the one that is given."),
     ] = None,
+    views: Annotated[
+        bool,
+        Parameter(
+            negative="--events-only",
+            help="Fold the log anew and compare every row of every view. --events-only leaves that out.",
+        ),
+    ] = True,
     common: Common = COMMON,
 ) -> Answer:
-    """Hash every row of the log again, walk every chain, and say what is wrong and what can't be proven.
+    """Hash every row of the log again, walk every chain, prove the views, and say what is wrong and what can't be proven.
 
     Exit code 4 if anything is wrong. A log that is damaged or of a newer version is verified too; nothing is written
     to it.
@@ -45,6 +54,9 @@ def verify(
     with reading_log(common) as log, Screen().progress("Verifying") as progress:
         report = verify_log(log, head=known, key=secret if known is not None else None, progress=progress)
         path = log.path
+    if views and not report.counts.get("table_altered"):
+        with reading_log(common) as log, Screen().progress("Proving the views") as progress:
+            report = report.with_views(*views_proven(log, inline_views(), progress))
     exported = None
     if export_head is not None and report.ok:
         signed = report.head if secret is None else report.head.signed(secret)
@@ -87,6 +99,9 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
         for finding in report.findings[:_MOST_FINDINGS]:
             place = "" if finding.position is None else f"#{finding.position} "
             where = "" if finding.stream is None else f" ({finding.stream}, version {finding.version})"
+            if finding.view is not None:
+                parts = (f"{finding.view}:", finding.table, finding.key)
+                place = "".join(f"{part} " for part in parts if part)
             screen.line(f"  {place}", safe(finding.code, "bold"), f": {finding.problem}{where}")
         if found > _MOST_FINDINGS:
             screen.line(safe(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand", "dim"))

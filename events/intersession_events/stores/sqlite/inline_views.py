@@ -1,6 +1,7 @@
 """Keeps the views that are written with the events: each event once, in order; none can hold up the log."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final, Self
 
@@ -9,6 +10,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue
+from intersession_events.stores.folding import Fold, schema_of
 from intersession_events.stores.sqlite.failures import attempt
 
 PAGE: Final = 500
@@ -72,8 +74,7 @@ class InlineViews:
         return position
 
     def begin(self, cursor: SQLiteCursor, name: str) -> None:
-        """Drop a view and make it again, empty; it gets no events until `join`."""
-        self.leave(name)
+        """Drop a view and make it again, empty, inside a transaction."""
         sql = TransactionSql(cursor)
         self._views[name].drop(sql)
         self._views[name].create(sql)
@@ -96,13 +97,32 @@ class InlineViews:
             _set_aside(cursor, lost)
         _remember(cursor, [name], position)
 
+    def fold(self, name: str) -> Fold:
+        """Return a view to be folded anew beside the one that is there."""
+        return Fold(self._views[name])
+
+    def is_whole(self, cursor: SQLiteCursor, name: str) -> bool:
+        """Return whether the tables of a view are there as it makes them."""
+        with closing(self.fold(name)) as fresh:
+            return fresh.schema == schema_of(cursor.sqlite_cursor.connection, tables=fresh.tables)
+
+    def swap(self, cursor: SQLiteCursor, fold: Fold) -> None:
+        """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
+        self.begin(cursor, fold.name)
+        sql = cursor.sqlite_cursor.connection.cursor()
+        for table in fold.tables:
+            columns = len(fold.connection.execute(f"PRAGMA table_info({table})").fetchall())
+            sql.executemany(
+                f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})",  # noqa: S608 - a view's own table
+                fold.rows_of(table),
+            )
+        for lost in fold.set_aside:
+            _set_aside(cursor, lost)
+        _remember(cursor, [fold.name], fold.position)
+
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
         self._live.add(name)
-
-    def leave(self, name: str) -> None:
-        """Say that a view gets no events for now."""
-        self._live.discard(name)
 
     def _try(self, cursor: SQLiteCursor, names: Sequence[str], events: Sequence[Recorded]) -> bool:
         """Take events into views, or nothing into none; say which."""

@@ -1,10 +1,12 @@
 """The log in an SQLite file: one writer, one sync for all that wait, readers on connections of their own."""
 
 import os
+import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -219,6 +221,21 @@ class SqliteLog:
         with typed():
             return rows(self._readers, statement, parameters)
 
+    @contextmanager
+    def snapshot(self) -> Generator[sqlite3.Connection]:
+        """Lend a connection that sees the log as it is now, for a block; nothing can be written by it.
+
+        Raises:
+            StoreUnavailable: SQLite refused it.
+        """
+        self._check_process()
+        with typed(), self._readers.connection() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.rollback()
+
     def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:
         """Run reading and writing work on view tables in one transaction of the writer's, between appends.
 
@@ -256,9 +273,10 @@ class SqliteLog:
         ]
 
     def rebuild(self, view: str, *, progress: Callable[[int, int], None] | None = None) -> None:
-        """Drop an inline view and build it anew from the log; what was set aside for it is tried again.
+        """Build an inline view anew from the log, beside the old one; what was set aside for it is tried again.
 
-        Appends go on meanwhile, and a query sees the view grow. `progress` gets position and head.
+        Appends go on meanwhile. A query sees the old view until the new one takes its place, in one transaction.
+        `progress` gets position and head.
 
         Raises:
             KeyError: this log has no such view.

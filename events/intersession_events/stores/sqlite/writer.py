@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Final, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
@@ -34,6 +35,7 @@ from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.group_commit import Work
 from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
 from intersession_events.stores.sqlite.opening import Opened
+from intersession_events.stores.sqlite.recorder import Row
 from intersession_events.stores.sqlite.writer_lock import Holder
 
 T = TypeVar("T")
@@ -106,15 +108,27 @@ class Writer:
         return transact.result(timeout)
 
     def rebuild(self, name: str, progress: Callable[[int, int], None] | None) -> None:
-        """Drop a view and build it anew from the log, while the log goes on.
+        """Build a view anew from the log, beside the old one and while the log goes on, and swap them.
 
         Raises:
             KeyError: there is no such view.
         """
         if name not in self.views.names:
             raise KeyError(f"no inline view {name!r}; there are {', '.join(self.views.names) or 'none'}")
-        self.transact(lambda cursor: self.views.begin(cursor, name), PAGE_TIMEOUT_S)
-        self._catch_up(name, progress)
+        with closing(self.views.fold(name)) as fold:
+            while len(page := self._events.rows(after=fold.position, limit=PAGE)) == PAGE:
+                fold.take(page, log_id=self._mapper.log_id)
+                if progress is not None:
+                    progress(fold.position, self._frontier.head)
+
+            def swap(cursor: SQLiteCursor) -> None:
+                while rows := _page(cursor, fold.position):
+                    fold.take(rows, log_id=self._mapper.log_id)
+                self.views.swap(cursor, fold)
+
+            self.transact(swap, PAGE_TIMEOUT_S, lambda: self.views.join(name))
+            if progress is not None:
+                progress(fold.position, self._frontier.head)
 
     def step(self) -> bool:
         """Write one batch in the calling thread (by hand only)."""
@@ -205,23 +219,27 @@ class Writer:
     def _bring_up(self, name: str) -> None:
         """Let a view go on where it ended, or begin anew if its shape is another or it is ahead of the log."""
 
-        def begin(cursor: SQLiteCursor) -> None:
-            if self.views.position_of(cursor, name, _last_position(cursor)) is None:
+        def is_there(cursor: SQLiteCursor) -> bool:
+            last = _last_position(cursor)
+            if self.views.position_of(cursor, name, last) is not None and self.views.is_whole(cursor, name):
+                return True
+            if not last:
                 self.views.begin(cursor, name)
+            return not last
 
-        self.transact(begin, PAGE_TIMEOUT_S)
-        self._catch_up(name)
+        if self.transact(is_there, PAGE_TIMEOUT_S):
+            self._catch_up(name)
+        else:
+            self.rebuild(name, None)
 
-    def _catch_up(self, name: str, progress: Callable[[int, int], None] | None = None) -> None:
+    def _catch_up(self, name: str) -> None:
         """Take page after page into a view; with the last one it joins those that get each append."""
         whole = False
         while not whole:
-            reached: list[int] = []
             ended: list[bool] = []
 
-            def page(cursor: SQLiteCursor, reached: list[int] = reached, ended: list[bool] = ended) -> None:
-                reached.append(self._take_page(cursor, name))
-                ended.append(reached[0] >= _last_position(cursor))
+            def page(cursor: SQLiteCursor, ended: list[bool] = ended) -> None:
+                ended.append(self._take_page(cursor, name) >= _last_position(cursor))
 
             def join(ended: list[bool] = ended) -> None:
                 if ended[0]:
@@ -229,19 +247,12 @@ class Writer:
 
             self.transact(page, PAGE_TIMEOUT_S, join)
             whole = ended[0]
-            if progress is not None:
-                progress(reached[0], self._frontier.head)
 
     def _take_page(self, cursor: SQLiteCursor, name: str) -> int:
         position = self.views.position_of(cursor, name, _last_position(cursor)) or 0
-        cursor.execute(
-            "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-            "WHERE rowid>? ORDER BY rowid LIMIT ?",
-            (position, PAGE),
-        )
         events: list[Recorded] = []
         unread: list[SetAside] = []
-        for row in map(tuple, cursor.fetchall()):
+        for row in _page(cursor, position):
             position, stream, version, topic, _ = row
             try:
                 events.append(self._events.proven(row))
@@ -258,6 +269,15 @@ class Writer:
                 )
         self.views.advance(cursor, name, events, unread, position)
         return position
+
+
+def _page(cursor: SQLiteCursor, after: int) -> list[Row]:
+    cursor.execute(
+        "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+        "WHERE rowid>? ORDER BY rowid LIMIT ?",
+        (after, PAGE),
+    )
+    return [tuple(row) for row in cursor.fetchall()]
 
 
 def _last_position(cursor: SQLiteCursor) -> int:

@@ -1,0 +1,58 @@
+"""`intersession rebuild`: builds views anew from the log."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.host import store_path, store_url
+from intersession.cli.shell import COMMON, OK, Answer, Common, Screen, UsageError, safe
+from intersession_events.errors import NoSuchStore
+from intersession_events.plain_json import JsonObject
+from intersession_events.stores import open_log
+from intersession_projections.inline_views import inline_views
+
+
+def rebuild(
+    view: Annotated[
+        str | None, Parameter(help="Its name, as `verify` prints it. Default: all of them.")
+    ] = None,
+    /,
+    *,
+    common: Common = COMMON,
+) -> Answer:
+    """Build a view anew from the log, or all of them, and put it in the place of the old one.
+
+    Readers see the old view until the new one is whole. While a host writes to the log this is refused.
+    """
+    views = inline_views()
+    names = [one.name for one in views]
+    if view is not None and view not in names:
+        raise UsageError(f"no view {view!r}: there are {', '.join(names)}")
+    url = store_url(common)
+    path = store_path(url)
+    if not Path(path).exists():
+        raise NoSuchStore(path, "there is no log whose views could be built")
+    built = names if view is None else [view]
+    with open_log(url, inline=views) as log:
+        for name in built:
+            with Screen().progress(f"Building {name}") as progress:
+                log.rebuild(name, progress=progress)
+        position = log.head()
+        aside = [lost for lost in log.set_aside() if lost.view in built]
+    value: JsonObject = {
+        "ok": True,
+        "store": path,
+        "views": [*built],
+        "position": position,
+        "setAside": len(aside),
+    }
+
+    def show(screen: Screen) -> None:
+        screen.line(safe("rebuilt: ", "bold green"), f"{', '.join(built)} up to position {position}")
+        if aside:
+            screen.line(
+                f"  {len(aside)} events could not be taken in; `intersession verify` looks at each event"
+            )
+
+    return Answer(value, show, OK)

@@ -1,0 +1,6 @@
+"""Views folded anew, in a temporary database: to be compared with those of a log, or to take their place."""
+
+from intersession_events.stores.folding.fold import Fold, schema_of
+from intersession_events.stores.folding.proof import views_proven
+
+__all__ = ["Fold", "schema_of", "views_proven"]

@@ -1,0 +1,223 @@
+"""Proves views: folds the log anew and compares every row."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from typing import Final, Protocol
+
+from intersession_events.log import Finding, InlineView, Row
+from intersession_events.stores.folding.fold import Fold, schema_of
+
+_PAGE: Final = 500
+
+Progress = Callable[[int, int], None]
+
+
+class ProvableLog(Protocol):
+    """A log whose rows can be read as they lie, and whose tables can be looked at as of one moment."""
+
+    @property
+    def log_id(self) -> str:
+        """The log's identity."""
+        ...
+
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
+        """Return rows of events after a position."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection that sees the log as it is now."""
+        ...
+
+
+def views_proven(
+    log: ProvableLog, views: Sequence[InlineView], progress: Progress | None = None
+) -> tuple[list[Finding], list[str]]:
+    """Return how the views of a log differ from what its events make of them, and in words what is not proven.
+
+    A view is compared as of the position that it says it has reached. `progress` gets the position and the last one.
+    """
+    with ExitStack() as stack:
+        folds = [stack.enter_context(closing(Fold(view))) for view in views]
+        with log.snapshot() as seen:
+            reached = _reached(seen)
+        _advance(log, folds, reached, progress)
+        findings: list[Finding] = []
+        unproven: list[str] = []
+        with log.snapshot() as seen:
+            now = _reached(seen)
+            last = max((position for position, _ in now.values()), default=0)
+            _advance(log, folds, now, None)
+            for fold, view in zip(folds, views, strict=True):
+                position, shape = now.get(view.name, (0, None))
+                if shape != view.shape:
+                    unproven.append(
+                        f"That the view {view.name} holds what the events say: its tables are of shape {shape}, this "
+                        f"version's of {view.shape}. Who opens the log to write builds it anew."
+                    )
+                    continue
+                if position != fold.position:
+                    findings.append(
+                        _finding(
+                            fold,
+                            "inline_views",
+                            view.name,
+                            f"says position {position}, the log has come to {fold.position}",
+                        )
+                    )
+                    continue
+                findings += _differences(fold, seen)
+            unproven += [
+                f"What the view {name} holds: this version has none of that name."
+                for name in sorted(now.keys() - {view.name for view in views})
+            ]
+        if progress is not None:
+            progress(last, last)
+    return findings, unproven
+
+
+def _reached(seen: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    found = _rows(seen, "SELECT name, position, shape FROM inline_views")
+    return {str(_shown(name)): (position, shape) for name, position, shape in found}
+
+
+def _advance(
+    log: ProvableLog,
+    folds: Sequence[Fold],
+    to: Mapping[str, tuple[int, int]],
+    progress: Progress | None,
+) -> None:
+    wanted = {fold.name: to.get(fold.name, (0, 0))[0] for fold in folds}
+    last = max(wanted.values(), default=0)
+    after = min((fold.position for fold in folds), default=0)
+    while after < last and (page := log.rows(after=after, limit=_PAGE)):
+        for fold in folds:
+            fold.take([row for row in page if fold.position < row[0] <= wanted[fold.name]], log_id=log.log_id)
+        after = page[-1][0]
+        if progress is not None:
+            progress(min(after, last), last)
+
+
+def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
+    made, found = fold.schema, schema_of(seen, tables=fold.tables)
+    for name in sorted(made.keys() | found.keys()):
+        if made.get(name, "") != found.get(name, ""):
+            was = "is missing" if name not in found else "was added" if name not in made else "is another"
+            yield _finding(fold, name, None, f"the table or index {name} {was}")
+    for table in fold.tables:
+        if table in found:
+            yield from _row_differences(fold, seen, table)
+    kept = {
+        row[0]: row[1:]
+        for row in _rows(
+            seen, "SELECT position, stream, version, topic FROM set_aside WHERE view=?", (fold.name,)
+        )
+    }
+    lost = {one.position: (one.stream, one.version, one.topic) for one in fold.set_aside}
+    for position in sorted(kept.keys() | lost.keys()):
+        if kept.get(position) != lost.get(position):
+            yield _finding(
+                fold,
+                "set_aside",
+                str(position),
+                "is not set aside"
+                if position not in kept
+                else "is set aside, and should not be or otherwise",
+            )
+
+
+class _Text(bytes):
+    """Text as it is stored: nothing need be valid in a table that somebody wrote into, and it sorts as SQLite does."""
+
+
+def _row_differences(fold: Fold, seen: sqlite3.Connection, table: str) -> Iterator[Finding]:
+    described = fold.connection.execute(f"PRAGMA table_info({table})").fetchall()
+    columns = [name for _, name, *_ in described]
+    keys = [name for _, name, *_, place in sorted(described, key=lambda row: row[-1]) if place] or columns
+    order = [columns.index(name) for name in keys]
+    select = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(keys)}"  # noqa: S608 - the view's own
+    factories = [(one, one.text_factory) for one in (fold.connection, seen)]
+    try:
+        for one, _ in factories:
+            one.text_factory = _Text
+        yield from (
+            _finding(fold, table, key, problem)
+            for key, problem in _merged(columns, order, _each(fold.connection, select), _each(seen, select))
+        )
+    except sqlite3.Error as error:
+        yield _finding(fold, table, None, f"can't be read: {error}")
+    finally:
+        for one, factory in factories:
+            one.text_factory = factory
+
+
+def _merged(
+    columns: Sequence[str], order: Sequence[int], expected: Iterator[Row], found: Iterator[Row]
+) -> Iterator[tuple[str, str]]:
+    """Walk two tables by their keys at once."""
+
+    def key(row: Row) -> tuple[tuple[int, object], ...]:
+        return tuple(map(_rank, (row[at] for at in order)))
+
+    def named(row: Row) -> str:
+        return ", ".join(f"{columns[at]}={_shown(row[at])!r}" for at in order)
+
+    one, other = next(expected, None), next(found, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and key(one) < key(other)):
+            assert one is not None  # noqa: S101 - for the type checker
+            yield named(one), "the row is missing"
+            one = next(expected, None)
+        elif one is None or key(other) < key(one):
+            yield named(other), "the row is of no event"
+            other = next(found, None)
+        else:
+            told = [
+                f"{column} is {_short(is_now)}, the events say {_short(was)}"
+                for column, was, is_now in zip(columns, one, other, strict=True)
+                if type(was) is not type(is_now) or was != is_now
+            ]
+            if told:
+                yield named(one), "; ".join(told)
+            one, other = next(expected, None), next(found, None)
+
+
+def _rank(value: object) -> tuple[int, object]:
+    """Return what sorts as SQLite sorts values of all kinds."""
+    match value:
+        case None:
+            return 0, 0
+        case int() | float():
+            return 1, value
+        case _Text():
+            return 2, bytes(value)
+        case _:
+            return 3, value
+
+
+def _shown(value: object) -> object:
+    return value.decode(errors="replace") if isinstance(value, _Text) else value
+
+
+_MOST: Final = 300
+
+
+def _short(value: object) -> str:
+    said = repr(_shown(value))
+    return said if len(said) <= _MOST else f"{said[:_MOST]}… ({len(said)} characters)"
+
+
+def _finding(fold: Fold, table: str, key: str | None, problem: str) -> Finding:
+    return Finding(code="view_differs", problem=problem, view=fold.name, table=table, key=key)
+
+
+def _rows(seen: sqlite3.Connection, statement: str, parameters: Sequence[str] = ()) -> list[Row]:
+    cursor = seen.cursor()
+    cursor.row_factory = None
+    return cursor.execute(statement, parameters).fetchall()
+
+
+def _each(connection: sqlite3.Connection, statement: str) -> Iterator[Row]:
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    yield from cursor.execute(statement)
