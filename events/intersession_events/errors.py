@@ -19,6 +19,7 @@
     + NotALog
       · AlteredLog
     + LogTooNew
+  - ExportFailed
   - ImportFailed
 """
 
@@ -132,6 +133,10 @@ class AlteredLog(NotALog):
 
 class LogTooNew(LogError):
     """The log was written by a newer version; it can be read here but not written."""
+
+
+class ExportFailed(IntersessionError):
+    """A directory can't be exported to, or what should be exported is not there."""
 
 
 class ImportFailed(IntersessionError):

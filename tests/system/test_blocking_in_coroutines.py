@@ -21,6 +21,7 @@ CALLS: dict[str, Callable[[SessionSystem], object]] = {
     "gateway.acall ": lambda system: system.gateway.perform("agent.wait", {"runId": "x"}),
     "asyncio.to_thread(system.abort": lambda system: system.abort("x"),
     "asyncio.to_thread(system.unbind_thread": lambda system: system.unbind_thread("agent:main:main"),
+    "asyncio.to_thread(system.export_openclaw": lambda system: system.export_openclaw("/nowhere/at/all"),
     "asyncio.to_thread(system.import_openclaw": lambda system: system.import_openclaw("/nowhere"),
 }
 

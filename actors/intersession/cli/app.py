@@ -46,6 +46,7 @@ for _change in ("abort", "reset", "label", "delete"):
 app.command(f"{_HERE}.serve:serve", name="serve")
 app.command(f"{_HERE}.mcp:mcp", name="mcp")
 app.command(f"{_HERE}.importing:importing", name="import")
+app.command(f"{_HERE}.exporting:exporting", name="export")
 app.command(f"{_HERE}.doctor:doctor", name="doctor")
 app.command(f"{_HERE}.verify:verify", name="verify")
 app.command(f"{_HERE}.rebuild:rebuild", name="rebuild")

@@ -2,6 +2,7 @@
 
 from intersession_actors.system.follow import Follower
 from intersession_actors.system.pykka import As, Inbound
+from intersession_actors.system.state_export import export_state
 from intersession_actors.system.system import SessionSystem
 
-__all__ = ["As", "Follower", "Inbound", "SessionSystem"]
+__all__ = ["As", "Follower", "Inbound", "SessionSystem", "export_state"]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,7 @@ from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.open_work import open_work
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
+from intersession_actors.system.state_export import export_state
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ChatType
@@ -39,6 +40,7 @@ from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.inline_views import inline_views
+from intersession_projections.openclaw_state import ExportReport
 
 logger = logging.getLogger("intersession.config")
 
@@ -335,6 +337,29 @@ class SessionSystem:
         """
         not_on_a_loop("system.import_openclaw(…)", "await asyncio.to_thread(system.import_openclaw, …)")
         return self._imports.openclaw(Path(directory), on_taken=on_taken, progress=progress)
+
+    def export_openclaw(
+        self,
+        directory: Path | str,
+        *,
+        as_of: int | str | None = None,
+        sessions: Collection[str] = (),
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ExportReport:
+        """Write an OpenClaw state directory of the log, beside all that goes on (EXP-1). It blocks until it is done.
+
+        `directory` must be empty or not there. `as_of` is a position or an ISO time; `sessions` are those to write, by key
+        or session id, all if none is named. `progress` is told (sessions written, sessions to write).
+
+        Raises:
+            ExportFailed: the directory is not empty or can't be written; a part of the export may be in it.
+            ToolRefused: there is no such session, position or time.
+            CorruptEvent: a row of the log can't be read.
+        """
+        not_on_a_loop("system.export_openclaw(…)", "await asyncio.to_thread(system.export_openclaw, …)")
+        return export_state(
+            self.service.reader, Path(directory), as_of=as_of, sessions=sessions, progress=progress
+        )
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""

@@ -3,8 +3,8 @@
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import SessionListView, Sessions
 from intersession_projections.sessions.order import Seen
-from intersession_projections.sessions.row import SessionRow
-from intersession_projections.sessions.taken_order import taken_forwards
+from intersession_projections.sessions.row import SessionRow, evolve_row
+from intersession_projections.sessions.taken_order import Taken, taken_backwards, taken_forwards, with_run
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
 
 __all__ = [
@@ -14,8 +14,12 @@ __all__ = [
     "SessionListView",
     "SessionRow",
     "Sessions",
+    "Taken",
     "ThreadBindings",
     "ThreadBindingsView",
     "UnknownMessage",
+    "evolve_row",
+    "taken_backwards",
     "taken_forwards",
+    "with_run",
 ]

@@ -1,6 +1,7 @@
 """The messages of a session, read backwards from the log itself, in the order in which its agent took them (HIST)."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,13 +13,20 @@ from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.row import SessionRow
-from intersession_projections.sessions.taken_order import Taken, events_backwards, taken_backwards
+from intersession_projections.sessions.taken_order import events_backwards, taken_backwards, with_run
 
 RawMessage = JsonObject
 
 
 class UnknownMessage(IntersessionError, LookupError):
     """The message a page was to end before is not in this generation of the session."""
+
+
+class _Said(NamedTuple):
+    """A message with the run that it belongs to."""
+
+    message: Message
+    imported: bool
 
 
 class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +72,7 @@ class History:
         more = False
         waiting = before is not None
         for taken in self._backwards(key, session_id, position, row):
-            message = taken.event.message
+            message = taken.message
             if waiting:
                 waiting = message.id != before
                 continue
@@ -95,13 +103,13 @@ class History:
         for taken in self._backwards(key, session_id, position):
             if limit is not None and len(found) == limit:
                 break
-            found.append(_with_run(taken))
+            found.append(taken.message)
         found.reverse()
         return found
 
     def _backwards(
         self, key: str, session_id: str, position: int, row: SessionRow | None = None
-    ) -> Iterator[Taken]:
+    ) -> Iterator[_Said]:
         """Yield the messages of a generation, the last that was taken first."""
         span = self._sessions.span(key, session_id)
         row = row or self._sessions.get(key, position)
@@ -116,19 +124,14 @@ class History:
             for recorded in events_backwards(self._log, session_stream(key), span.from_version, to)
             if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
         )
-        yield from taken_backwards(of_generation, waiting)
+        for taken in taken_backwards(of_generation, waiting):
+            if isinstance(event := taken.recorded.event, MessageRecorded):
+                yield _Said(with_run(event.message, taken.run_id), event.source is not None)
 
 
-def _with_run(taken: Taken) -> Message:
-    message = taken.event.message
-    if taken.run_id == message.run_id:
-        return message
-    return msgspec.structs.replace(message, run_id=taken.run_id)
-
-
-def _view(taken: Taken) -> RawMessage:
-    message = _with_run(taken)
-    if taken.event.source is not None and message.role == "user":
+def _view(said: _Said) -> RawMessage:
+    message = said.message
+    if said.imported and message.role == "user":
         message = _without_stamp(message)
     return raw_message(message)
 

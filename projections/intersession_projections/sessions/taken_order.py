@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from intersession_events.errors import LogError
 from intersession_events.facts import (
     LineImported,
+    Message,
     MessageRecorded,
     RunAborted,
     RunCompleted,
@@ -32,10 +33,18 @@ _PAGE: Final = 256
 
 
 class Taken(NamedTuple):
-    """A message of a session, and the run that it belongs to: the one that answers it or that said it."""
+    """A message of a session, and the run that it belongs to: the one that answers it or that said it.
 
-    event: MessageRecorded
+    A line of an imported transcript that is no message has its place among them.
+    """
+
+    recorded: Recorded
     run_id: str | None
+
+
+def with_run(message: Message, run_id: str | None) -> Message:
+    """Return a message as one of a run."""
+    return message if run_id == message.run_id else replace(message, run_id=run_id)
 
 
 class _Place:
@@ -46,7 +55,7 @@ class _Place:
 
 
 def taken_backwards(backwards: Iterable[Recorded], waiting: int) -> Iterator[Taken]:
-    """Yield the messages among events of one session's stream, the last that was taken first.
+    """Yield the messages and imported lines among events of one session's stream, the last that was taken first.
 
     `backwards` are the events of one generation, the newest first; `waiting` is how many runs wait after the newest of
     them, as the session's row counts them.
@@ -81,11 +90,13 @@ class _Order:
             case MessageRecorded(message=message):
                 run_id = self._answered_by.pop(message.id, None)
                 place = None if run_id is None else self._of_run.pop(run_id, None)
-                taken = Taken(event, run_id or message.run_id)
+                taken = Taken(recorded, run_id or message.run_id)
                 if place is None:
                     self._places.append(_Place(taken))
                 else:
                     place.taken = taken
+            case LineImported():
+                self._places.append(_Place(Taken(recorded, None)))
             case _:
                 pass
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_events.facts import (
     Event,
+    MessageRecorded,
     SessionOpened,
 )
 from intersession_events.log import Recorded
@@ -47,7 +48,9 @@ def history(events: list[Recorded]) -> list[tuple[str, str | None]]:
         row = evolve_row(row, KEY, item)
     assert row is not None
     found = [
-        (taken.event.message.id, taken.run_id) for taken in taken_backwards(reversed(events), row.queued)
+        (event.message.id, taken.run_id)
+        for taken in taken_backwards(reversed(events), row.queued)
+        if isinstance(event := taken.recorded.event, MessageRecorded)
     ]
     return found[::-1]
 

@@ -9,6 +9,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.host import MissingExtra
 from intersession_events.errors import (
     CorruptEvent,
+    ExportFailed,
     ImportFailed,
     IntersessionError,
     InvalidKey,
@@ -48,6 +49,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (ConfigError, REFUSED, "invalid_config"),
     (MissingExtra, REFUSED, "missing_extra"),
     (ImportFailed, REFUSED, "import_failed"),
+    (ExportFailed, REFUSED, "export_failed"),
     (InvalidKey, REFUSED, "invalid_key"),
     (UnknownPlace, REFUSED, "invalid_request"),
     (StoreLocked, UNAVAILABLE, "store_locked"),

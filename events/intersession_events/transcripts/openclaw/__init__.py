@@ -1,6 +1,6 @@
 """Imports an OpenClaw state directory into a log, and writes transcripts in its format."""
 
-from intersession_events.transcripts.openclaw.export import entry_line, header_line
+from intersession_events.transcripts.openclaw.export import entry_line, header_line, iso, kept_line
 from intersession_events.transcripts.openclaw.importing import (
     ImportReport,
     OnTaken,
@@ -15,6 +15,8 @@ __all__ = [
     "entry_line",
     "header_line",
     "import_openclaw",
+    "iso",
+    "kept_line",
     "read_state",
     "strip_stamp",
 ]

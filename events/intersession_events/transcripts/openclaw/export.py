@@ -1,14 +1,20 @@
-"""Writes facts as lines of a transcript in OpenClaw's format, version 3, for the files of `transcriptPath` (LIST-5)."""
+"""Writes facts as lines of a transcript in OpenClaw's format, version 3.
+
+For the files of `transcriptPath` (LIST-5), and for state directories that OpenClaw reads (EXP-1).
+"""
 
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
 from intersession_events.facts import LineImported, MessageRecorded, raw_message
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, is_object
 
 _ENCODER = msgspec.json.Encoder()
+_TOKENS: Final = ("input", "output", "cacheRead", "cacheWrite")
+_MILLION: Final = 1_000_000
 
 
 def header_line(session_id: str, time_ms: int) -> bytes:
@@ -16,10 +22,11 @@ def header_line(session_id: str, time_ms: int) -> bytes:
     return _line({"type": "session", "version": 3, "id": session_id, "timestamp": iso(time_ms), "cwd": ""})
 
 
-def entry_line(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | None:
+def entry_line(recorded: Recorded, parent: str | None, *, to_go_on: bool = False) -> tuple[str, bytes] | None:
     """Return the id and the line of a recorded message behind entry `parent`; None for an event that has no line.
 
-    Imported lines keep their own fields. Every line says which position of the log it shows.
+    Imported lines keep their own fields. Every line says which position of the log it shows. With `to_go_on` a message
+    has whatever the original needs to go on behind it.
     """
     event = recorded.event
     shown = {"position": recorded.position}
@@ -36,6 +43,8 @@ def entry_line(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | No
         case MessageRecorded(message=message):
             body = raw_message(message)
             del body["id"]
+            if to_go_on:
+                _complete(body)
             return message.id, _line(
                 {
                     "type": "message",
@@ -48,6 +57,38 @@ def entry_line(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | No
             )
         case _:
             return None
+
+
+def _complete(body: JsonObject) -> None:
+    """Give a message the fields without which the original fails: blocks, and the usage of an answer, 0 if unknown."""
+    if body["role"] in {"assistant", "toolResult"} and isinstance(body["content"], str):
+        body["content"] = [{"type": "text", "text": body["content"]}]
+    if body["role"] == "assistant":
+        usage = body.get("usage")
+        known: JsonObject = usage if is_object(usage) else {}
+        total = known.get("costMicros", 0) / _MILLION
+        cost = {**dict.fromkeys(_TOKENS, 0), "total": total}
+        body["usage"] = {**dict.fromkeys((*_TOKENS, "totalTokens"), 0), "cost": cost, **known}
+
+
+def kept_line(event: MessageRecorded | LineImported) -> tuple[str | None, bytes] | None:
+    """Return the entry id and the verbatim line of something that was imported; None for what was recorded here.
+
+    Version 1 of the format has no ids: a message gets the one that it has in the log.
+    """
+    source = event.source
+    if source is None:
+        return None
+    try:
+        entry = msgspec.json.decode(source)
+    except (ValueError, RecursionError):
+        entry = None
+    if not is_object(entry) or entry.get("type") == "session":
+        return None, source.encode() + b"\n"
+    name = entry.get("id")
+    if isinstance(event, MessageRecorded) and (not isinstance(name, str) or not name):
+        return event.message.id, _line(entry | {"id": event.message.id})
+    return (name if isinstance(name, str) else None), source.encode() + b"\n"
 
 
 def iso(time_ms: int) -> str:

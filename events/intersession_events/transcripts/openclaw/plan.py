@@ -12,7 +12,6 @@ from intersession_events import ids
 from intersession_events.transcripts.openclaw.reading import (
     Line,
     OpenClawState,
-    a_count,
     kept_aside,
     mentioned,
 )
@@ -268,7 +267,7 @@ def _key_here(session: Session, taken: Collection[str]) -> str:
 def _lineage(session: Session, spawn: Spawn | None) -> Lineage:
     if spawn is None:
         return Lineage()
-    depth = a_count(session.entry.values.get("spawnDepth")) if session.entry is not None else None
+    depth = session.spawn_depth
     return Lineage(spawn.requester, depth if depth is not None else 1, is_cleaned_up(spawn))
 
 

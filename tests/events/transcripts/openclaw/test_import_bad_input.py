@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import LineImported, MessageRecorded, SessionImported, SessionOpened, registry
-from intersession_events.transcripts.openclaw import read_state
+from intersession_events.stores import open_log
+from intersession_events.transcripts.openclaw import import_openclaw, read_state
 from intersession_events.transcripts.openclaw.reading.files import MAX_LINE_BYTES
 from intersession_events.transcripts.openclaw.report import Skipped
 from support.openclaw.samples import all_events, header, message, planned, said, session_of, write_state
@@ -314,3 +315,33 @@ def test_no_content_of_a_file_makes_an_import_fail(
         assert registry.decode(registry.topic_of(event), registry.encode(event)) == event
     assert len({item.draft.id for item in found.planned}) == len(found.planned)
     assert session_of(found, "agent:main:none") == []
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        b"{",
+        b"[]",
+        b'{"transcripts": 7}',
+        b'{"transcripts": [7, {}, {"agent": "main", "stem": "s-1", "key": []}]}',
+        b'{"transcripts": [{"agent": "main", "stem": "s-1", "key": "", "sessionId": "../x"}]}',
+        b"""{"transcripts": [{"agent": "main", "stem": "s-1", "key": "agent:main:main", "sessionId": "s-2"},
+            {"agent": "main", "stem": "s-2", "key": "agent:main:main", "sessionId": "s-2"}]}""",
+    ],
+)
+@pytest.mark.clause("IMP-1", "EXP-3")
+def test_what_an_export_says_of_its_transcripts_is_believed_only_as_far_as_it_can_be(
+    tmp_path: Path, about: bytes
+) -> None:
+    for name in ("s-1", "s-2"):
+        write_state(
+            tmp_path, [header(name), message(f"m-{name}", said("hello"))], name=f"{name}.jsonl.reset.1"
+        )
+    (tmp_path / "intersession.json").write_bytes(about)
+
+    with open_log(":memory:") as log:
+        report = import_openclaw(tmp_path, log, clock=lambda: 0)
+        recorded = [item.event for item in log.all() if isinstance(item.event, MessageRecorded)]
+
+    assert report.messages == len(recorded) == 2
+    assert len({event.session_id for event in recorded}) == 2

@@ -22,11 +22,18 @@ from intersession_events.transcripts.openclaw.reading.lines import (
     read_transcript,
 )
 from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
-from intersession_events.transcripts.openclaw.reading.state import Closing, Entry, OpenClawState, RunRecord
+from intersession_events.transcripts.openclaw.reading.state import (
+    Closing,
+    Entry,
+    Exported,
+    OpenClawState,
+    RunRecord,
+)
 
 __all__ = [
     "Closing",
     "Entry",
+    "Exported",
     "Line",
     "OpenClawState",
     "RunRecord",

@@ -26,6 +26,7 @@ from intersession_events.transcripts.openclaw.reading.foreign_json import (
 from intersession_events.transcripts.openclaw.reading.state import (
     Closing,
     Entry,
+    Exported,
     OpenClawState,
     RunRecord,
     Settings,
@@ -92,6 +93,7 @@ class _Reader:
             entries=tuple(entries),
             files=tuple(files),
             records=tuple(self._records()),
+            exported=tuple(self._exported()),
             cron=tuple(self._cron_runs()),
             skipped=tuple(self._skipped),
             notes=tuple(self._notes),
@@ -179,6 +181,30 @@ class _Reader:
             return
         for run_id, values, source in self._objects(path, "runs"):
             yield RunRecord(run_id=run_id, values=values, source=source)
+
+    def _exported(self) -> Iterator[tuple[tuple[str, str], Exported]]:
+        """Yield what an export of ours says of its transcripts, if this is one."""
+        path = self._root / "intersession.json"
+        if not path.exists() or not self._inside(path):
+            return
+        source = self._whole(path)
+        try:
+            values = read_object(source)[0] if source is not None else {}
+        except Unreadable as reason:
+            self._note(self._name(path), f"left out: {reason}")
+            return
+        for item in a_list(values.get("transcripts")):
+            agent, stem, key = (a_text(at(item, name)) for name in ("agent", "stem", "key"))
+            if agent is not None and stem is not None and key is not None:
+                yield (
+                    (agent, stem),
+                    Exported(
+                        key=key,
+                        session_id=a_text(at(item, "sessionId")),
+                        spawned_by=a_text(at(item, "spawnedBy")),
+                        spawn_depth=a_count(at(item, "spawnDepth")),
+                    ),
+                )
 
     def _objects(self, path: Path, under: str | None = None) -> Iterator[tuple[str, JsonObject, str]]:
         """Yield (name, values, source) of each object in a file that is an object of objects."""

@@ -52,6 +52,15 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an export of ours says of a transcript that it wrote: what the format has no place for (EXP-3)."""
+
+    key: str
+    session_id: str | None = None
+    spawned_by: str | None = None
+    spawn_depth: int | None = None
+
+
 class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
     """All of a state directory that has a meaning for sessions. `cron` maps session ids to the keys of their runs."""
 
@@ -61,6 +70,8 @@ class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
     """(agent of the directory, entry)"""
     files: tuple[SourceFile, ...] = ()
     records: tuple[RunRecord, ...] = ()
+    exported: tuple[tuple[tuple[str, str], Exported], ...] = ()
+    """((agent, stem of the file), what is said of it), of each key the oldest first"""
     cron: tuple[tuple[str, str], ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -13,6 +13,7 @@ from intersession_events.keys import SessionKey
 from intersession_events.transcripts.openclaw.reading import (
     Closing,
     Entry,
+    Exported,
     Line,
     OpenClawState,
     Transcript,
@@ -64,12 +65,28 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A session of the state. `original` is the key as its store has it, None if no store shows one."""
+    """A session of the state. `original` is the key as its store has it, None if no store shows one.
+
+    `exported` is what an export of ours says of its newest generation.
+    """
 
     key: SessionKey
     original: str | None
     entry: Entry | None
     generations: tuple[Generation, ...]
+    exported: Exported | None = None
+
+    @property
+    def spawned_by(self) -> str | None:
+        """Who spawned it, as its entry or an export of ours says, in whatever spelling."""
+        told = a_text(self.entry.values.get("spawnedBy")) if self.entry is not None else None
+        return told or (self.exported.spawned_by if self.exported is not None else None)
+
+    @property
+    def spawn_depth(self) -> int | None:
+        """How many spawns are above it, if its entry or an export of ours says so."""
+        told = a_count(self.entry.values.get("spawnDepth")) if self.entry is not None else None
+        return self.exported.spawn_depth if told is None and self.exported is not None else told
 
     @property
     def current(self) -> Generation:
@@ -102,7 +119,9 @@ class _Surveyor:
         self._entries: dict[SessionKey, list[tuple[Place, Entry]]] = defaultdict(list)
         self._places: dict[SessionKey, list[Place]] = defaultdict(list)
         self._owner: dict[Place, SessionKey] = {}
-        self._ids: dict[str, SessionKey] = {}
+        self._ids: dict[str, Place] = {}
+        self._exported = dict(state.exported)
+        self._order = {place: number for number, (place, _) in enumerate(state.exported)}
         self._renamed: list[Renamed] = []
         self._notes: list[Note] = list(state.notes)
 
@@ -192,7 +211,8 @@ class _Surveyor:
     ) -> tuple[SessionKey, str]:
         agent, stem = place
         topic = _TOPIC.fullmatch(stem)
-        found = known.get(stem)
+        exported = self._exported.get(place)
+        found = Found(exported.key, "the export says so") if exported is not None else known.get(stem)
         if found is None and topic is not None and (base := known.get(topic["id"])) is not None:
             found = Found(f"{base.key}:topic:{topic['topic']}", f"a topic of that session, by {base.why}")
         if found is None:
@@ -211,13 +231,24 @@ class _Surveyor:
         )
         generations = [self._generation(key, place) for place in self._places[key]]
         last = current[0] if current is not None else None
-        generations.sort(key=lambda item: ((item.agent, item.stem) == last, item.start, item.place))
+        # An export has a key's transcripts in their order. Whoever reset the session since then did so afterwards.
+        late = len(self._order)
+        generations.sort(
+            key=lambda item: (
+                (item.agent, item.stem) == last,
+                self._order.get((item.agent, item.stem), late),
+                item.start,
+                item.place,
+            )
+        )
+        newest = generations[-1]
         entry = current[1] if current is not None else None
         return Session(
             key=key,
             original=entry.key if entry is not None and entry.key != str(key) else None,
             entry=entry,
             generations=tuple(generations),
+            exported=self._exported.get((newest.agent, newest.stem)),
         )
 
     def _generation(self, key: SessionKey, place: Place) -> Generation:
@@ -228,7 +259,7 @@ class _Surveyor:
         )
         closing = files[-1].file if files and files[-1].file.closing is not None and not entries else None
         return Generation(
-            session_id=self._session_id(key, stem, entries),
+            session_id=self._session_id(key, place, entries),
             agent=agent,
             stem=stem,
             start=min((found.start for found in files), default=max(map(_updated, entries), default=0)),
@@ -238,15 +269,18 @@ class _Surveyor:
             closed_ms=closing.closed_ms if closing is not None else None,
         )
 
-    def _session_id(self, key: SessionKey, stem: str, entries: Sequence[Entry]) -> str:
-        """Return an id that no other key's generation has: a topic may share that of its chat."""
+    def _session_id(self, key: SessionKey, place: Place, entries: Sequence[Entry]) -> str:
+        """Return an id that no other generation has: a topic may share that of its chat."""
+        stem = place[1]
+        exported = self._exported.get(place)
         topic = _TOPIC.fullmatch(stem)
         told = next((found for entry in entries if (found := a_text(entry.values.get("sessionId")))), None)
-        for candidate in (told, topic["id"] if topic is not None else None, stem):
+        said = exported.session_id if exported is not None and exported.key == str(key) else None
+        for candidate in (said, told, topic["id"] if topic is not None else None, stem):
             if (
                 candidate is not None
                 and _ID.fullmatch(candidate)
-                and self._ids.setdefault(candidate, key) == key
+                and self._ids.setdefault(candidate, place) == place
             ):
                 return candidate
         return hashlib.sha256(f"{key} {stem}".encode()).hexdigest()[:32]

@@ -112,7 +112,7 @@ class _Facts:
                 run_timeout_ms=seconds * _SECOND_MS,
                 # Archiving was the source's business: 0 keeps this side from doing it once more.
                 archive_after_ms=0,
-                depth=a_count(entry.get("spawnDepth")) or 1,
+                depth=spawn.child.spawn_depth or 1,
                 inferred=True,
                 evidence=self._evidence(),
             ),

@@ -100,7 +100,7 @@ class _Finder:
         for record in self._records:
             self._recorded(record)
         for key, session in self._sessions.items():
-            spawned_by = a_text(session.entry.values.get("spawnedBy")) if session.entry is not None else None
+            spawned_by = session.spawned_by
             if session.key.is_subagent or spawned_by is not None:
                 spawn = self._spawns.setdefault(key, Spawn(child=session))
                 if spawn.requester is None and spawned_by is not None:
