@@ -32,6 +32,7 @@ from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped
 from intersession_actors.system import As, Inbound, SessionSystem
 from intersession_actors.tools import AgentsList, SessionsHistory, SessionsList, SessionsSend, SessionsSpawn
 from intersession_events.errors import (
+    AlteredLog,
     AppendConflict,
     CorruptEvent,
     ExportFailed,
@@ -50,6 +51,7 @@ from intersession_events.errors import (
     StoreLocked,
     StoreUnavailable,
     UnknownTopic,
+    UnknownWord,
     WriterSuperseded,
 )
 from intersession_events.facts import Message, Usage
@@ -61,6 +63,7 @@ __all__ = [
     "AcceptedAnswer",
     "AgentsAnswer",
     "AgentsList",
+    "AlteredLog",
     "AppendConflict",
     "As",
     "CalledOnLoop",
@@ -115,6 +118,7 @@ __all__ = [
     "UnknownMessage",
     "UnknownPlace",
     "UnknownTopic",
+    "UnknownWord",
     "Usage",
     "WaitedInHandler",
     "WriterSuperseded",

@@ -335,7 +335,7 @@ def test_any_parameters_of_any_method(world: World, method: str, odd: dict[str, 
                 "message_id",
                 "deliver",
                 "wait",
-                "caf\udce9",
+                "sender_name",
             ]
         ),
         VALUES,
