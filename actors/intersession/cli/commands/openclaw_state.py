@@ -1,4 +1,4 @@
-"""`intersession import`: makes a log, which can be listed, replayed and verified, of another system's transcripts."""
+"""`intersession import openclaw` and `export openclaw`: make a log of a state directory, and a state directory of a log."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -6,23 +6,26 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import App, Parameter
 
-from intersession.cli.host import gateway_beside, import_beside, reading_log, store_path, store_url
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.host import gateway_beside, import_beside, reader_of, reading_log, store_path, store_url
+from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, place, safe
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
+from intersession_actors.system import export_state
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views
+from intersession_projections.openclaw_state import ExportReport
 from intersession_projections.timeline import counted
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
+exporting = App(name="export", help="Write sessions of a log as another system keeps them.")
 
 _MOST_LINES = 20
 
 
-@importing.command
-def openclaw(
+@importing.command(name="openclaw")
+def openclaw_in(
     directory: Annotated[
         Path, Parameter(help="The state directory: the one with agents/<id>/sessions in it. It is only read.")
     ],
@@ -58,10 +61,35 @@ def openclaw(
                     directory, log, clock=SystemClock().now_ms, progress=progress, on_taken=on_taken
                 )
     value: JsonObject = msgspec.to_builtins(report)
-    return Answer(value | {"store": path}, lambda on: _show(on, report, path))
+    return Answer(value | {"store": path}, lambda on: _show_import(on, report, path))
 
 
-def _show(screen: Screen, report: ImportReport, path: str) -> None:
+@exporting.command(name="openclaw")
+def openclaw_out(
+    directory: Annotated[Path, Parameter(help="Where to: a directory that is empty or not there.")],
+    /,
+    *,
+    session: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only this session, by its key in any form or a session id; may be given several times."
+        ),
+    ] = (),
+    as_of: AsOf = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Write an OpenClaw state directory, which OpenClaw lists and goes on with, and which `import` reads back.
+
+    Texts are written as they are in the log, uncut and with whatever they hold; only you can read the files.
+    """
+    screen = Screen()
+    with reader_of(reading) as reader, screen.progress(f"Exporting to {directory}") as progress:
+        report = export_state(reader, directory, as_of=place(as_of), sessions=session, progress=progress)
+    value: JsonObject = msgspec.to_builtins(report)
+    return Answer(value, lambda on: _show_export(on, report))
+
+
+def _show_import(screen: Screen, report: ImportReport, path: str) -> None:
     screen.line(safe(f"Imported {report.source}", "bold"), safe(f"  into {path}", "dim"))
     if report.first_ms is not None and report.last_ms is not None:
         screen.line(safe(f"  from {moment(report.first_ms)} to {moment(report.last_ms)} UTC", "dim"))
@@ -129,3 +157,14 @@ def _list(screen: Screen, title: str, lines: list[str]) -> None:
         screen.indented(line, 2)
     if len(lines) > _MOST_LINES:
         screen.line(safe(f"  and {len(lines) - _MOST_LINES} more; --json has all of them", "dim"))
+
+
+def _show_export(screen: Screen, report: ExportReport) -> None:
+    screen.line(safe(f"Exported to {report.directory}", "bold"))
+    listed = f"{counted(report.sessions, 'session')} of {counted(report.agents, 'agent')}"
+    archived = f", {report.archived} archived" if report.archived else ""
+    screen.line(f"  {listed}{archived}, {counted(report.spawns, 'sub-agent')}")
+    others = f", {counted(report.lines, 'other line')}" if report.lines else ""
+    files = counted(report.transcripts, "transcript")
+    screen.line(f"  {counted(report.messages, 'message')}{others} in {files}")
+    screen.line(safe(f"  as of position {report.position}", "dim"))
