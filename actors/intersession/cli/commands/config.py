@@ -20,7 +20,7 @@ def check(
     *,
     json: Json = False,
 ) -> Answer:
-    """Check a configuration file as a start would: every unknown key and bad value with its path (CFG-1).
+    """Check a configuration file as a start would: every unknown key and bad value with its path.
 
     Exit code 1 if it would be refused.
     """
