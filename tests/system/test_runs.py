@@ -150,9 +150,11 @@ def test_who_waits_for_a_send_while_the_system_closes_is_told_that_it_goes_on(
     tools = system.tools(MAIN)
     with ThreadPoolExecutor(1) as pool:
         sent = pool.submit(
-            tools.call if form == "call" else lambda *given: asyncio.run(tools.acall(*given)),
-            "sessions_send",
-            request,
+            lambda: (
+                tools.call("sessions_send", request)
+                if form == "call"
+                else asyncio.run(tools.acall("sessions_send", request))
+            )
         )
         run_id = gate.reached().run_id
         system.close(grace=0)

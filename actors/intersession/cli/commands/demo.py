@@ -162,9 +162,10 @@ def _show_loop(screen: Screen, value: JsonObject) -> None:
 
 def _say(system: SessionSystem, **message: Any) -> str:  # the arguments of `inbound`
     answer = system.inbound(wait=_WAIT_S, **message)
-    if answer["status"] != "ok":
+    run_id = answer.get("runId")
+    if answer["status"] != "ok" or run_id is None:
         raise RuntimeError(f"the demo's own agents failed: {answer}")
-    return str(answer["runId"])
+    return run_id
 
 
 def _until_over(system: SessionSystem) -> None:
