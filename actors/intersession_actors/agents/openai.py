@@ -104,9 +104,8 @@ class OpenAiAgent:
         # `chat.completions.create` would hold each message and schema against its types, which takes longer than all
         # else that we do in a turn. What stands here is ready to be sent; retries, errors and answers are the same.
         options = cast("Any", {"security": {"bearer_auth": True}, **self._beside})  # its type is not exported
-        post = cast(
-            "Any", client.post
-        )  # what an endpoint says that sends no JSON is a text, whatever is asked for
+        # Any: what an endpoint says that sends no JSON is a text, whatever is asked for.
+        post = cast("Any", client.post)
         answer: object = await post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise TypeError(f"{self._model} gave no completion; a stream is not supported")
