@@ -146,7 +146,7 @@ def test_who_waits_for_a_send_while_the_system_closes_is_told_that_it_goes_on(
         return "too late"
 
     system = booth.start({"main": fine, "ops": slow})
-    request = {"sessionKey": OPS, "message": "x"}
+    request: dict[str, Any] = {"sessionKey": OPS, "message": "x"}
     tools = system.tools(MAIN)
     with ThreadPoolExecutor(1) as pool:
         sent = pool.submit(

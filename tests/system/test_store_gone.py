@@ -205,6 +205,7 @@ def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(tmp_p
         stop.set()
         trouble.join()
         flows, runs = system.service.flows, system.service.runs
+        left: list[object] = []
         for _ in range(600):
             left = [
                 *runs.open_runs(),

@@ -195,7 +195,7 @@ class Door:
         """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
         arguments: JsonValue = params.get("args", {})
         # The tool reads its own arguments, and says of them what every door says.
-        rest = {**params, "args": {}} if is_object(arguments) else params
+        rest: JsonMapping = {**params, "args": {}} if is_object(arguments) else params
         given = read_arguments(InvokeParams, rest)
         scope = needed_scope(given.name)
         if scope not in all_scopes(credential.scopes):

@@ -31,6 +31,14 @@ from intersession_events.log import Recorded
 RunState = Literal["idle", "queued", "running"]
 SendOverride = Literal["allow", "deny"]
 
+_OTHERS = {
+    "reasoningLevel": "reasoning_level",
+    "elevatedLevel": "elevated_level",
+    "responseUsage": "response_usage",
+    "groupActivation": "group_activation",
+}
+"""Those settings that an import carries as they are."""
+
 _SETTINGS = {
     "sendPolicy": "send_policy",
     "label": "label",
@@ -38,10 +46,7 @@ _SETTINGS = {
     "model": "model",
     "thinkingLevel": "thinking_level",
     "verboseLevel": "verbose_level",
-    "reasoningLevel": "reasoning_level",
-    "elevatedLevel": "elevated_level",
-    "responseUsage": "response_usage",
-    "groupActivation": "group_activation",
+    **_OTHERS,
 }
 """Names of `sessions.patch` that the list shows, and the fields that hold them. Others pass by unseen."""
 
@@ -196,7 +201,7 @@ def _patched(row: SessionRow, event: SessionPatched) -> SessionRow:
 
 
 def _imported(row: SessionRow, event: SessionImported) -> SessionRow:
-    others = {_SETTINGS[name]: value for name, value in event.other_settings.items() if name in _SETTINGS}
+    others = {_OTHERS[name]: value for name, value in event.other_settings.items() if name in _OTHERS}
     return msgspec.structs.replace(
         row,
         **others,

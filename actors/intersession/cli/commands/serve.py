@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import hosted, store_url
 from intersession.cli.shell import Answer, Common, Screen, Store, console_log, use_level
-from intersession_actors.config import load_config
+from intersession_actors.config import Config, load_config
 from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonObject
@@ -74,6 +74,9 @@ def serve(
                 screen.line(f"  {line}")
             screen.flush()
 
+        def changed(in_force: Config) -> None:
+            use_level(in_force.logging)
+
         with system:
             server.serve(
                 system,
@@ -81,6 +84,6 @@ def serve(
                 port=port,
                 listening=listening,
                 ready=ready,
-                changed=lambda in_force: use_level(in_force.logging),
+                changed=changed,
             )
     return Answer(None, lambda _: None)
