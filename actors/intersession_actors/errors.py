@@ -49,6 +49,7 @@ RefusalCode = Literal[
     "file_bytes_exceeded",
     "total_bytes_exceeded",
     "unsafe_path",
+    "export_failed",
     "import_failed",
     "busy",
     "unavailable",

@@ -191,7 +191,6 @@ def test_a_chats_name_is_shown_and_recorded_once(booth: Booth) -> None:
         ({"agent_id": "nobody"}, "unknown_agent"),
         ({"chat_type": "group", "chat_id": "a b\n"}, "invalid_request"),
         ({"text": "\udcff"}, "invalid_request"),
-        ({"provenance": "external_user"}, "invalid_request"),
     ],
 )
 def test_what_is_no_message_is_refused_as_an_answer(booth: Booth, given: dict[str, Any], code: str) -> None:
