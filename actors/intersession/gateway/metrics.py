@@ -13,23 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from intersession_actors.system import SessionSystem
-from intersession_events.facts import (
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryUnknown,
-    Event,
-    ExchangeAccepted,
-    ExchangeClosed,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunStarted,
-    SendRefused,
-    SpawnAccepted,
-    SpawnClosed,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 
@@ -146,49 +130,53 @@ class Metrics(Collector):
 
     def _time(self, recorded: Recorded) -> None:
         match recorded.event:
-            case RunStarted(run_id=run_id) if len(self._started) < _MOST_RUNNING:
+            case facts.RunStarted(run_id=run_id) if len(self._started) < _MOST_RUNNING:
                 self._started[run_id] = recorded.time
-            case RunCompleted(run_id=run_id) | RunFailed(run_id=run_id) | RunAborted(run_id=run_id):
+            case (
+                facts.RunCompleted(run_id=run_id)
+                | facts.RunFailed(run_id=run_id)
+                | facts.RunAborted(run_id=run_id)
+            ):
                 began = self._started.pop(run_id, None)
                 if began is not None:
                     self._seconds.observe(max(recorded.time - began, 0) / _MS)
-            case RunInterrupted(run_id=run_id):
+            case facts.RunInterrupted(run_id=run_id):
                 self._started.pop(run_id, None)
             case _:
                 pass
 
 
-def _counted(event: Event) -> Iterator[tuple[str, str]]:  # noqa: C901, PLR0912 - one case an event
+def _counted(event: facts.Event) -> Iterator[tuple[str, str]]:  # noqa: C901, PLR0912 - one case an event
     """Yield the counters that an event moves, each with its label."""
     match event:
-        case RunCompleted():
+        case facts.RunCompleted():
             yield "intersession_runs", "ok"
-        case RunFailed(code=code):
+        case facts.RunFailed(code=code):
             yield "intersession_runs", "timeout" if code == "timeout" else "error"
             yield "intersession_run_failures", code
-        case RunAborted():
+        case facts.RunAborted():
             yield "intersession_runs", "aborted"
-        case RunInterrupted():
+        case facts.RunInterrupted():
             yield "intersession_runs", "interrupted"
-        case ExchangeAccepted():
+        case facts.ExchangeAccepted():
             yield "intersession_sends", ""
-        case SendRefused(code=code):
+        case facts.SendRefused(code=code):
             yield "intersession_sends_refused", code
-        case ExchangeClosed(reason=reason):
+        case facts.ExchangeClosed(reason=reason):
             yield "intersession_exchanges_closed", reason
-        case SpawnAccepted():
+        case facts.SpawnAccepted():
             yield "intersession_spawns", ""
-        case SpawnClosed(reason=reason):
+        case facts.SpawnClosed(reason=reason):
             yield "intersession_spawns_closed", reason
-        case DeliveryDone():
+        case facts.DeliveryDone():
             yield "intersession_deliveries", "done"
-        case DeliveryFailed(retry_at_ms=None):
+        case facts.DeliveryFailed(retry_at_ms=None):
             yield "intersession_deliveries", "failed"
-        case DeliveryFailed():
+        case facts.DeliveryFailed():
             yield "intersession_deliveries", "retry"
-        case DeliveryUnknown():
+        case facts.DeliveryUnknown():
             yield "intersession_deliveries", "unknown"
-        case DeliveryDenied():
+        case facts.DeliveryDenied():
             yield "intersession_deliveries", "denied"
         case _:
             pass

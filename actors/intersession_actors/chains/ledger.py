@@ -14,30 +14,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from intersession_actors.policy import Spent, Tripped, check_run
-from intersession_events.facts import (
-    Budget,
-    ExchangeAccepted,
-    ExchangeClosed,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunQueued,
-    SpawnAccepted,
-    SpawnClosed,
-    Usage,
-)
+from intersession_events import facts
 from intersession_events.log import Log, Recorded
 
 _COUNTED: Final = frozenset(
     {
-        RunQueued,
-        RunCompleted,
-        RunFailed,
-        RunAborted,
-        ExchangeAccepted,
-        ExchangeClosed,
-        SpawnAccepted,
-        SpawnClosed,
+        facts.RunQueued,
+        facts.RunCompleted,
+        facts.RunFailed,
+        facts.RunAborted,
+        facts.ExchangeAccepted,
+        facts.ExchangeClosed,
+        facts.SpawnAccepted,
+        facts.SpawnClosed,
     }
 )
 """The events that change an account; each event that is committed comes by twice, and most are others."""
@@ -103,7 +92,7 @@ class ChainLedger:
         self._accounts: dict[str, _Account] = {}
         self._stop = log.on_committed(self._committed)
 
-    def reserve(self, budget: Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
+    def reserve(self, budget: facts.Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
         """Reserve a run of a chain, unless a guard trips. Whoever does that has it queued, or releases it.
 
         `by` is the stream of the flow that asks for the run; a run of no flow is reserved by itself. A flow asks for one run
@@ -186,7 +175,7 @@ class ChainLedger:
         with self._lock:
             for item in recorded:
                 event, root = item.event, item.correlation
-                if isinstance(event, RunQueued) and root is not None and event.run_id == root:
+                if isinstance(event, facts.RunQueued) and root is not None and event.run_id == root:
                     self._of(root, begins=True)
                 self._note(item)
 
@@ -203,15 +192,15 @@ class ChainLedger:
         if root is None or account is None:
             return
         match event:
-            case RunQueued():
+            case facts.RunQueued():
                 account.queued(event.run_id)
-            case RunCompleted():
+            case facts.RunCompleted():
                 account.ended(event.run_id, *_used(event.usage))
-            case RunFailed() | RunAborted():
+            case facts.RunFailed() | facts.RunAborted():
                 account.ended(event.run_id, 0, 0)
-            case ExchangeAccepted() | SpawnAccepted():
+            case facts.ExchangeAccepted() | facts.SpawnAccepted():
                 account.open.add(recorded.stream)
-            case ExchangeClosed() | SpawnClosed():
+            case facts.ExchangeClosed() | facts.SpawnClosed():
                 account.open.discard(recorded.stream)
                 account.promised.pop(recorded.stream, None)
             case _:
@@ -219,5 +208,5 @@ class ChainLedger:
         self._forget(root, account)
 
 
-def _used(usage: Usage | None) -> tuple[int, int]:
+def _used(usage: facts.Usage | None) -> tuple[int, int]:
     return (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)

@@ -22,18 +22,9 @@ from intersession_actors.host import Inside
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
 from intersession_actors.streams import Flow, Plan, ProcessManager, Refused, Resume, World, foreign
+from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
-from intersession_events.facts import (
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryEvent,
-    DeliveryFailed,
-    DeliveryRetried,
-    DeliveryStarted,
-    DeliveryUnknown,
-)
 from intersession_events.log import Recorded
 
 ASK_AGAIN_MS = 60_000
@@ -59,7 +50,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def evolve(self, state: Delivery | None, recorded: Recorded) -> Delivery:
         """Apply one recorded event."""
         event = recorded.event
-        if not isinstance(event, DeliveryEvent):
+        if not isinstance(event, facts.DeliveryEvent):
             raise foreign(recorded)
         return rules.evolve(state, event, recorded.time)
 
@@ -79,7 +70,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
     def _decided(
         self, stream: str, state: Delivery, command: DeliveryCommand
-    ) -> list[DeliveryEvent] | Refused:
+    ) -> list[facts.DeliveryEvent] | Refused:
         match command:
             case SendChecked():
                 return self._checked(stream, state, command)
@@ -98,7 +89,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case _:
                 assert_never(command)
 
-    def _checked(self, stream: str, state: Delivery, checked: SendChecked) -> list[DeliveryEvent]:
+    def _checked(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
         if checked.after != state.attempt:
             return []  # asked twice, before an attempt that has been made meanwhile
         if checked.verdict.allowed and state.phase != "final":
@@ -108,7 +99,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return []
         return rules.decide_checked(state, checked.verdict)
 
-    def _returned(self, state: Delivery, attempt: int, result: DeliveryResult) -> list[DeliveryEvent]:
+    def _returned(self, state: Delivery, attempt: int, result: DeliveryResult) -> list[facts.DeliveryEvent]:
         match result:
             case Delivered(receipt=receipt, cut_at=cut_at):
                 return rules.decide_done(state, attempt, receipt, cut_at)
@@ -147,7 +138,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _age_ms(self, stream: str, state: Delivery) -> int:
         return self.world.stopwatch.elapsed_ms("decided", stream, since_ms=state.decided_ms)
 
-    def _given_up(self, state: Delivery) -> list[DeliveryEvent]:
+    def _given_up(self, state: Delivery) -> list[facts.DeliveryEvent]:
         channel, seconds = state.decided.route.channel, self.world.delivery_max_age_ms // 1000
         error = f"channel {channel!r} did not take it within {seconds} s (deliveries.maxAgeSeconds)"
         return rules.decide_too_old(state, error=error)
@@ -165,7 +156,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return msgspec.structs.replace(command, result=spelled_out)
         return super().unstorable(command, error)
 
-    def _resume(self, stream: str, state: Delivery) -> list[DeliveryEvent]:
+    def _resume(self, stream: str, state: Delivery) -> list[facts.DeliveryEvent]:
         match state.phase:
             case "decided":
                 self._check(stream, state)
@@ -177,7 +168,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return self._resume_attempt(stream, state)
         return []
 
-    def _resume_attempt(self, stream: str, state: Delivery) -> list[DeliveryEvent]:
+    def _resume_attempt(self, stream: str, state: Delivery) -> list[facts.DeliveryEvent]:
         """Return what becomes of an attempt that has no outcome: only a call that this process does not make was cut off."""
         asked = self._is_asked(state)
         if asked is Asked.UNDER_WAY:
@@ -194,28 +185,33 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def act(self, stream: str, state: Delivery, recorded: Recorded) -> None:
         """Do what a durable event asks for."""
         event = recorded.event
-        if not isinstance(event, DeliveryEvent):
+        if not isinstance(event, facts.DeliveryEvent):
             return
         self._report(stream, state, event)
         match event:
-            case DeliveryDecided():
+            case facts.DeliveryDecided():
                 crash_point("A3")
                 self._check(stream, state)
-            case DeliveryRetried():
+            case facts.DeliveryRetried():
                 # It waits for its channel as a new one does.
                 self.world.stopwatch.begin("decided", stream, at=self._flow(stream).decided_at)
                 self._check(stream, state)
-            case DeliveryStarted():
+            case facts.DeliveryStarted():
                 crash_point("A5")
                 self.world.timers.cancel(("parked", stream))
                 self._call(stream, state, recorded, event.attempt)
-            case DeliveryFailed(retry_at_ms=int()):
+            case facts.DeliveryFailed(retry_at_ms=int()):
                 self._recorded(state)
                 self.world.stopwatch.begin(
                     "failed", stream, str(event.attempt), at=self._flow(stream).decided_at
                 )
                 self._retry_later(stream, state)
-            case DeliveryDone() | DeliveryFailed() | DeliveryUnknown() | DeliveryDenied():
+            case (
+                facts.DeliveryDone()
+                | facts.DeliveryFailed()
+                | facts.DeliveryUnknown()
+                | facts.DeliveryDenied()
+            ):
                 crash_point("A7")
                 self._recorded(state)
                 self._tell_owner(state, recorded.id)
@@ -223,17 +219,22 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _recorded(self, state: Delivery) -> None:
         self.world.channels.delivery_recorded(state.decided.key, state.attempt)
 
-    def _report(self, stream: str, state: Delivery, event: DeliveryEvent) -> None:
+    def _report(self, stream: str, state: Delivery, event: facts.DeliveryEvent) -> None:
         """Tell the operator what has gone wrong with a delivery."""
         match event:
-            case DeliveryFailed():
+            case facts.DeliveryFailed():
                 kind: FailureKind = "delivery_failed" if event.retry_at_ms is None else "delivery_retry"
                 self._tell(kind, stream, state, event.error, event)
-            case DeliveryUnknown():
+            case facts.DeliveryUnknown():
                 self._tell("delivery_unknown", stream, state, "the channel may have shown the text")
-            case DeliveryDenied():
+            case facts.DeliveryDenied():
                 self._tell("delivery_denied", stream, state, event.rule)
-            case DeliveryDecided() | DeliveryStarted() | DeliveryDone() | DeliveryRetried():
+            case (
+                facts.DeliveryDecided()
+                | facts.DeliveryStarted()
+                | facts.DeliveryDone()
+                | facts.DeliveryRetried()
+            ):
                 pass
         if state.phase == "final":
             self._told_parked.discard(stream)
@@ -254,7 +255,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         stream: str,
         state: Delivery,
         error: str,
-        failed: DeliveryFailed | None = None,
+        failed: facts.DeliveryFailed | None = None,
     ) -> None:
         decided = state.decided
         self.world.reports.tell(

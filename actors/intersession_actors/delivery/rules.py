@@ -11,16 +11,7 @@ import msgspec
 
 from intersession_actors.policy import Verdict
 from intersession_actors.streams import DeliveryEnded, Refused, foreign
-from intersession_events.facts import (
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryEvent,
-    DeliveryFailed,
-    DeliveryRetried,
-    DeliveryStarted,
-    DeliveryUnknown,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 
 MAX_ATTEMPTS: Final = 5
@@ -34,7 +25,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     `decided_ms` is when it was decided, or last wanted once more.
     """
 
-    decided: DeliveryDecided
+    decided: facts.DeliveryDecided
     decided_ms: int
     phase: Literal["decided", "started", "failed", "final"] = "decided"
     outcome: Literal["done", "failed", "unknown", "denied"] | None = None
@@ -43,50 +34,52 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-def evolve(state: Delivery | None, event: DeliveryEvent, time_ms: int) -> Delivery:
+def evolve(state: Delivery | None, event: facts.DeliveryEvent, time_ms: int) -> Delivery:
     """Apply one recorded event of the delivery's stream."""
-    if isinstance(event, DeliveryDecided):
+    if isinstance(event, facts.DeliveryDecided):
         return Delivery(decided=event, decided_ms=time_ms)
     if state is None:
         raise ValueError(f"a delivery can't begin with {type(event).__name__}")
     replace = msgspec.structs.replace
     match event:
-        case DeliveryStarted():
+        case facts.DeliveryStarted():
             return replace(state, phase="started", attempt=event.attempt, retry_at_ms=None)
-        case DeliveryDone():
+        case facts.DeliveryDone():
             return replace(state, phase="final", outcome="done", note=event.receipt)
-        case DeliveryFailed(retry_at_ms=int() as retry_at_ms):
+        case facts.DeliveryFailed(retry_at_ms=int() as retry_at_ms):
             return replace(state, phase="failed", retry_at_ms=retry_at_ms, note=event.error)
-        case DeliveryFailed():
+        case facts.DeliveryFailed():
             return replace(state, phase="final", outcome="failed", note=event.error)
-        case DeliveryUnknown():
+        case facts.DeliveryUnknown():
             return replace(state, phase="final", outcome="unknown", note="delivery_unknown")
-        case DeliveryDenied():
+        case facts.DeliveryDenied():
             return replace(state, phase="final", outcome="denied", note=event.rule)
-        case DeliveryRetried():
+        case facts.DeliveryRetried():
             return replace(
                 state, phase="failed", outcome=None, retry_at_ms=time_ms, note=None, decided_ms=time_ms
             )
 
 
-def decide_checked(state: Delivery, verdict: Verdict) -> list[DeliveryEvent]:
+def decide_checked(state: Delivery, verdict: Verdict) -> list[facts.DeliveryEvent]:
     """Return what the send policy's word leads to (POL-3): a denial, or the next attempt."""
     if state.phase not in {"decided", "failed"}:
         return []
     delivery_id = state.decided.delivery_id
     if not verdict.allowed:
-        return [DeliveryDenied(delivery_id=delivery_id, rule=verdict.rule)]
-    return [DeliveryStarted(delivery_id=delivery_id, attempt=state.attempt + 1, rule=verdict.rule)]
+        return [facts.DeliveryDenied(delivery_id=delivery_id, rule=verdict.rule)]
+    return [facts.DeliveryStarted(delivery_id=delivery_id, attempt=state.attempt + 1, rule=verdict.rule)]
 
 
 def decide_done(
     state: Delivery, attempt: int, receipt: str | None, cut_at: int | None = None
-) -> list[DeliveryEvent]:
+) -> list[facts.DeliveryEvent]:
     """Return the end of a delivery that the channel took."""
     if state.phase != "started" or state.attempt != attempt:
         return []
     return [
-        DeliveryDone(delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt, cut_at=cut_at)
+        facts.DeliveryDone(
+            delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt, cut_at=cut_at
+        )
     ]
 
 
@@ -104,7 +97,7 @@ def decide_not_done(
     now_ms: int,
     in_doubt: bool = False,
     traceback: str | None = None,
-) -> list[DeliveryEvent]:
+) -> list[facts.DeliveryEvent]:
     """Return what a failed attempt leads to: another one later, the end, or doubt.
 
     `in_doubt`: the channel may have shown it. Only one that takes a key twice may be asked again then.
@@ -112,10 +105,10 @@ def decide_not_done(
     if state.phase != "started" or state.attempt != attempt:
         return []
     if in_doubt and not retry:
-        return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt)]
+        return [facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt)]
     again = retry and attempt < MAX_ATTEMPTS
     return [
-        DeliveryFailed(
+        facts.DeliveryFailed(
             delivery_id=state.decided.delivery_id,
             attempt=attempt,
             error=error,
@@ -125,19 +118,21 @@ def decide_not_done(
     ]
 
 
-def decide_resume(state: Delivery, *, idempotent: bool) -> list[DeliveryEvent]:
+def decide_resume(state: Delivery, *, idempotent: bool) -> list[facts.DeliveryEvent]:
     """Return what becomes of an attempt that was cut off between call and receipt (crash points A5, A6)."""
     if state.phase != "started":
         return []
     if idempotent and state.attempt >= MAX_ATTEMPTS:
         error = f"cut off in the middle of attempt {state.attempt}, the last one"
-        return [DeliveryFailed(delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error)]
+        return [
+            facts.DeliveryFailed(delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error)
+        ]
     if idempotent:
-        return [DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
-    return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
+        return [facts.DeliveryStarted(delivery_id=state.decided.delivery_id, attempt=state.attempt + 1)]
+    return [facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
 
 
-def decide_retried(state: Delivery, by: str) -> list[DeliveryEvent] | Refused:
+def decide_retried(state: Delivery, by: str) -> list[facts.DeliveryEvent] | Refused:
     """Return what the operator's wish leads to: one more attempt, whatever became of those before (ANN-3)."""
     if state.outcome == "done":
         return Refused(
@@ -147,19 +142,23 @@ def decide_retried(state: Delivery, by: str) -> list[DeliveryEvent] | Refused:
         return Refused(
             code="busy", error="deliveryId: it is being delivered right now, wait what comes of it"
         )
-    return [DeliveryRetried(delivery_id=state.decided.delivery_id, by=by)]
+    return [facts.DeliveryRetried(delivery_id=state.decided.delivery_id, by=by)]
 
 
-def decide_too_old(state: Delivery, *, error: str) -> list[DeliveryEvent]:
+def decide_too_old(state: Delivery, *, error: str) -> list[facts.DeliveryEvent]:
     """Return the end of a delivery whose channel did not come in time: nobody wants to hear it any more.
 
     One that a crash cut off in the middle of a call may have been shown, so it ends in doubt.
     """
     match state.phase:
         case "decided" | "failed":
-            return [DeliveryFailed(delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error)]
+            return [
+                facts.DeliveryFailed(
+                    delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error
+                )
+            ]
         case "started":
-            return [DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
+            return [facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=state.attempt)]
         case "final":
             return []
 
@@ -183,7 +182,7 @@ def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
     state: Delivery | None = None
     cause: str | None = None
     for recorded in stream:
-        if not isinstance(recorded.event, DeliveryEvent):
+        if not isinstance(recorded.event, facts.DeliveryEvent):
             raise foreign(recorded)
         state, cause = evolve(state, recorded.event, recorded.time), recorded.id
     return ended_of(state, cause) if state is not None else None

@@ -23,16 +23,8 @@ from intersession_actors.streams import (
     foreign,
     into_outbox,
 )
-from intersession_events import ids
+from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    DeliveryDecided,
-    ExchangeEvent,
-    LoopEnded,
-    TurnRequested,
-)
 from intersession_events.log import Recorded, StreamAppend
 
 _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
@@ -51,7 +43,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     def evolve(self, state: Exchange | None, recorded: Recorded) -> Exchange:
         """Apply one recorded event."""
         event = recorded.event
-        if not isinstance(event, ExchangeEvent):
+        if not isinstance(event, facts.ExchangeEvent):
             raise foreign(recorded)
         return evolve(state, event)
 
@@ -63,9 +55,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         """Do nothing but die where a test wants it: runs are queued and deliveries decided in the append of the step."""
         del stream, state
         event = recorded.event
-        if isinstance(event, LoopEnded):
+        if isinstance(event, facts.LoopEnded):
             crash_point("K6")
-        elif isinstance(event, AnnounceDecided) and event.text is None:
+        elif isinstance(event, facts.AnnounceDecided) and event.text is None:
             crash_point("A4")
 
     def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Refused | None:
@@ -149,12 +141,12 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def _decided(
         self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded | DeliveryEnded
-    ) -> list[ExchangeEvent]:
+    ) -> list[facts.ExchangeEvent]:
         """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
         while True:
             events = decide(state, outcome, self._circumstances(flow, state))
             last = events[-1] if events else None
-            if not isinstance(last, TurnRequested | AnnounceRequested):
+            if not isinstance(last, facts.TurnRequested | facts.AnnounceRequested):
                 return events
             now = self.world.now_of(state.budget)
             tripped = self.world.chains.reserve(state.budget, last.run_id, now, by=flow.stream)
@@ -162,14 +154,14 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
                 return events
 
     def _carried_on(
-        self, plan: Plan, after: Exchange, last: ExchangeEvent, outcome: RunEnded | DeliveryEnded
+        self, plan: Plan, after: Exchange, last: facts.ExchangeEvent, outcome: RunEnded | DeliveryEnded
     ) -> Plan:
         """Add to the plan what the last event asks for: a run of a session, or a text for the outbox."""
-        if isinstance(last, TurnRequested):
+        if isinstance(last, facts.TurnRequested):
             return plan.sent_through(lambda appends: turn_step(after, last, appends, self._now()))
-        if isinstance(last, AnnounceRequested):
+        if isinstance(last, facts.AnnounceRequested):
             return plan.sent_through(lambda appends: announce_step(after, last, appends, self._now()))
-        if isinstance(last, AnnounceDecided) and last.delivery_id is not None and last.text is not None:
+        if isinstance(last, facts.AnnounceDecided) and last.delivery_id is not None and last.text is not None:
             return msgspec.structs.replace(
                 plan, carried=(self._delivery(after, last.delivery_id, last.text, outcome),)
             )
@@ -182,7 +174,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         route = self.world.announce_route(accepted)
         if route is None:  # the rules decided a delivery because there was a route
             raise RuntimeError(f"exchange {accepted.exchange_id} lost its route")
-        decided = DeliveryDecided(
+        decided = facts.DeliveryDecided(
             delivery_id=delivery_id,
             session_key=accepted.target,
             route=route,

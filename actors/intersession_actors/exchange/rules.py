@@ -12,20 +12,7 @@ import msgspec
 from intersession_actors.policy import Spent, budget_of, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
-from intersession_events import ids
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    Budget,
-    ExchangeAccepted,
-    ExchangeClosed,
-    ExchangeEvent,
-    LoopEnd,
-    LoopEnded,
-    PrimaryEnded,
-    TurnReplied,
-    TurnRequested,
-)
+from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 
 Phase = Literal["primary", "turn", "announce", "delivery", "closed"]
@@ -34,7 +21,7 @@ Phase = Literal["primary", "turn", "announce", "delivery", "closed"]
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """Where an exchange stands. `pending` is the run or delivery it waits for."""
 
-    accepted: ExchangeAccepted
+    accepted: facts.ExchangeAccepted
     phase: Phase = "primary"
     pending: str = ""
     turn: int = 0
@@ -42,7 +29,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     latest: str | None = None
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> facts.Budget:
         """What the causal chain that the exchange is of may use (LOOP-5)."""
         return budget_of(self.accepted, None, 0)
 
@@ -62,32 +49,34 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
-def evolve(state: Exchange | None, event: ExchangeEvent) -> Exchange:
+def evolve(state: Exchange | None, event: facts.ExchangeEvent) -> Exchange:
     """Apply one recorded event of the exchange's stream."""
-    if isinstance(event, ExchangeAccepted):
+    if isinstance(event, facts.ExchangeAccepted):
         return Exchange(accepted=event, pending=event.run_id)
     if state is None:
         raise ValueError(f"an exchange can't begin with {type(event).__name__}")
     replace = msgspec.structs.replace
     match event:
-        case PrimaryEnded():
+        case facts.PrimaryEnded():
             return replace(state, pending="", round_one=event.text, latest=event.text)
-        case TurnRequested():
+        case facts.TurnRequested():
             return replace(state, phase="turn", turn=event.turn, pending=event.run_id)
-        case TurnReplied():
+        case facts.TurnReplied():
             spoken = event.text if event.text is not None and not is_reply_skip(event.text) else None
             return replace(state, pending="", latest=spoken or state.latest)
-        case LoopEnded():
+        case facts.LoopEnded():
             return replace(state, pending="")
-        case AnnounceRequested():
+        case facts.AnnounceRequested():
             return replace(state, phase="announce", pending=event.run_id)
-        case AnnounceDecided():
+        case facts.AnnounceDecided():
             return replace(state, phase="delivery", pending=event.delivery_id or "")
-        case ExchangeClosed():
+        case facts.ExchangeClosed():
             return replace(state, phase="closed", pending="")
 
 
-def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[ExchangeEvent]:
+def decide(
+    state: Exchange, outcome: RunEnded | DeliveryEnded, now: Circumstances
+) -> list[facts.ExchangeEvent]:
     """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
     match outcome:
         case RunEnded():
@@ -106,24 +95,24 @@ def decide(state: Exchange, outcome: RunEnded | DeliveryEnded, now: Circumstance
             return _delivery_ended(state, outcome)
 
 
-def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
+def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
     text = spoken(outcome.text)
-    ended = PrimaryEnded(
+    ended = facts.PrimaryEnded(
         run_id=outcome.run_id, status=outcome.status, text=text, error=outcome.error, usage=outcome.usage
     )
     if outcome.status != "ok":
         reason: Literal["aborted", "run_failed"] = "aborted" if outcome.status == "aborted" else "run_failed"
-        return [ended, ExchangeClosed(reason=reason, note=outcome.error)]
+        return [ended, facts.ExchangeClosed(reason=reason, note=outcome.error)]
     if text is None:
-        return [ended, ExchangeClosed(reason="no_reply")]
+        return [ended, facts.ExchangeClosed(reason="no_reply")]
     after = evolve(state, ended)
     return [ended, *_next(after, now)]
 
 
-def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
+def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
     accepted = state.accepted
     said = visible_text(outcome.text) if outcome.status == "ok" else None
-    replied = TurnReplied(
+    replied = facts.TurnReplied(
         turn=state.turn,
         speaker=speaker_of(accepted, state.turn),
         run_id=outcome.run_id,
@@ -148,12 +137,12 @@ def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[
     return [replied, *_next(after, now)]
 
 
-def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
+def _next(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
     """Return the next turn, or why there is none (LOOP-2, LOOP-4, LOOP-5)."""
     accepted = state.accepted
     settings = accepted.settings
     if not accepted.loop or accepted.requester is None:
-        reason: LoopEnd = accepted.loop_reason or "no_requester"
+        reason: facts.LoopEnd = accepted.loop_reason or "no_requester"
         return _end_loop(state, now, reason)
     if state.turn >= settings.max_turns:
         return _end_loop(state, now, "turn_limit", limit="session.agentToAgent.maxPingPongTurns")
@@ -170,7 +159,7 @@ def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
         reason = _why_refused(accepted, turn, refusal)
         return _end_loop(state, now, reason, note=refusal.error)
     return [
-        TurnRequested(
+        facts.TurnRequested(
             turn=turn,
             speaker=speaker_of(accepted, turn),
             run_id=run_id,
@@ -180,22 +169,27 @@ def _next(state: Exchange, now: Circumstances) -> list[ExchangeEvent]:
 
 
 def _end_loop(
-    state: Exchange, now: Circumstances, reason: LoopEnd, *, limit: str | None = None, note: str | None = None
-) -> list[ExchangeEvent]:
+    state: Exchange,
+    now: Circumstances,
+    reason: facts.LoopEnd,
+    *,
+    limit: str | None = None,
+    note: str | None = None,
+) -> list[facts.ExchangeEvent]:
     """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn.
 
     It is a run of the chain like any other: where a guard trips there is none, and nothing is announced (LOOP-5).
     """
-    ended = LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
+    ended = facts.LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
     accepted = state.accepted
     if accepted.settings.announce == "routed" and accepted.route is None:
-        return [ended, AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
+        return [ended, facts.AnnounceDecided(why="not_routed"), facts.ExchangeClosed(reason="no_route")]
     tripped = check_run(state.budget, now.spent, now.now_ms)
     if tripped is not None:
         return [
             ended,
-            AnnounceDecided(why="limit", limit=tripped.setting),
-            ExchangeClosed(reason="announce_failed", note=tripped.words, limit=tripped.setting),
+            facts.AnnounceDecided(why="limit", limit=tripped.setting),
+            facts.ExchangeClosed(reason="announce_failed", note=tripped.words, limit=tripped.setting),
         ]
     run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "announce")
     refusal = now.refused.get(run_id)
@@ -203,7 +197,7 @@ def _end_loop(
         return [ended, *_no_announce(gone=refusal.code == "not_visible", note=refusal.error)]
     return [
         ended,
-        AnnounceRequested(
+        facts.AnnounceRequested(
             speaker=accepted.target,
             run_id=run_id,
             message_id=ids.derive(now.log_id, "message", run_id),
@@ -211,17 +205,19 @@ def _end_loop(
     ]
 
 
-def _no_announce(*, gone: bool, note: str | None, outcome: RunEnded | None = None) -> list[ExchangeEvent]:
+def _no_announce(
+    *, gone: bool, note: str | None, outcome: RunEnded | None = None
+) -> list[facts.ExchangeEvent]:
     """Return the end of an exchange whose target could not be asked, or failed to say, what to announce."""
-    decided = AnnounceDecided(
+    decided = facts.AnnounceDecided(
         why="run_failed",
         run_id=outcome.run_id if outcome is not None else None,
         usage=outcome.usage if outcome is not None else None,
     )
-    return [decided, ExchangeClosed(reason="target_gone" if gone else "announce_failed", note=note)]
+    return [decided, facts.ExchangeClosed(reason="target_gone" if gone else "announce_failed", note=note)]
 
 
-def _why_refused(accepted: ExchangeAccepted, turn: int, refusal: StepRefused) -> LoopEnd:
+def _why_refused(accepted: facts.ExchangeAccepted, turn: int, refusal: StepRefused) -> facts.LoopEnd:
     if refusal.code == "policy_denied":
         return "policy_denied"
     if refusal.code != "not_visible":
@@ -229,28 +225,28 @@ def _why_refused(accepted: ExchangeAccepted, turn: int, refusal: StepRefused) ->
     return _gone(accepted, turn)
 
 
-def _gone(accepted: ExchangeAccepted, turn: int) -> Literal["requester_gone", "target_gone"]:
+def _gone(accepted: facts.ExchangeAccepted, turn: int) -> Literal["requester_gone", "target_gone"]:
     """Say which of the two is gone: the one whose turn it was to be."""
     return "requester_gone" if speaker_of(accepted, turn) == accepted.requester else "target_gone"
 
 
-def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[ExchangeEvent]:
+def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
     if outcome.status != "ok":
         return _no_announce(gone=outcome.gone, note=outcome.error, outcome=outcome)
     text = visible_text(outcome.text)
     if text is None or is_announce_skip(text):
         why: Literal["no_text", "announce_skip"] = "no_text" if text is None else "announce_skip"
         return [
-            AnnounceDecided(why=why, run_id=outcome.run_id, usage=outcome.usage),
-            ExchangeClosed(reason="silent"),
+            facts.AnnounceDecided(why=why, run_id=outcome.run_id, usage=outcome.usage),
+            facts.ExchangeClosed(reason="silent"),
         ]
     if not now.has_route:
         return [
-            AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage),
-            ExchangeClosed(reason="no_route"),
+            facts.AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage),
+            facts.ExchangeClosed(reason="no_route"),
         ]
     return [
-        AnnounceDecided(
+        facts.AnnounceDecided(
             text=text,
             delivery_id=announce_delivery(now.log_id, state.accepted.exchange_id),
             run_id=outcome.run_id,
@@ -259,23 +255,23 @@ def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> l
     ]
 
 
-def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[ExchangeEvent]:
+def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[facts.ExchangeEvent]:
     if state.phase != "delivery" or outcome.delivery_id != state.pending:
         return []
     match outcome.outcome:
         case "done":
             # Without a route it was given to the host that listens to `webchat` (ANN-2).
             routed = state.accepted.route is not None
-            return [ExchangeClosed(reason="announced" if routed else "no_route")]
+            return [facts.ExchangeClosed(reason="announced" if routed else "no_route")]
         case "failed":
-            return [ExchangeClosed(reason="announce_failed", note=outcome.note)]
+            return [facts.ExchangeClosed(reason="announce_failed", note=outcome.note)]
         case "denied":
-            return [ExchangeClosed(reason="announce_denied", note=outcome.note)]
+            return [facts.ExchangeClosed(reason="announce_denied", note=outcome.note)]
         case "unknown":
-            return [ExchangeClosed(reason="delivery_unknown", note=outcome.note)]
+            return [facts.ExchangeClosed(reason="delivery_unknown", note=outcome.note)]
 
 
-def speaker_of(accepted: ExchangeAccepted, turn: int) -> str:
+def speaker_of(accepted: facts.ExchangeAccepted, turn: int) -> str:
     """Return whose turn it is: the requester in odd turns, the target in even ones (LOOP-1)."""
     if turn % 2 == 1 and accepted.requester is not None:
         return accepted.requester

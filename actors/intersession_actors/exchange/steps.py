@@ -10,14 +10,7 @@ from intersession_actors.prompt import (
     turn_context,
 )
 from intersession_actors.session import Enqueue, message_for
-from intersession_events import ids
-from intersession_events.facts import (
-    AnnounceRequested,
-    ExchangeAccepted,
-    Provenance,
-    RunQueued,
-    TurnRequested,
-)
+from intersession_events import facts, ids
 from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
@@ -26,7 +19,7 @@ Appends = tuple[StreamAppend, ...]
 def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
     """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
     accepted, budget = command.accepted, command.budget
-    queued = RunQueued(
+    queued = facts.RunQueued(
         run_id=accepted.run_id,
         session_id=accepted.target_session_id,
         step="message",
@@ -39,7 +32,7 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         exchange_id=accepted.exchange_id,
         turn=0,
     )
-    provenance = Provenance(
+    provenance = facts.Provenance(
         kind="inter_session",
         source_session_key=accepted.requester,
         source_channel=accepted.requester_channel,
@@ -63,14 +56,16 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
     )
 
 
-def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
+def turn_step(
+    state: Exchange, turn: facts.TurnRequested, appends: Appends, now_ms: int
+) -> tuple[str, Enqueue]:
     """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
     accepted, budget = state.accepted, state.budget
     speaks_for_target = turn.speaker == accepted.target
     other = accepted.requester if speaks_for_target else accepted.target
     # A requester that had no session when it sent has none that a turn could go to.
     generation = accepted.target_session_id if speaks_for_target else accepted.requester_session_id or ""
-    queued = RunQueued(
+    queued = facts.RunQueued(
         run_id=turn.run_id,
         session_id=generation,
         step="reply",
@@ -82,7 +77,7 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
         exchange_id=accepted.exchange_id,
         turn=turn.turn,
     )
-    provenance = Provenance(
+    provenance = facts.Provenance(
         kind="inter_session",
         source_session_key=other,
         source_channel=accepted.requester_channel if speaks_for_target else accepted.target_channel,
@@ -105,11 +100,11 @@ def turn_step(state: Exchange, turn: TurnRequested, appends: Appends, now_ms: in
 
 
 def announce_step(
-    state: Exchange, asked: AnnounceRequested, appends: Appends, now_ms: int
+    state: Exchange, asked: facts.AnnounceRequested, appends: Appends, now_ms: int
 ) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
     accepted, budget = state.accepted, state.budget
-    queued = RunQueued(
+    queued = facts.RunQueued(
         run_id=asked.run_id,
         session_id=accepted.target_session_id,
         step="announce",
@@ -124,7 +119,7 @@ def announce_step(
         timeout_ms=accepted.settings.turn_timeout_ms,
         exchange_id=accepted.exchange_id,
     )
-    provenance = Provenance(
+    provenance = facts.Provenance(
         kind="internal_system",
         source_session_key=accepted.requester,
         source_tool="sessions_send",
@@ -143,7 +138,7 @@ def announce_step(
     )
 
 
-def _parties(accepted: ExchangeAccepted) -> Parties:
+def _parties(accepted: facts.ExchangeAccepted) -> Parties:
     return Parties(
         requester=accepted.requester,
         requester_channel=accepted.requester_channel,

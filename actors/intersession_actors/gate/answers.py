@@ -7,16 +7,7 @@ import msgspec
 from intersession_actors.gate.limits import REPLY_DEPTH, TOOL_RESULT, USAGE, WORD
 from intersession_actors.gate.texts import arguments_of, cut_text, id_of, is_object_text, word_of
 from intersession_actors.gate.values import is_storable
-from intersession_events.facts import (
-    Block,
-    ImageBlock,
-    Message,
-    OtherBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-    Usage,
-)
+from intersession_events import facts
 
 _LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999: a later time is none that anybody can show."""
@@ -32,14 +23,14 @@ class Fitted(NamedTuple, Generic[T]):
     notes: tuple[str, ...]
 
 
-def fit_usage(given: Usage) -> Fitted[Usage]:
+def fit_usage(given: facts.Usage) -> Fitted[facts.Usage]:
     """Return a usage whose numbers are numbers: one below 0 counts as 0, one that is too large as the limit.
 
     A guard over what a chain of messages costs adds them up, so that none may take away from the sum (LOOP-5).
     """
     notes: list[str] = []
     numbers: dict[str, int] = {}
-    for field in msgspec.structs.fields(Usage):
+    for field in msgspec.structs.fields(facts.Usage):
         number: int | None = getattr(given, field.name)
         if number is None:
             continue
@@ -51,7 +42,7 @@ def fit_usage(given: Usage) -> Fitted[Usage]:
             numbers[field.name] = USAGE.most
         else:
             numbers[field.name] = number
-    return Fitted(Usage(**numbers), tuple(notes))
+    return Fitted(facts.Usage(**numbers), tuple(notes))
 
 
 def fit_word(field: str, given: str | None) -> Fitted[str | None]:
@@ -63,26 +54,26 @@ def fit_word(field: str, given: str | None) -> Fitted[str | None]:
     return Fitted(word, notes)
 
 
-def fit_block(block: Block) -> Block:
+def fit_block(block: facts.Block) -> facts.Block:
     """Return a block that an agent puts on record while it runs: long texts cut, what can't be recorded spelled out."""
     match block:
-        case TextBlock(text=text):
-            return TextBlock(text=cut_text(text), extra=_extra(block.extra))
-        case ThinkingBlock(thinking=thinking, thinking_signature=signature):
+        case facts.TextBlock(text=text):
+            return facts.TextBlock(text=cut_text(text), extra=_extra(block.extra))
+        case facts.ThinkingBlock(thinking=thinking, thinking_signature=signature):
             whole = signature is None or (len(signature) <= TOOL_RESULT.most and is_storable(signature))
-            return ThinkingBlock(
+            return facts.ThinkingBlock(
                 thinking=cut_text(thinking),
                 thinking_signature=signature if whole else None,
                 extra=_extra(block.extra),
             )
-        case ToolCallBlock():
-            return ToolCallBlock(
+        case facts.ToolCallBlock():
+            return facts.ToolCallBlock(
                 id=id_of(block.id),
                 name=word_of(block.name),
                 arguments=arguments_of(block.arguments),
                 extra=_extra(block.extra),
             )
-        case ImageBlock() | OtherBlock():
+        case facts.ImageBlock() | facts.OtherBlock():
             texts = [text for text in msgspec.structs.astuple(block) if text is not None]
             if (
                 sum(map(len, texts)) <= TOOL_RESULT.most
@@ -90,7 +81,7 @@ def fit_block(block: Block) -> Block:
                 and not flaw_of_block(block)
             ):
                 return block
-            return TextBlock(text="[a block that can't be recorded was left out]")
+            return facts.TextBlock(text="[a block that can't be recorded was left out]")
 
 
 def _extra(source: str | None) -> str | None:
@@ -98,7 +89,7 @@ def _extra(source: str | None) -> str | None:
     return source if fits else None
 
 
-def fit_message(message: Message) -> Fitted[Message]:
+def fit_message(message: facts.Message) -> Fitted[facts.Message]:
     """Return a message that comes with a reply, with its id, time, usage and names as they can be recorded."""
     notes: list[str] = []
     changes: dict[str, object] = {}
@@ -121,7 +112,7 @@ def fit_message(message: Message) -> Fitted[Message]:
     return Fitted(msgspec.structs.replace(message, **changes), tuple(notes))
 
 
-def flaw_of_message(message: Message) -> str | None:
+def flaw_of_message(message: facts.Message) -> str | None:
     """Say what of a message no reader could take, or None."""
     if not _is_object_or_none(message.extra):
         return f"extra is no JSON object of at most {REPLY_DEPTH.most} levels"
@@ -132,10 +123,10 @@ def flaw_of_message(message: Message) -> str | None:
     return None
 
 
-def flaw_of_block(block: Block) -> str | None:
+def flaw_of_block(block: facts.Block) -> str | None:
     """Say what of a block no reader could take, or None."""
-    source = block.json if isinstance(block, OtherBlock) else block.extra
-    if isinstance(block, OtherBlock) and not is_object_text(source):
+    source = block.json if isinstance(block, facts.OtherBlock) else block.extra
+    if isinstance(block, facts.OtherBlock) and not is_object_text(source):
         return f"a block is no JSON object of at most {REPLY_DEPTH.most} levels"
     if not _is_object_or_none(source):
         return f"extra of a block is no JSON object of at most {REPLY_DEPTH.most} levels"

@@ -10,16 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from intersession_events.facts import (
-    Message,
-    MessageRecorded,
-    RunAborted,
-    RunFailed,
-    RunQueued,
-    RunStarted,
-    SessionOpened,
-    SessionReset,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
@@ -31,9 +22,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4).
     """
 
-    message: Message
-    transcript: tuple[Message, ...]
-    partial: tuple[Message, ...]
+    message: facts.Message
+    transcript: tuple[facts.Message, ...]
+    partial: tuple[facts.Message, ...]
     system_context: str
     hash: str
     version: int
@@ -49,27 +40,27 @@ class TranscriptFold:
         self.version = 0
         self.size = 0
         self._session_id = ""
-        self._transcript: list[Message] = []
+        self._transcript: list[facts.Message] = []
         self._chain = b""
-        self._waiting: dict[str, tuple[RunQueued, Message]] = {}
-        self._last: Message | None = None
-        self._started: tuple[RunQueued, Message, list[Message]] | None = None
+        self._waiting: dict[str, tuple[facts.RunQueued, facts.Message]] = {}
+        self._last: facts.Message | None = None
+        self._started: tuple[facts.RunQueued, facts.Message, list[facts.Message]] | None = None
 
     def apply(self, recorded: Recorded) -> None:
         """Take the stream's next event in."""
         self.version = recorded.version
         match recorded.event:
-            case SessionOpened(session_id=session_id) | SessionReset(session_id=session_id):
+            case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
                 self._begin(session_id)
-            case MessageRecorded(message=message, session_id=of) if of == self._session_id:
+            case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
                 self._take(message)
-            case RunQueued() as queued:
+            case facts.RunQueued() as queued:
                 if self._last is not None and self._last.id == queued.message_id:
                     self._waiting[queued.run_id] = (queued, self._last)
                     self._last = None
-            case RunStarted(run_id=run_id):
+            case facts.RunStarted(run_id=run_id):
                 self._start(run_id)
-            case RunAborted(run_id=run_id) | RunFailed(run_id=run_id):
+            case facts.RunAborted(run_id=run_id) | facts.RunFailed(run_id=run_id):
                 self._give_up(run_id)
             case _:
                 pass
@@ -86,7 +77,7 @@ class TranscriptFold:
             if started is not None:
                 self._close()
             queued, message = self._waiting[run_id]
-            partial: tuple[Message, ...] = ()
+            partial: tuple[facts.Message, ...] = ()
         elif started is not None and started[0].run_id == run_id:
             queued, message, done = started
             partial = tuple(said for said in done if said.run_id == run_id and said.role != "user")
@@ -108,7 +99,7 @@ class TranscriptFold:
         self._chain = b""
         self._last = self._started = None
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: facts.Message) -> None:
         self._settle()
         self._last = message
 
@@ -148,7 +139,7 @@ class TranscriptFold:
             for said in (message, *done):
                 self._add(said)
 
-    def _add(self, message: Message) -> None:
+    def _add(self, message: facts.Message) -> None:
         self._transcript.append(message)
         encoded = _ENCODER.encode(message)
         self.size += len(encoded)
@@ -167,7 +158,7 @@ def build(recorded: Iterable[Recorded], run_id: str) -> RunContext:
     return fold.context(run_id)
 
 
-def _hash(chain: bytes, context: str, message: Message, partial: tuple[Message, ...]) -> str:
+def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:
     """SHA-256 over the chain of the transcript's messages and the canonical JSON of the rest."""
     rest = {"context": context, "message": message, "partial": partial}
     return hashlib.sha256(chain + _ENCODER.encode(rest)).hexdigest()

@@ -21,18 +21,8 @@ from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.service.service import Service
 from intersession_actors.session import Enqueue, message_for
 from intersession_actors.streams import append_of
-from intersession_events import ids
+from intersession_events import facts, ids
 from intersession_events.errors import InvalidKey
-from intersession_events.facts import (
-    Budget,
-    ChatType,
-    InboundTaken,
-    Route,
-    RouteChanged,
-    RunQueued,
-    SessionPatched,
-    ready,
-)
 from intersession_events.keys import SessionKey, parse_agent_id
 from intersession_events.log import StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -40,7 +30,7 @@ from intersession_events.plain_json import JsonMapping, JsonObject
 Command = Literal["allow", "deny", "inherit"]
 
 
-@ready
+@facts.ready
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a channel knows of a person's message (INB-1)."""
 
@@ -49,7 +39,7 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     text: MessageText
     sender: Identity
     sender_name: str | None = None
-    chat_type: ChatType = "direct"
+    chat_type: facts.ChatType = "direct"
     chat_name: str | None = None
     account: Identity | None = None
     thread: Identity | None = None
@@ -107,7 +97,7 @@ def _taken_before(service: Service, run_id: str) -> InboundAccepted | None:
     if run is not None:
         return InboundAccepted(run_id=run_id, session_key=run.session_key)
     for item in service.log.stream(ids.inbound_stream(run_id), to=1):
-        if isinstance(item.event, InboundTaken):
+        if isinstance(item.event, facts.InboundTaken):
             return InboundAccepted(run_id=run_id, session_key=item.event.session_key, runs=False)
     return None
 
@@ -124,19 +114,26 @@ def _refuse_blank(message: InboundMessage) -> None:
             raise invalid(field, "blank, give it")
 
 
-def _bound(service: Service, message: InboundMessage) -> tuple[SessionKey, Route] | None:
+def _bound(service: Service, message: InboundMessage) -> tuple[SessionKey, facts.Route] | None:
     """Return the session that a thread belongs to, and the thread (SPAWN-12)."""
     route = _route(message)
     owner = service.threads.session_of(route)
     return None if owner is None else (service.reader.parse(owner), route)
 
 
-def _route(message: InboundMessage) -> Route:
-    return Route(channel=message.channel, to=message.chat_id, account=message.account, thread=message.thread)
+def _route(message: InboundMessage) -> facts.Route:
+    return facts.Route(
+        channel=message.channel, to=message.chat_id, account=message.account, thread=message.thread
+    )
 
 
 def _receive(
-    service: Service, message: InboundMessage, key: SessionKey, run_id: str, *, thread: Route | None = None
+    service: Service,
+    message: InboundMessage,
+    key: SessionKey,
+    run_id: str,
+    *,
+    thread: facts.Route | None = None,
 ) -> InboundAccepted:
     asked = AskedRun(run_id, str(key), tool="inbound", field="text", runs=message.deliver)
     with reserving(service, OPERATOR, asked) as origin:
@@ -150,13 +147,13 @@ def _recorded(
     run_id: str,
     origin: Origin,
     *,
-    thread: Route | None,
+    thread: facts.Route | None,
 ) -> InboundAccepted:
     """Record a message, and queue its run. One that a run or a delivery of ours led to is no person's (PROV-2)."""
     log_id, now = service.log.log_id, service.clock.now_ms()
     route, by_person = _route(message), origin.begins
     command = parse_send_command(message.text) if message.owner and by_person else None
-    queued = RunQueued(
+    queued = facts.RunQueued(
         run_id=run_id,
         session_id="",
         step="message",
@@ -170,7 +167,7 @@ def _recorded(
     if by_person:
         said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
     runs = message.deliver and command is None
-    change = RouteChanged(
+    change = facts.RouteChanged(
         route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
     )
     carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
@@ -207,22 +204,22 @@ def _recorded(
     return _taken_before(service, run_id) or replace(answer, runs=False)
 
 
-def _taken(log_id: str, key: SessionKey, queued: RunQueued, root: str, now: int) -> StreamAppend:
+def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now: int) -> StreamAppend:
     """Return the append that a message which starts no run is known by: a second one conflicts with it."""
-    taken = InboundTaken(session_key=str(key), message_id=queued.message_id)
+    taken = facts.InboundTaken(session_key=str(key), message_id=queued.message_id)
     stream = ids.inbound_stream(queued.run_id)
     return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=root)
 
 
-def _patch(command: Command, *, by: str) -> SessionPatched:
+def _patch(command: Command, *, by: str) -> facts.SessionPatched:
     """Return what an owner's `/send on|off|inherit` changes (POL-2)."""
     if command == "inherit":
-        return SessionPatched(cleared=("sendPolicy",), by=by)
-    return SessionPatched(values={"sendPolicy": command}, by=by)
+        return facts.SessionPatched(cleared=("sendPolicy",), by=by)
+    return facts.SessionPatched(values={"sendPolicy": command}, by=by)
 
 
 def _answer(
-    service: Service, key: SessionKey, command: Command, route: Route, budget: Budget
+    service: Service, key: SessionKey, command: Command, route: facts.Route, budget: facts.Budget
 ) -> StreamAppend:
     """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
     word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]

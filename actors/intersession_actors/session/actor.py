@@ -15,28 +15,8 @@ import pykka
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Spent, Verdict
 from intersession_actors.runtime import Handler
-from intersession_actors.session import rules
+from intersession_actors.session import commands, rules
 from intersession_actors.session.answers import decide_returned, ended_of, failure_notice
-from intersession_actors.session.commands import (
-    Abort,
-    AddMessage,
-    Archive,
-    CheckSend,
-    ContextBuilt,
-    ContextDue,
-    DeadlinePassed,
-    Enqueue,
-    IdleFor,
-    Patch,
-    ReadAgain,
-    RecordMessages,
-    Reset,
-    RunReturned,
-    SessionCommand,
-    StartNext,
-    Unbind,
-    Wake,
-)
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
 from intersession_actors.session.state import Session, Waiting, causes, evolve
@@ -59,24 +39,12 @@ from intersession_actors.streams import (
     answer,
     handle_timed,
 )
-from intersession_events import ids
+from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
-from intersession_events.facts import (
-    Event,
-    LateReplyDropped,
-    MessageRecorded,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunStarted,
-    SessionArchived,
-    ThreadBound,
-)
 from intersession_events.log import Recorded, StreamAppend
 
-SessionOwner = Owner[Session, SessionCommand]
+SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
 
 
@@ -123,15 +91,15 @@ class SessionActor(Handler):
                 self._owner.appended(message)
             case StoreDue():
                 self._owner.ask_store_again(message)
-            case ContextBuilt():
+            case commands.ContextBuilt():
                 self._starter.built(message)
                 self._owner.go_on()
-            case ContextDue():
+            case commands.ContextDue():
                 self._starter.read_again(message)
                 self._owner.go_on()
-            case IdleFor():
+            case commands.IdleFor():
                 self._sleep(message)
-            case _ if isinstance(message, SessionCommand):
+            case _ if isinstance(message, commands.SessionCommand):
                 self._owner.take(message)
             case _:
                 logger.warning("%s can't take %r", self.key, message)
@@ -154,50 +122,52 @@ class SessionActor(Handler):
             run_id = running.waiting.queued.run_id
             if self.world.agents.is_running(run_id, running.attempt):
                 self._starter.watch(running)  # begun by this process, before this actor was started again
-            elif any(isinstance(told, RunReturned) and told.run_id == run_id for told in owner.waiting()):
+            elif any(
+                isinstance(told, commands.RunReturned) and told.run_id == run_id for told in owner.waiting()
+            ):
                 pass  # it has come back, and is decided next
             else:
                 self._leave_behind()
-                owner.take_first(Wake())
+                owner.take_first(commands.Wake())
         return True
 
     def plan(  # noqa: C901, PLR0912 - one case a command
-        self, owner: SessionOwner, command: SessionCommand
+        self, owner: SessionOwner, command: commands.SessionCommand
     ) -> Plan | Refused | None:
         """Decide what a command leads to."""
         match command:
-            case Enqueue():
+            case commands.Enqueue():
                 return self._enqueue(command)
-            case RunReturned():
+            case commands.RunReturned():
                 return self._returned(command)
-            case RecordMessages():
+            case commands.RecordMessages():
                 return self._of_the_run(rules.decide_messages(self.state, command))
-            case AddMessage():
+            case commands.AddMessage():
                 denied = self._denied() if command.check_policy else None
                 return denied or _plan(rules.decide_add(self.state, command))
-            case Patch():
+            case commands.Patch():
                 return _plan(rules.decide_patch(self.state, command))
-            case Reset():
+            case commands.Reset():
                 return _plan(rules.decide_reset(self.state, command))
-            case Archive():
+            case commands.Archive():
                 return _plan(rules.decide_archive(self.state, command), carried=command.carried)
-            case Abort():
+            case commands.Abort():
                 return self._of_the_run(rules.decide_abort(self.state, command))
-            case DeadlinePassed():
+            case commands.DeadlinePassed():
                 return self._timed_out(command)
-            case CheckSend():
+            case commands.CheckSend():
                 if command.answer is not None:
                     command.answer(self._policy(command.channel))
                 return None
-            case Wake():
+            case commands.Wake():
                 events = self._made_good()
                 return self._of_the_run(events, self._notice(events))
-            case StartNext():
+            case commands.StartNext():
                 return self._start()
-            case ReadAgain():
+            case commands.ReadAgain():
                 owner.load()
                 return None
-            case Unbind():
+            case commands.Unbind():
                 self._watch_thread()  # it may have been said since that it is not time yet
                 return _plan(rules.decide_unbind(self.state, command, self._thread_left()))
             case _:
@@ -209,7 +179,9 @@ class SessionActor(Handler):
             f"{owner.stream}: {plan} with {len(appends)} appends goes through no other session"
         )
 
-    def accepted(self, owner: SessionOwner, command: SessionCommand, recorded: tuple[Recorded, ...]) -> None:
+    def accepted(
+        self, owner: SessionOwner, command: commands.SessionCommand, recorded: tuple[Recorded, ...]
+    ) -> None:
         """Tell a door that its command is durable, and a flow that its step had been taken before."""
         del owner
         if not recorded and isinstance(command, Step) and command.flow is not None:
@@ -217,7 +189,7 @@ class SessionActor(Handler):
             return
         answer(command, Accepted(recorded=recorded))
 
-    def refused(self, owner: SessionOwner, command: SessionCommand, refused: Refused) -> None:
+    def refused(self, owner: SessionOwner, command: commands.SessionCommand, refused: Refused) -> None:
         """Tell a door, or the flow whose step it was, that nothing comes of a command."""
         del owner
         if isinstance(command, Step) and command.flow is not None:
@@ -229,13 +201,15 @@ class SessionActor(Handler):
             )
         answer(command, refused)
 
-    def committed(self, owner: SessionOwner, command: SessionCommand | None, commit: Commit[Session]) -> None:
+    def committed(
+        self, owner: SessionOwner, command: commands.SessionCommand | None, commit: Commit[Session]
+    ) -> None:
         """Tell the flows of the append, and do what the session's own events ask for."""
         self.world.chains.take(commit.recorded)
         self._transcripts.take(self.key, commit.fresh)
         for stream, recorded in commit.of_others(owner.stream).items():
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
-        if isinstance(command, Enqueue) and command.queue is not None:
+        if isinstance(command, commands.Enqueue) and command.queue is not None:
             crash_point("S3")
         self._mark(commit.fresh)
         self._watch_thread()
@@ -243,15 +217,19 @@ class SessionActor(Handler):
         for item in commit.fresh:
             self._act(before, item)
 
-    def overtaken(self, owner: SessionOwner, told: Told[SessionCommand], error: AppendConflict) -> None:
+    def overtaken(
+        self, owner: SessionOwner, told: Told[commands.SessionCommand], error: AppendConflict
+    ) -> None:
         """Drop a step that somebody else took: whoever leads the flow reads its stream again."""
-        if isinstance(told.command, RunReturned):
+        if isinstance(told.command, commands.RunReturned):
             raise error
         self.accepted(owner, told.command, ())
 
-    def unstorable(self, command: SessionCommand, error: NotStorable) -> SessionCommand | Refused | None:
+    def unstorable(
+        self, command: commands.SessionCommand, error: NotStorable
+    ) -> commands.SessionCommand | Refused | None:
         """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
-        if isinstance(command, RunReturned):
+        if isinstance(command, commands.RunReturned):
             result = command.result
             if isinstance(result, Answered):
                 result = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
@@ -260,17 +238,25 @@ class SessionActor(Handler):
             else:
                 result = msgspec.structs.replace(result, error=ascii(result.error))
             return msgspec.structs.replace(command, result=result)
-        if isinstance(command, Step | RecordMessages | AddMessage | Patch | Reset | Abort):
+        if isinstance(
+            command,
+            Step
+            | commands.RecordMessages
+            | commands.AddMessage
+            | commands.Patch
+            | commands.Reset
+            | commands.Abort,
+        ):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
         return None
 
-    def gives_up(self, owner: SessionOwner, command: SessionCommand, away_ms: int) -> bool:
+    def gives_up(self, owner: SessionOwner, command: commands.SessionCommand, away_ms: int) -> bool:
         """Give an agent's answer up when the store is away too long; its attempt is interrupted as soon as it is back.
 
         Everything else waits for the store as long as it takes.
         """
         limit = self.world.store_retry_ms
-        if not isinstance(command, RunReturned) or not limit or away_ms <= limit:
+        if not isinstance(command, commands.RunReturned) or not limit or away_ms <= limit:
             return False
         self.world.reports.tell(
             "answer_lost",
@@ -280,10 +266,12 @@ class SessionActor(Handler):
             error=f"the store was not available for {limit // 1000} s",
         )
         self._leave_behind()
-        owner.take_first(Wake())
+        owner.take_first(commands.Wake())
         return True
 
-    def cannot_go_on(self, owner: SessionOwner, error: Exception, told: Told[SessionCommand] | None) -> None:
+    def cannot_go_on(
+        self, owner: SessionOwner, error: Exception, told: Told[commands.SessionCommand] | None
+    ) -> None:
         """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
 
         What doors have asked for ends with this actor, so they are told; a flow tells its step again when it hears of the restart.
@@ -304,13 +292,13 @@ class SessionActor(Handler):
     # --- deciding
 
     def _of_the_run(
-        self, decided: Sequence[Event] | Refused, carried: tuple[StreamAppend, ...] = ()
+        self, decided: Sequence[facts.Event] | Refused, carried: tuple[StreamAppend, ...] = ()
     ) -> Plan | Refused:
         """Plan what the run under way, or the next one, leads to: it is caused by the run's own start."""
         cause, correlation = causes(self.state)
         return _plan(decided, carried=carried, cause=cause, correlation=correlation)
 
-    def _enqueue(self, command: Enqueue) -> Plan | Refused:
+    def _enqueue(self, command: commands.Enqueue) -> Plan | Refused:
         run = command.queue
         if (run is not None and self.state.knows(run.run_id)) or command.message.id in self.state.heard:
             return Plan()  # told twice, after a restart of whoever tells it: the log has it
@@ -337,7 +325,7 @@ class SessionActor(Handler):
             override=self.state.send_override,
         )
 
-    def _timed_out(self, command: DeadlinePassed) -> Plan | Refused:
+    def _timed_out(self, command: commands.DeadlinePassed) -> Plan | Refused:
         crash_point("P7")
         running = self.state.running
         self.world.agents.cancel(command.run_id)
@@ -350,7 +338,7 @@ class SessionActor(Handler):
         )
         return self._of_the_run(events, self._notice(events))
 
-    def _returned(self, command: RunReturned) -> Plan | Refused:
+    def _returned(self, command: commands.RunReturned) -> Plan | Refused:
         self._starter.unwatch(command.run_id)
         running = self.state.running
         if running is not None:
@@ -365,7 +353,7 @@ class SessionActor(Handler):
         )
         return self._of_the_run(events, carried or self._notice(events))
 
-    def _notice(self, events: Sequence[Event]) -> tuple[StreamAppend, ...]:
+    def _notice(self, events: Sequence[facts.Event]) -> tuple[StreamAppend, ...]:
         """Return what the person is told whose message found no answer."""
         world = self.world
         return failure_notice(
@@ -384,7 +372,7 @@ class SessionActor(Handler):
         if running is not None:
             self._left_behind = (running.waiting.queued.run_id, running.attempt)
 
-    def _made_good(self) -> Sequence[Event]:
+    def _made_good(self) -> Sequence[facts.Event]:
         """Return the end of an attempt that was left behind; nothing where somebody works on it."""
         running = self.state.running
         if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
@@ -411,7 +399,7 @@ class SessionActor(Handler):
         if self._starter.is_reading:
             return
         if self._starter.context_at(run_id, version) is not None:
-            self._owner.take(StartNext())
+            self._owner.take(commands.StartNext())
         elif self._starter.has_read_beyond(run_id, version):
             self._owner.load()
         else:
@@ -456,26 +444,26 @@ class SessionActor(Handler):
     def _act(self, before: Session, recorded: Recorded) -> None:
         event = recorded.event
         self._report(event)
-        if isinstance(event, RunStarted):
+        if isinstance(event, facts.RunStarted):
             self._starter.start(event, self.state.running, self._owner.decided_at)
-        elif isinstance(event, RunCompleted | RunFailed | RunAborted):
+        elif isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
             self._starter.unwatch(event.run_id)
-            if isinstance(event, RunAborted):
+            if isinstance(event, facts.RunAborted):
                 self.world.agents.cancel(event.run_id)
             ended = ended_of(before, recorded)
             if ended is not None:
                 self.world.tell_flow(ended.stream, ended)
-        elif isinstance(event, SessionArchived) and before.opened is not None:
+        elif isinstance(event, facts.SessionArchived) and before.opened is not None:
             spawn_id = before.opened.spawn_id
             if spawn_id is not None:
                 stream = ids.spawn_stream(spawn_id)
                 self.world.tell_flow(stream, ChildGone(stream=stream))
 
-    def _report(self, event: Event) -> None:
+    def _report(self, event: facts.Event) -> None:
         """Tell the operator what a durable event says has gone wrong."""
         reports = self.world.reports
         match event:
-            case RunFailed():
+            case facts.RunFailed():
                 reports.tell(
                     "run_failed",
                     session_key=self.key,
@@ -485,9 +473,9 @@ class SessionActor(Handler):
                     error=event.error,
                     traceback=event.traceback,
                 )
-            case RunInterrupted() | LateReplyDropped():
+            case facts.RunInterrupted() | facts.LateReplyDropped():
                 reports.tell(
-                    "run_interrupted" if isinstance(event, RunInterrupted) else "late_reply",
+                    "run_interrupted" if isinstance(event, facts.RunInterrupted) else "late_reply",
                     session_key=self.key,
                     run_id=event.run_id,
                     attempt=event.attempt,
@@ -501,7 +489,7 @@ class SessionActor(Handler):
         if left is not None:
             world, key = self.world, self.key
             world.timers.after(
-                left[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True))
+                left[0], ("thread", key), lambda: world.tell_session(key, commands.Unbind(only_due=True))
             )
 
     def _mark(self, fresh: Sequence[Recorded]) -> None:
@@ -509,9 +497,9 @@ class SessionActor(Handler):
         if self.state.bound is None:
             return
         for item in fresh:
-            if isinstance(item.event, ThreadBound):
+            if isinstance(item.event, facts.ThreadBound):
                 self.world.stopwatch.begin("bound", self.key, at=self._owner.decided_at)
-            elif isinstance(item.event, MessageRecorded):
+            elif isinstance(item.event, facts.MessageRecorded):
                 self.world.stopwatch.begin("said", self.key, at=self._owner.decided_at)
 
     def _thread_left(self) -> rules.ThreadLeft:
@@ -533,10 +521,10 @@ class SessionActor(Handler):
         self.world.timers.after(
             self.world.idle_ms,
             ("idle", self.key),
-            lambda: self._tell_self(IdleFor(version=version)),
+            lambda: self._tell_self(commands.IdleFor(version=version)),
         )
 
-    def _sleep(self, message: IdleFor) -> None:
+    def _sleep(self, message: commands.IdleFor) -> None:
         owner = self._owner
         if message.version != owner.version or owner.is_busy or owner.waits_for_store or not self.state.idle:
             self._asleep_after = -1
@@ -549,7 +537,7 @@ class SessionActor(Handler):
 
 
 def _plan(
-    decided: Sequence[Event] | Refused,
+    decided: Sequence[facts.Event] | Refused,
     *,
     carried: tuple[StreamAppend, ...] = (),
     cause: str | None = None,

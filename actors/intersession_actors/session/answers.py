@@ -11,22 +11,7 @@ from intersession_actors.session import rules
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Running, Session, is_current
 from intersession_actors.streams import RunEnded, into_outbox
-from intersession_events import ids
-from intersession_events.facts import (
-    DeliveryDecided,
-    Event,
-    Message,
-    MessageRecorded,
-    Provenance,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunStarted,
-    RunStatus,
-    TextBlock,
-    text_of,
-)
+from intersession_events import facts, ids
 from intersession_events.log import Recorded, StreamAppend
 
 
@@ -38,7 +23,7 @@ def decide_returned(
     log_id: str,
     now_ms: int,
     retry_interrupted: int = 0,
-) -> tuple[list[Event], tuple[StreamAppend, ...]]:
+) -> tuple[list[facts.Event], tuple[StreamAppend, ...]]:
     """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
     run_id, attempt, result = returned.run_id, returned.attempt, returned.result
     if isinstance(result, Broke):
@@ -47,7 +32,7 @@ def decide_returned(
             and attempt <= retry_interrupted
             and is_current(state, run_id, attempt)
         ):
-            return [RunInterrupted(run_id=run_id, attempt=attempt)], ()
+            return [facts.RunInterrupted(run_id=run_id, attempt=attempt)], ()
         return rules.decide_failure(
             state,
             run_id=run_id,
@@ -77,7 +62,7 @@ def decide_returned(
 
 def reply_messages(
     answered: Answered, *, key: str, log_id: str, run_id: str, attempt: int, now_ms: int
-) -> tuple[str | None, tuple[Message, ...]]:
+) -> tuple[str | None, tuple[facts.Message, ...]]:
     """Return the run's reply (None is no text) and the messages to record for it.
 
     The transcript keeps what the agent said, `NO_REPLY` and skip words included; the reply is what is visible of it.
@@ -99,10 +84,10 @@ def reply_messages(
     if answered.text and not any(message.role == "assistant" for message in messages):
         messages = (
             *messages,
-            Message(
+            facts.Message(
                 id=ids.derive(log_id, "message", run_id, "reply", attempt),
                 role="assistant",
-                content=(TextBlock(text=answered.text),),
+                content=(facts.TextBlock(text=answered.text),),
                 timestamp=now_ms,
                 run_id=run_id,
                 model=answered.model,
@@ -113,14 +98,14 @@ def reply_messages(
     return visible_text(answered.text), messages
 
 
-def _own_output(message: Message, key: str) -> Provenance | None:
+def _own_output(message: facts.Message, key: str) -> facts.Provenance | None:
     """Say where a message of an agent's answer is from: the agent can't, and a person it certainly is not from.
 
     What it says as itself and what its tools gave need no word; in any other role it is fenced as what its own session wrote.
     """
     if message.role in {"assistant", "toolResult"}:
         return None
-    return Provenance(kind="inter_session", source_session_key=key)
+    return facts.Provenance(kind="inter_session", source_session_key=key)
 
 
 def auto_reply(
@@ -131,7 +116,7 @@ def auto_reply(
     if queued.route is None or reply is None or is_reply_skip(reply) or is_announce_skip(reply):
         return ()
     delivery_id = ids.derive(log_id, "delivery", queued.run_id, "reply")
-    decided = DeliveryDecided(
+    decided = facts.DeliveryDecided(
         delivery_id=delivery_id,
         session_key=key,
         route=queued.route,
@@ -146,21 +131,21 @@ def auto_reply(
 
 
 def failure_notice(
-    state: Session, events: Sequence[Event], *, key: str, text: str, log_id: str, now_ms: int
+    state: Session, events: Sequence[facts.Event], *, key: str, text: str, log_id: str, now_ms: int
 ) -> tuple[StreamAppend, ...]:
     """Return the delivery that tells a person that no answer comes, where `events` end the run on their message (INB-2).
 
     The flows of agents hear of a failed run themselves, so their runs have none.
     """
     running = state.running
-    failed = any(isinstance(event, RunFailed) for event in events)
+    failed = any(isinstance(event, facts.RunFailed) for event in events)
     if running is None or not failed or not text.strip():
         return ()
     queued = running.waiting.queued
     if queued.route is None or queued.step != "message" or queued.exchange_id or queued.spawn_id:
         return ()
     delivery_id = ids.derive(log_id, "delivery", queued.run_id, "failure_notice")
-    decided = DeliveryDecided(
+    decided = facts.DeliveryDecided(
         delivery_id=delivery_id,
         session_key=key,
         route=queued.route,
@@ -177,7 +162,7 @@ def failure_notice(
 def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
     """Return the word to the flow whose run has ended; None for a run of no flow."""
     event = recorded.event
-    if not isinstance(event, RunCompleted | RunFailed | RunAborted):
+    if not isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
         return None
     running = before.running
     if running is not None and running.waiting.queued.run_id == event.run_id:
@@ -202,17 +187,19 @@ def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
 def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
     """Return the same word from the log: `items` are a session's events from the one that queued the run to its end."""
     last = items[-1].event if items else None
-    run_id = last.run_id if isinstance(last, RunCompleted | RunFailed | RunAborted) else None
+    run_id = (
+        last.run_id if isinstance(last, facts.RunCompleted | facts.RunFailed | facts.RunAborted) else None
+    )
     started: int | None = None
     tool_result: str | None = None
     for item in items:
         match item.event:
-            case RunStarted() | RunInterrupted() as event if event.run_id == run_id:
-                started = item.time if isinstance(event, RunStarted) else None
-            case MessageRecorded(message=message) if (
+            case facts.RunStarted() | facts.RunInterrupted() as event if event.run_id == run_id:
+                started = item.time if isinstance(event, facts.RunStarted) else None
+            case facts.MessageRecorded(message=message) if (
                 message.run_id == run_id and message.role == "toolResult"
             ):
-                tool_result = text_of(message) or tool_result
+                tool_result = facts.text_of(message) or tool_result
             case _:
                 pass
     return ended_word(stream, items[-1], started_ms=started, last_tool_result=tool_result) if items else None
@@ -223,15 +210,15 @@ def ended_word(
 ) -> RunEnded | None:
     """Return what a flow is told of the end of its run; None for an event that is no end."""
     event = recorded.event
-    if not isinstance(event, RunCompleted | RunFailed | RunAborted):
+    if not isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
         return None
-    completed = event if isinstance(event, RunCompleted) else None
+    completed = event if isinstance(event, facts.RunCompleted) else None
     return RunEnded(
         stream=stream,
         run_id=event.run_id,
         status=status_of(event),
-        text=event.reply if isinstance(event, RunCompleted) else event.partial,
-        error=event.error if isinstance(event, RunFailed) else None,
+        text=event.reply if isinstance(event, facts.RunCompleted) else event.partial,
+        error=event.error if isinstance(event, facts.RunFailed) else None,
         usage=completed.usage if completed is not None else None,
         model=completed.model if completed is not None else None,
         last_tool_result=last_tool_result,
@@ -242,26 +229,26 @@ def ended_word(
     )
 
 
-def _is_gone(event: RunCompleted | RunFailed | RunAborted) -> bool:
+def _is_gone(event: facts.RunCompleted | facts.RunFailed | facts.RunAborted) -> bool:
     match event:
-        case RunCompleted():
+        case facts.RunCompleted():
             return False
-        case RunFailed():
+        case facts.RunFailed():
             return event.code == "target_gone"
-        case RunAborted():
+        case facts.RunAborted():
             return event.gone
 
 
-def status_of(event: RunCompleted | RunFailed | RunAborted) -> RunStatus:
+def status_of(event: facts.RunCompleted | facts.RunFailed | facts.RunAborted) -> facts.RunStatus:
     """Return a run's end in the words of its flow."""
     match event:
-        case RunCompleted():
+        case facts.RunCompleted():
             return "ok"
-        case RunAborted():
+        case facts.RunAborted():
             return "aborted"
-        case RunFailed(code="timeout"):
+        case facts.RunFailed(code="timeout"):
             return "timeout"
-        case RunFailed(code="interrupted"):
+        case facts.RunFailed(code="interrupted"):
             return "interrupted"
-        case RunFailed():
+        case facts.RunFailed():
             return "error"

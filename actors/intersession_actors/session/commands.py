@@ -5,17 +5,7 @@ from collections.abc import Mapping
 from intersession_actors.agents import AgentResult
 from intersession_actors.prompt import RunContext
 from intersession_actors.streams import Asked, Command, OfOneLife, Step
-from intersession_events.facts import (
-    ArchiveReason,
-    Budget,
-    Message,
-    Route,
-    RouteChanged,
-    RunQueued,
-    SessionOpened,
-    SessionPatched,
-    ThreadBound,
-)
+from intersession_events import facts
 from intersession_events.log import StreamAppend
 
 
@@ -31,15 +21,15 @@ class Enqueue(Step, frozen=True, kw_only=True):
     for the sake of this one: in the same append, so that a message that is refused or known already stops nothing (GATE-4).
     """
 
-    budget: Budget
-    message: Message
-    queue: RunQueued | None = None
-    opening: SessionOpened | None = None
-    route: RouteChanged | None = None
-    patch: SessionPatched | None = None
+    budget: facts.Budget
+    message: facts.Message
+    queue: facts.RunQueued | None = None
+    opening: facts.SessionOpened | None = None
+    route: facts.RouteChanged | None = None
+    patch: facts.SessionPatched | None = None
     session_id: str | None = None
-    bound: ThreadBound | None = None
-    only_bound: Route | None = None
+    bound: facts.ThreadBound | None = None
+    only_bound: facts.Route | None = None
     carried: tuple[StreamAppend, ...] = ()
     check_policy: bool = False
     at_most: int | None = None
@@ -57,13 +47,13 @@ class RecordMessages(Asked, frozen=True, kw_only=True):
 
     run_id: str
     attempt: int
-    messages: tuple[Message, ...]
+    messages: tuple[facts.Message, ...]
 
 
 class AddMessage(Asked, frozen=True, kw_only=True):
     """Record a message that no run answers (chat.inject, a mirrored delivery)."""
 
-    message: Message
+    message: facts.Message
     session_id: str | None = None
     check_policy: bool = False
 
@@ -81,7 +71,7 @@ class Patch(Asked, frozen=True, kw_only=True):
     values: Mapping[str, str]
     cleared: tuple[str, ...] = ()
     by: str | None = None
-    opening: SessionOpened | None = None
+    opening: facts.SessionOpened | None = None
 
 
 class Reset(Asked, frozen=True, kw_only=True):
@@ -99,7 +89,7 @@ class Archive(Step, frozen=True, kw_only=True):
     where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6).
     """
 
-    reason: ArchiveReason
+    reason: facts.ArchiveReason
     session_id: str | None = None
     only_idle: bool = False
     carried: tuple[StreamAppend, ...] = ()

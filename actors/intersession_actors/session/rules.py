@@ -8,46 +8,17 @@ from typing import Final
 import msgspec
 
 from intersession_actors.policy import Spent, check_start
-from intersession_actors.session.commands import (
-    Abort,
-    AddMessage,
-    Archive,
-    Enqueue,
-    Patch,
-    RecordMessages,
-    Reset,
-    Unbind,
-)
+from intersession_actors.session import commands
 from intersession_actors.session.state import Session, is_current
 from intersession_actors.streams import Refused
-from intersession_events.facts import (
-    Event,
-    FailureCode,
-    LateReplyDropped,
-    Message,
-    MessageRecorded,
-    Route,
-    RouteChanged,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    SessionArchived,
-    SessionPatched,
-    SessionReset,
-    ThreadUnbound,
-    UnbindReason,
-    Usage,
-)
+from intersession_events import facts
 
 SETTINGS_FOR_AGENTS: Final = frozenset(
     {"verboseLevel", "reasoningLevel", "elevatedLevel", "responseUsage", "groupActivation"}
 )
 """The settings of a session that its agent is told, beside the model and how much it should think."""
 
-ThreadLeft = tuple[int, UnbindReason] | None
+ThreadLeft = tuple[int, facts.UnbindReason] | None
 """For how many milliseconds a thread is still the session's own, and why no longer; None: for good, or there is none."""
 
 SETTINGS: Final = SETTINGS_FOR_AGENTS | {"sendPolicy", "label", "model", "thinkingLevel", "displayName"}
@@ -55,10 +26,10 @@ SETTINGS: Final = SETTINGS_FOR_AGENTS | {"sendPolicy", "label", "model", "thinki
 
 
 def decide_enqueue(
-    state: Session, command: Enqueue, *, thread_left: ThreadLeft = None
-) -> list[Event] | Refused:
+    state: Session, command: commands.Enqueue, *, thread_left: ThreadLeft = None
+) -> list[facts.Event] | Refused:
     """Return what accepting a message leads to: perhaps an opening, the message, perhaps its run."""
-    events: list[Event] = []
+    events: list[facts.Event] = []
     session_id = state.session_id
     if command.only_bound is not None and not _is_bound(state, command.only_bound, thread_left):
         return Refused(code="not_visible", error="thread: it belongs to this session no more")
@@ -78,7 +49,7 @@ def decide_enqueue(
     if command.route is not None and _route_differs(state, command.route):
         events.append(command.route)
     events += stopped
-    events.append(MessageRecorded(session_id=session_id, message=command.message))
+    events.append(facts.MessageRecorded(session_id=session_id, message=command.message))
     if command.patch is not None:
         events.append(command.patch)
     if command.queue is not None:
@@ -96,51 +67,53 @@ def _replaced(field: str) -> Refused:
     return Refused(code="not_visible", error=f"{field}: the session was replaced meanwhile, list again")
 
 
-def _is_bound(state: Session, route: Route, left: ThreadLeft) -> bool:
+def _is_bound(state: Session, route: facts.Route, left: ThreadLeft) -> bool:
     return state.bound is not None and state.bound.route == route and (left is None or left[0] > 0)
 
 
-def decide_unbind(state: Session, command: Unbind, left: ThreadLeft) -> list[Event]:
+def decide_unbind(state: Session, command: commands.Unbind, left: ThreadLeft) -> list[facts.Event]:
     """Return that the session's thread is its own no more; nothing where it has none, or has it a while yet."""
     if state.bound is None:
         return []
     if not command.only_due:
-        return [ThreadUnbound(route=state.bound.route, reason="unbound")]
+        return [facts.ThreadUnbound(route=state.bound.route, reason="unbound")]
     if left is None or left[0] > 0:
         return []
-    return [ThreadUnbound(route=state.bound.route, reason=left[1])]
+    return [facts.ThreadUnbound(route=state.bound.route, reason=left[1])]
 
 
-def _route_differs(state: Session, change: RouteChanged) -> bool:
+def _route_differs(state: Session, change: facts.RouteChanged) -> bool:
     return change.route != state.route or (
         change.display_name is not None and change.display_name != state.chat_name
     )
 
 
-def decide_messages(state: Session, command: RecordMessages) -> list[Event] | Refused:
+def decide_messages(state: Session, command: commands.RecordMessages) -> list[facts.Event] | Refused:
     """Return the records of a run's own messages, unless the attempt is over."""
     if not is_current(state, command.run_id, command.attempt):
         return Refused(code="invalid_request", error="run: this attempt is over, stop working on it")
-    return [MessageRecorded(session_id=state.session_id, message=message) for message in command.messages]
+    return [
+        facts.MessageRecorded(session_id=state.session_id, message=message) for message in command.messages
+    ]
 
 
-def decide_add(state: Session, command: AddMessage) -> list[Event] | Refused:
+def decide_add(state: Session, command: commands.AddMessage) -> list[facts.Event] | Refused:
     """Return the record of a message that no run answers."""
     if not state.exists:
         return Refused(code="not_visible", error="sessionKey: the session is gone")
     if command.session_id not in {None, state.session_id}:
         return _replaced("sessionKey")
-    return [MessageRecorded(session_id=state.session_id, message=command.message)]
+    return [facts.MessageRecorded(session_id=state.session_id, message=command.message)]
 
 
-def decide_patch(state: Session, command: Patch) -> list[Event] | Refused:
+def decide_patch(state: Session, command: commands.Patch) -> list[facts.Event] | Refused:
     """Return the change of settings; none if nothing changes (GATE-2)."""
     unknown = sorted((set(command.values) | set(command.cleared)) - SETTINGS)
     if unknown:
         return Refused(
             code="invalid_request", error=f"{unknown[0]}: can't be patched, use {sorted(SETTINGS)}"
         )
-    events: list[Event] = []
+    events: list[facts.Event] = []
     if not state.exists:
         if command.opening is None:
             return Refused(code="not_visible", error="key: the session is gone")
@@ -148,11 +121,11 @@ def decide_patch(state: Session, command: Patch) -> list[Event] | Refused:
     values = {name: value for name, value in command.values.items() if state.settings.get(name) != value}
     cleared = tuple(name for name in command.cleared if name in state.settings)
     if values or cleared:
-        events.append(SessionPatched(values=values, cleared=cleared, by=command.by))
+        events.append(facts.SessionPatched(values=values, cleared=cleared, by=command.by))
     return events
 
 
-def decide_reset(state: Session, command: Reset) -> list[Event] | Refused:
+def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] | Refused:
     """Return the beginning of a new generation; a run under way keeps it from happening."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
@@ -161,13 +134,13 @@ def decide_reset(state: Session, command: Reset) -> list[Event] | Refused:
     if not state.idle:
         return Refused(code="busy", error="key: a run is under way, abort it or wait for it")
     return [
-        SessionReset(
+        facts.SessionReset(
             session_id=command.session_id, previous_session_id=state.session_id, reason=command.reason
         )
     ]
 
 
-def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
+def decide_archive(state: Session, command: commands.Archive) -> list[facts.Event] | Refused:
     """Return the archiving; what is archived already stays as it is."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
@@ -175,8 +148,8 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
         return _replaced("key")
     if command.only_idle and not state.idle:
         return Refused(code="busy", error="key: the session has work to do, wait for it")
-    events: list[Event] = [
-        RunFailed(
+    events: list[facts.Event] = [
+        facts.RunFailed(
             run_id=waiting.queued.run_id,
             attempt=0,
             code="target_gone",
@@ -186,28 +159,30 @@ def decide_archive(state: Session, command: Archive) -> list[Event] | Refused:
     ]
     events += [msgspec.structs.replace(aborted, gone=True) for aborted in _stop_running(state, "archive")]
     if state.bound is not None:
-        events.append(ThreadUnbound(route=state.bound.route, reason="archived"))
-    events.append(SessionArchived(session_id=state.session_id, reason=command.reason))
+        events.append(facts.ThreadUnbound(route=state.bound.route, reason="archived"))
+    events.append(facts.SessionArchived(session_id=state.session_id, reason=command.reason))
     return events
 
 
-def decide_abort(state: Session, command: Abort) -> list[RunAborted]:
+def decide_abort(state: Session, command: commands.Abort) -> list[facts.RunAborted]:
     """Return the abort of one run, under way or in the queue, or of all of them; nothing if there is no such run."""
     aborted = _stop_running(state, command.by)
-    aborted += [RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by) for waiting in state.queue]
+    aborted += [
+        facts.RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by) for waiting in state.queue
+    ]
     return [event for event in aborted if command.run_id in {None, event.run_id}]
 
 
-def _stop_running(state: Session, by: str) -> list[RunAborted]:
+def _stop_running(state: Session, by: str) -> list[facts.RunAborted]:
     """Return the abort of the run under way, if one is."""
     running = state.running
     if running is None:
         return []
     run_id = running.waiting.queued.run_id
-    return [RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
+    return [facts.RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
 
 
-def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int) -> list[Event]:
+def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int) -> list[facts.Event]:
     """Return the start of the run at the head of the queue, if the session is free.
 
     A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
@@ -220,9 +195,9 @@ def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int
     tripped = check_start(budget, spent) if queued.run_id != budget.root else None
     if tripped is not None:
         error = f"limit: {tripped.words}, so this run was not started"
-        return [RunFailed(run_id=queued.run_id, attempt=state.interrupted, code="limit", error=error)]
+        return [facts.RunFailed(run_id=queued.run_id, attempt=state.interrupted, code="limit", error=error)]
     return [
-        RunStarted(
+        facts.RunStarted(
             run_id=queued.run_id,
             attempt=state.interrupted + 1,
             context_hash=context_hash,
@@ -234,17 +209,17 @@ def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int
     ]
 
 
-def timed_out(queued: RunQueued) -> str:
+def timed_out(queued: facts.RunQueued) -> str:
     """Say that a run has had its time."""
     return f"timeout: the run had {queued.timeout_ms / 1000:g} s"
 
 
-def is_task(queued: RunQueued) -> bool:
+def is_task(queued: facts.RunQueued) -> bool:
     """Whether a run is a sub-agent's, on its task; the announce and what its requester makes of it are no tasks."""
     return queued.spawn_id is not None and queued.step == "message" and queued.caller is not None
 
 
-def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[Event]:
+def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[facts.Event]:
     """Return what becomes of an attempt that the last process left behind (docs/reliability.md, rule 4)."""
     running = state.running
     if running is None:
@@ -254,7 +229,7 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
     if is_task(queued) and 0 < running.deadline_ms <= now_ms:
         # A sub-agent's time is over when the log says so (SPAWN-8, P7); another run gets its time anew.
         return [
-            RunFailed(
+            facts.RunFailed(
                 run_id=run_id,
                 attempt=running.attempt,
                 code="timeout",
@@ -263,9 +238,9 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
             )
         ]
     if running.attempt <= retry_interrupted:
-        return [RunInterrupted(run_id=run_id, attempt=running.attempt)]
+        return [facts.RunInterrupted(run_id=run_id, attempt=running.attempt)]
     return [
-        RunFailed(
+        facts.RunFailed(
             run_id=run_id,
             attempt=running.attempt,
             code="interrupted",
@@ -281,21 +256,21 @@ def decide_answer(
     run_id: str,
     attempt: int,
     reply: str | None,
-    messages: tuple[Message, ...],
-    usage: Usage | None,
+    messages: tuple[facts.Message, ...],
+    usage: facts.Usage | None,
     model: str | None,
     stop_reason: str | None,
     notes: tuple[str, ...] = (),
-) -> list[Event]:
+) -> list[facts.Event]:
     """Return the end of a run that answered. An attempt that is over already only leaves a note."""
     if not is_current(state, run_id, attempt):
-        return [LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
-    recorded: list[Event] = [
-        MessageRecorded(session_id=state.session_id, message=message) for message in messages
+        return [facts.LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
+    recorded: list[facts.Event] = [
+        facts.MessageRecorded(session_id=state.session_id, message=message) for message in messages
     ]
     return [
         *recorded,
-        RunCompleted(
+        facts.RunCompleted(
             run_id=run_id,
             attempt=attempt,
             reply=reply,
@@ -312,10 +287,10 @@ def decide_failure(
     *,
     run_id: str,
     attempt: int,
-    code: FailureCode,
+    code: facts.FailureCode,
     error: str,
     traceback: str | None = None,
-) -> list[Event]:
+) -> list[facts.Event]:
     """Return the end of a run that broke; nothing if the attempt is over already."""
     if not is_current(state, run_id, attempt):
         return []
@@ -323,7 +298,7 @@ def decide_failure(
     # The code is the first word of what people and agents read (docs/errors.md).
     words = error if error.startswith(f"{code}:") else f"{code}: {error}"
     return [
-        RunFailed(
+        facts.RunFailed(
             run_id=run_id, attempt=attempt, code=code, error=words, partial=partial, traceback=traceback
         )
     ]

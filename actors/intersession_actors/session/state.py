@@ -7,33 +7,7 @@ import msgspec
 
 from intersession_actors.policy import budget_of
 from intersession_actors.streams import foreign
-from intersession_events.facts import (
-    Budget,
-    ChatType,
-    LateReplyDropped,
-    LineImported,
-    Message,
-    MessageRecorded,
-    Route,
-    RouteChanged,
-    RunAborted,
-    RunCompleted,
-    RunEvent,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    SessionArchived,
-    SessionEvent,
-    SessionImported,
-    SessionOpened,
-    SessionPatched,
-    SessionReset,
-    ThreadBound,
-    ThreadUnbound,
-    UnbindReason,
-    text_of,
-)
+from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.plain_json import present
 
@@ -45,7 +19,7 @@ REMEMBERED_RUNS: Final = 128
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """A run in the queue, with the event that queued it as the cause of its start."""
 
-    queued: RunQueued
+    queued: facts.RunQueued
     cause: str
     correlation: str | None
     time: int
@@ -53,7 +27,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> facts.Budget:
         """What the causal chain that the run is of may use (LOOP-5)."""
         return budget_of(self.queued, self.correlation, self.time)
 
@@ -77,13 +51,13 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session stands."""
 
-    opened: SessionOpened | None = None
+    opened: facts.SessionOpened | None = None
     session_id: str = ""
     archived: bool = False
     settings: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-    route: Route | None = None
+    route: facts.Route | None = None
     chat_name: str | None = None
-    chat_type: ChatType | None = None
+    chat_type: facts.ChatType | None = None
     channel: str | None = None
     queue: tuple[Waiting, ...] = ()
     running: Running | None = None
@@ -92,12 +66,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     ended: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
     """The ids of the last messages from outside, to recognise one that comes twice at once."""
-    bound: ThreadBound | None = None
+    bound: facts.ThreadBound | None = None
     """The thread that belongs to this session (SPAWN-12)."""
     bound_ms: int = 0
     last_message_ms: int = 0
 
-    def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, UnbindReason] | None":
+    def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, facts.UnbindReason] | None":
         """Return for how long the thread is still its own if nothing more is said (milliseconds), and why no longer.
 
         It was bound `age_ms` ago, and the last message was `quiet_ms` ago.
@@ -105,7 +79,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         bound = self.bound
         if bound is None:
             return None
-        limits: list[tuple[int, UnbindReason]] = []
+        limits: list[tuple[int, facts.UnbindReason]] = []
         if bound.max_age_ms:
             limits.append((bound.max_age_ms - age_ms, "max_age"))
         if bound.idle_ms:
@@ -145,17 +119,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 def evolve(state: Session, recorded: Recorded) -> Session:
     """Apply one recorded event of the session's stream."""
     event = recorded.event
-    if not isinstance(event, SessionEvent | RunEvent):
+    if not isinstance(event, facts.SessionEvent | facts.RunEvent):
         raise foreign(recorded)
     return _evolved(state, event, recorded)
 
 
 def _evolved(  # noqa: C901, PLR0912 - one case an event
-    state: Session, event: SessionEvent | RunEvent, recorded: Recorded
+    state: Session, event: facts.SessionEvent | facts.RunEvent, recorded: Recorded
 ) -> Session:
     replace = msgspec.structs.replace
     match event:
-        case SessionOpened():
+        case facts.SessionOpened():
             settings = {
                 name: value
                 for name, value in (
@@ -178,10 +152,10 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
                 chat_type=event.chat_type,
                 channel=event.channel,
             )
-        case SessionPatched():
+        case facts.SessionPatched():
             changed = {name: value for name, value in state.settings.items() if name not in event.cleared}
             return replace(state, settings=changed | event.values)
-        case RouteChanged():
+        case facts.RouteChanged():
             return replace(
                 state,
                 route=event.route,
@@ -189,25 +163,25 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
                 chat_type=event.chat_type or state.chat_type,
                 channel=event.route.channel,
             )
-        case SessionReset():
+        case facts.SessionReset():
             return replace(state, session_id=event.session_id)
-        case SessionArchived():
+        case facts.SessionArchived():
             return replace(state, archived=True)
-        case ThreadBound():
+        case facts.ThreadBound():
             return replace(
                 state, bound=event, bound_ms=recorded.time, route=event.route, channel=event.route.channel
             )
-        case ThreadUnbound():
+        case facts.ThreadUnbound():
             route = None if state.route == event.route else state.route
             return replace(state, bound=None, route=route)
-        case SessionImported():
+        case facts.SessionImported():
             return _imported(state, event)
-        case RunQueued():
+        case facts.RunQueued():
             waiting = Waiting(
                 queued=event, cause=recorded.id, correlation=recorded.correlation, time=recorded.time
             )
             return replace(state, queue=(*state.queue, waiting))
-        case RunStarted():
+        case facts.RunStarted():
             head, *rest = state.queue
             running = Running(
                 waiting=head,
@@ -221,17 +195,17 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
                 last_tool_result=head.last_tool_result,
             )
             return replace(state, queue=tuple(rest), running=running)
-        case RunInterrupted():
+        case facts.RunInterrupted():
             return _put_back(state, event)
-        case RunCompleted() | RunFailed() | RunAborted():
+        case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
             return _ended(state, event.run_id)
-        case MessageRecorded():
+        case facts.MessageRecorded():
             return _noted(replace(state, last_message_ms=recorded.time), event.message)
-        case LineImported() | LateReplyDropped():
+        case facts.LineImported() | facts.LateReplyDropped():
             return state  # what was imported was said elsewhere, and nobody uses a late reply
 
 
-def _imported(state: Session, event: SessionImported) -> Session:
+def _imported(state: Session, event: facts.SessionImported) -> Session:
     imported = {
         "sendPolicy": event.send_policy,
         "label": event.label,
@@ -252,7 +226,7 @@ def _imported(state: Session, event: SessionImported) -> Session:
     )
 
 
-def _put_back(state: Session, event: RunInterrupted) -> Session:
+def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
     running = state.running
     if running is None:
         return state
@@ -276,14 +250,14 @@ def _ended(state: Session, run_id: str) -> Session:
     )
 
 
-def _noted(state: Session, message: Message) -> Session:
+def _noted(state: Session, message: facts.Message) -> Session:
     if message.role == "user":
         heard = (*state.heard, message.id)[-REMEMBERED_MESSAGES:]
         return msgspec.structs.replace(state, heard=heard)
     running = state.running
     if running is None or message.run_id != running.waiting.queued.run_id:
         return state
-    text = text_of(message)
+    text = facts.text_of(message)
     match message.role:
         case "toolResult" if text:
             running = msgspec.structs.replace(running, last_tool_result=text)

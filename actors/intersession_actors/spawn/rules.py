@@ -14,25 +14,7 @@ from intersession_actors.prompt import is_announce_skip, visible_text
 from intersession_actors.spawn.announce import SpawnOutcome, announce_text
 from intersession_actors.spawn.commands import Prepared
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
-from intersession_events import ids
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    AttachmentRemovalFailed,
-    Attachments,
-    AttachmentsReady,
-    AttachmentsRemoved,
-    Budget,
-    ChildArchived,
-    ChildEnded,
-    ResultHanded,
-    RunStatus,
-    SpawnAccepted,
-    SpawnClosed,
-    SpawnEvent,
-    ThreadOpened,
-    Usage,
-)
+from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 
 Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
@@ -41,17 +23,17 @@ Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 class Spawn(msgspec.Struct, frozen=True, kw_only=True):
     """Where a spawn stands. `pending` is the run or delivery it waits for."""
 
-    accepted: SpawnAccepted
+    accepted: facts.SpawnAccepted
     phase: Phase = "task"
     pending: str = ""
-    ended: ChildEnded | None = None
+    ended: facts.ChildEnded | None = None
     archived: bool = False
-    closed: SpawnClosed | None = None
+    closed: facts.SpawnClosed | None = None
     files_over: bool = False
     """Whether its files were removed, or could not be."""
 
     @property
-    def files_due(self) -> Attachments | None:
+    def files_due(self) -> facts.Attachments | None:
         """The files that are to be removed now (ATT-5)."""
         files, accepted = self.accepted.attachments, self.accepted
         if files is None or self.files_over:
@@ -87,39 +69,39 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     log_id: str
     now_ms: int
     has_route: bool
-    budget: Budget
+    budget: facts.Budget
     spent: Spent = Spent()
     transcript_path: str | None = None
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
-def evolve(state: Spawn | None, event: SpawnEvent) -> Spawn:  # noqa: C901 - one case an event
+def evolve(state: Spawn | None, event: facts.SpawnEvent) -> Spawn:  # noqa: C901 - one case an event
     """Apply one recorded event of the spawn's stream."""
-    if isinstance(event, SpawnAccepted):
+    if isinstance(event, facts.SpawnAccepted):
         waits = event.attachments is not None or event.thread is not None
         return Spawn(accepted=event, pending=event.run_id, phase="preparing" if waits else "task")
     if state is None:
         raise ValueError(f"a spawn can't begin with {type(event).__name__}")
     match event:
-        case AttachmentsReady() | ThreadOpened():
+        case facts.AttachmentsReady() | facts.ThreadOpened():
             return replace(state, phase="task")
-        case ChildEnded():
+        case facts.ChildEnded():
             return replace(state, ended=event, pending="")
-        case AnnounceRequested():
+        case facts.AnnounceRequested():
             return replace(state, phase="announce", pending=event.run_id)
-        case AnnounceDecided():
+        case facts.AnnounceDecided():
             return replace(state, phase="delivery", pending=event.delivery_id or "")
-        case SpawnClosed():
+        case facts.SpawnClosed():
             return replace(state, phase="closed", pending="", closed=event)
-        case ChildArchived():
+        case facts.ChildArchived():
             return replace(state, archived=True)
-        case AttachmentsRemoved() | AttachmentRemovalFailed():
+        case facts.AttachmentsRemoved() | facts.AttachmentRemovalFailed():
             return replace(state, files_over=True)
-        case ResultHanded():
+        case facts.ResultHanded():
             return state  # the requester has the result; the spawn itself waits for nothing by that
 
 
-def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[SpawnEvent]:
+def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[facts.SpawnEvent]:
     """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
     match outcome:
         case RunEnded() if outcome.run_id == state.pending and state.phase == "task":
@@ -127,12 +109,12 @@ def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, now: Circumstances) 
         case RunEnded() if outcome.run_id == state.pending and state.phase == "announce":
             return _announce_ended(state, outcome, now)
         case DeliveryEnded() if outcome.delivery_id == state.pending and state.phase == "delivery":
-            return [SpawnClosed(reason=_CLOSED[outcome.outcome], note=outcome.note)]
+            return [facts.SpawnClosed(reason=_CLOSED[outcome.outcome], note=outcome.note)]
         case RunEnded() | DeliveryEnded():
             return []
 
 
-def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | None) -> list[SpawnEvent]:
+def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | None) -> list[facts.SpawnEvent]:
     """Return the start of a child that has what it needs, or that there will be none (SPAWN-12, ATT-3).
 
     `refused` is what its session's actor said, if it would not open it.
@@ -143,14 +125,14 @@ def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | Non
     if why is None and refused is not None:
         why = Refused(code=refused.code, error=refused.error)
     if why is not None:
-        return [SpawnClosed(reason="not_started", code=why.code, note=why.error)]
-    events: list[SpawnEvent] = []
+        return [facts.SpawnClosed(reason="not_started", code=why.code, note=why.error)]
+    events: list[facts.SpawnEvent] = []
     if prepared.thread is not None:
-        events.append(ThreadOpened(route=prepared.thread))
+        events.append(facts.ThreadOpened(route=prepared.thread))
     files = state.accepted.attachments
     if files is not None and prepared.manifest_sha256 is not None:
         events.append(
-            AttachmentsReady(
+            facts.AttachmentsReady(
                 directory=files.directory,
                 count=len(files.files),
                 total_bytes=sum(file.bytes for file in files.files),
@@ -160,29 +142,29 @@ def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | Non
     return events
 
 
-def decide_gone(state: Spawn) -> list[SpawnEvent]:
+def decide_gone(state: Spawn) -> list[facts.SpawnEvent]:
     """Return that somebody else archived the child (HIST-7); nothing where that is known, or there is none yet."""
     if state.archived or state.phase == "preparing":
         return []
-    return [ChildArchived(child=state.accepted.child, reason="deleted")]
+    return [facts.ChildArchived(child=state.accepted.child, reason="deleted")]
 
 
-def decide_archived(state: Spawn) -> ChildArchived:
+def decide_archived(state: Spawn) -> facts.ChildArchived:
     """Return the archiving of a child that has had its time (SPAWN-11)."""
     accepted = state.accepted
-    return ChildArchived(
+    return facts.ChildArchived(
         child=accepted.child, reason="cleanup" if accepted.cleanup == "delete" else "expired"
     )
 
 
-def decide_removed(state: Spawn, error: str | None) -> list[SpawnEvent]:
+def decide_removed(state: Spawn, error: str | None) -> list[facts.SpawnEvent]:
     """Return what came of removing the files, said once (ATT-5)."""
     files = state.files_due
     if files is None:
         return []
     if error is None:
-        return [AttachmentsRemoved(directory=files.directory)]
-    return [AttachmentRemovalFailed(directory=files.directory, error=error)]
+        return [facts.AttachmentsRemoved(directory=files.directory)]
+    return [facts.AttachmentRemovalFailed(directory=files.directory, error=error)]
 
 
 _CLOSED: Mapping[str, Literal["announced", "announce_failed", "announce_denied", "delivery_unknown"]] = {
@@ -193,8 +175,8 @@ _CLOSED: Mapping[str, Literal["announced", "announce_failed", "announce_denied",
 }
 
 
-def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[SpawnEvent]:
-    ended = ChildEnded(
+def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[facts.SpawnEvent]:
+    ended = facts.ChildEnded(
         run_id=outcome.run_id,
         status=outcome.status,
         text=visible_text(outcome.text),
@@ -215,7 +197,7 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[Spa
         return [ended, *_announce(after, None, now, why="limit")]
     return [
         ended,
-        AnnounceRequested(
+        facts.AnnounceRequested(
             speaker=state.accepted.child,
             run_id=run_id,
             message_id=ids.derive(now.log_id, "message", run_id),
@@ -223,12 +205,12 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[Spa
     ]
 
 
-def _announce_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[SpawnEvent]:
+def _announce_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[facts.SpawnEvent]:
     text = visible_text(outcome.text) if outcome.status == "ok" else None
     if text is not None and is_announce_skip(text):
         return [
-            AnnounceDecided(why="announce_skip", run_id=outcome.run_id, usage=outcome.usage),
-            SpawnClosed(reason="silent"),
+            facts.AnnounceDecided(why="announce_skip", run_id=outcome.run_id, usage=outcome.usage),
+            facts.SpawnClosed(reason="silent"),
         ]
     return _announce(state, text, now, why="text", usage=outcome.usage)
 
@@ -239,8 +221,8 @@ def _announce(
     now: Circumstances,
     *,
     why: Literal["text", "child_failed", "limit"],
-    usage: Usage | None = None,
-) -> list[SpawnEvent]:
+    usage: facts.Usage | None = None,
+) -> list[facts.SpawnEvent]:
     """Announce the normalised outcome to the requester's route, or hand it to its session (SPAWN-9).
 
     Where the causal chain has no run left for the requester, the result is put to its session all the same (LOOP-5).
@@ -249,24 +231,26 @@ def _announce(
     words = normalised(state, text, now.transcript_path)
     tripped = check_run(now.budget, now.spent, now.now_ms)
     limit = tripped.setting if tripped is not None else None
-    decided = AnnounceDecided(text=words, why=why, usage=usage, limit=limit if why == "limit" else None)
+    decided = facts.AnnounceDecided(text=words, why=why, usage=usage, limit=limit if why == "limit" else None)
     if now.has_route:
         return [replace(decided, delivery_id=announce_delivery(now.log_id, accepted.spawn_id))]
     if accepted.requester is None:
-        return [decided, SpawnClosed(reason="no_route")]
+        return [decided, facts.SpawnClosed(reason="no_route")]
     run_id = ids.derive(now.log_id, "run", accepted.spawn_id, "result")
     refusal = now.refused.get(run_id) or now.refused.get("")
     if refusal is not None:
-        return [decided, SpawnClosed(reason="requester_gone", note=refusal.error)]
+        return [decided, facts.SpawnClosed(reason="requester_gone", note=refusal.error)]
     return [
         decided,
-        ResultHanded(
+        facts.ResultHanded(
             requester=accepted.requester,
             run_id=run_id,
             message_id=ids.derive(now.log_id, "message", run_id),
             limit=limit,
         ),
-        SpawnClosed(reason="handed_over", note=tripped.words if tripped is not None else None, limit=limit),
+        facts.SpawnClosed(
+            reason="handed_over", note=tripped.words if tripped is not None else None, limit=limit
+        ),
     ]
 
 
@@ -292,7 +276,7 @@ def normalised(state: Spawn, text: str | None, transcript_path: str | None) -> s
     )
 
 
-_STATUS: Mapping[RunStatus, Literal["success", "error", "timeout", "interrupted"]] = {
+_STATUS: Mapping[facts.RunStatus, Literal["success", "error", "timeout", "interrupted"]] = {
     "ok": "success",
     "error": "error",
     "timeout": "timeout",

@@ -48,24 +48,9 @@ from intersession_actors.streams import (
     foreign,
     into_outbox,
 )
+from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    AttachmentRemovalFailed,
-    AttachmentsReady,
-    Budget,
-    ChildArchived,
-    ChildEnded,
-    DeliveryDecided,
-    ResultHanded,
-    Route,
-    SpawnAccepted,
-    SpawnClosed,
-    SpawnEvent,
-    ThreadOpened,
-)
 from intersession_events.log import Recorded
 
 BUSY_CHILD_MS = 60_000
@@ -96,7 +81,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
     def evolve(self, state: Spawn | None, recorded: Recorded) -> Spawn:
         """Apply one recorded event."""
         event = recorded.event
-        if not isinstance(event, SpawnEvent):
+        if not isinstance(event, facts.SpawnEvent):
             raise foreign(recorded)
         return evolve(state, event)
 
@@ -107,29 +92,29 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
     def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
         event = recorded.event
-        if isinstance(event, SpawnAccepted):
+        if isinstance(event, facts.SpawnAccepted):
             crash_point("P2")
             if state.phase == "preparing":
                 self._prepare(stream, state, again=False)
             else:
                 self._say_started(stream, Accepted(recorded=()))
-        elif isinstance(event, ThreadOpened | AttachmentsReady):
+        elif isinstance(event, facts.ThreadOpened | facts.AttachmentsReady):
             crash_point("P4")
             self._thread_recorded(state)
             self._say_started(stream, Accepted(recorded=()))
-        elif isinstance(event, ChildEnded):
+        elif isinstance(event, facts.ChildEnded):
             self.world.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
-        elif isinstance(event, AnnounceDecided) and event.text is None:
+        elif isinstance(event, facts.AnnounceDecided) and event.text is None:
             crash_point("A4")
-        elif isinstance(event, SpawnClosed):
+        elif isinstance(event, facts.SpawnClosed):
             self._thread_recorded(state)
             if state.not_started:
                 self._say_started(stream, why_not_started(event))
             self._archive_later(stream, state)
             self._remove_files(stream, state)
-        elif isinstance(event, ChildArchived):
+        elif isinstance(event, facts.ChildArchived):
             self._remove_files(stream, state)
-        elif isinstance(event, AttachmentRemovalFailed):
+        elif isinstance(event, facts.AttachmentRemovalFailed):
             self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
 
     def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Refused | None:
@@ -182,7 +167,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         causes = self._causes(command.causation, budget)
         return plan.sent_through(partial(start_step, accepted, None, causes))
 
-    def _causes(self, cause: str | None, budget: Budget) -> Causes:
+    def _causes(self, cause: str | None, budget: facts.Budget) -> Causes:
         return Causes(cause=cause, budget=budget, time=self.world.clock.now_ms())
 
     def _prepare(self, stream: str, state: Spawn, *, again: bool) -> None:
@@ -197,7 +182,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         if not events:
             return None
         plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
-        if isinstance(events[-1], SpawnClosed):
+        if isinstance(events[-1], facts.SpawnClosed):
             return plan
         causes = self._causes(flow.cause, _budget(flow, state))
         return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
@@ -294,18 +279,18 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=flow.correlation)
         causes = self._causes(outcome.cause, budget)
         for event in events:
-            if isinstance(event, AnnounceRequested):
+            if isinstance(event, facts.AnnounceRequested):
                 return plan.sent_through(partial(announce_step, after, event, causes))
-            if isinstance(event, ResultHanded):
+            if isinstance(event, facts.ResultHanded):
                 return plan.sent_through(partial(result_step, after, event, _words(plan), causes))
             if (
-                isinstance(event, AnnounceDecided)
+                isinstance(event, facts.AnnounceDecided)
                 and event.delivery_id is not None
                 and event.text is not None
             ):
                 if route is None:  # the rules decided a delivery because there was a route
                     raise RuntimeError(f"spawn {accepted.spawn_id} lost its route")
-                decided = DeliveryDecided(
+                decided = facts.DeliveryDecided(
                     delivery_id=event.delivery_id,
                     session_key=speaker,
                     route=route,
@@ -330,10 +315,10 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         flow: SpawnFlow,
         state: Spawn,
         outcome: RunEnded | DeliveryEnded,
-        budget: Budget,
+        budget: facts.Budget,
         *,
         has_route: bool,
-    ) -> list[SpawnEvent]:
+    ) -> list[facts.SpawnEvent]:
         """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
         while True:
             now = Circumstances(
@@ -394,15 +379,17 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         )
 
 
-def _budget(flow: SpawnFlow, state: Spawn) -> Budget:
+def _budget(flow: SpawnFlow, state: Spawn) -> facts.Budget:
     """Return what the causal chain that a spawn is of may use (LOOP-5)."""
     return budget_of(state.accepted, flow.correlation, 0)
 
 
-def _asked(events: Sequence[SpawnEvent]) -> str | None:
+def _asked(events: Sequence[facts.SpawnEvent]) -> str | None:
     """Return the run that a decision asks for."""
     for event in events:
-        if isinstance(event, AnnounceRequested) or (isinstance(event, ResultHanded) and event.limit is None):
+        if isinstance(event, facts.AnnounceRequested) or (
+            isinstance(event, facts.ResultHanded) and event.limit is None
+        ):
             return event.run_id
     return None
 
@@ -416,7 +403,7 @@ def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:
     )
 
 
-def why_not_started(closed: SpawnClosed) -> Refused:
+def why_not_started(closed: facts.SpawnClosed) -> Refused:
     """Return what a caller is told of a child that never was."""
     codes: dict[str | None, RefusalCode] = {code: code for code in REFUSAL_CODES}
     return Refused(
@@ -425,7 +412,9 @@ def why_not_started(closed: SpawnClosed) -> Refused:
     )
 
 
-def _way_out(accepted: SpawnAccepted, outcome: RunEnded | DeliveryEnded) -> tuple[Route | None, str]:
+def _way_out(
+    accepted: facts.SpawnAccepted, outcome: RunEnded | DeliveryEnded
+) -> tuple[facts.Route | None, str]:
     """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
     thread = outcome.thread if isinstance(outcome, RunEnded) else None
     if thread is not None:
@@ -435,5 +424,7 @@ def _way_out(accepted: SpawnAccepted, outcome: RunEnded | DeliveryEnded) -> tupl
 
 def _words(plan: Plan) -> str:
     return next(
-        event.text for event in plan.events if isinstance(event, AnnounceDecided) and event.text is not None
+        event.text
+        for event in plan.events
+        if isinstance(event, facts.AnnounceDecided) and event.text is not None
     )

@@ -14,19 +14,7 @@ from intersession_actors.prompt import (
 )
 from intersession_actors.session import Enqueue, message_for
 from intersession_actors.spawn.rules import Spawn
-from intersession_events import ids
-from intersession_events.facts import (
-    AnnounceRequested,
-    Budget,
-    Message,
-    Provenance,
-    ResultHanded,
-    Route,
-    RunQueued,
-    SessionOpened,
-    SpawnAccepted,
-    ThreadBound,
-)
+from intersession_events import facts, ids
 from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
@@ -36,20 +24,20 @@ class Causes(NamedTuple):
     """Why and when a step is taken: the event that led to it, the budget of its causal chain, the time in milliseconds."""
 
     cause: str | None
-    budget: Budget
+    budget: facts.Budget
     time: int
 
 
 def start_step(
-    accepted: SpawnAccepted, thread: Route | None, causes: Causes, appends: Appends
+    accepted: facts.SpawnAccepted, thread: facts.Route | None, causes: Causes, appends: Appends
 ) -> tuple[str, Enqueue]:
     """Return the beginning of a child: its session, bound to its thread, and the run on its task (SPAWN-6)."""
     asked = accepted.thread
     bound = None
     if thread is not None and asked is not None:
-        bound = ThreadBound(route=thread, idle_ms=asked.idle_ms, max_age_ms=asked.max_age_ms)
+        bound = facts.ThreadBound(route=thread, idle_ms=asked.idle_ms, max_age_ms=asked.max_age_ms)
     run = task_run(accepted)
-    provenance = Provenance(
+    provenance = facts.Provenance(
         kind="inter_session",
         source_session_key=accepted.requester,
         source_channel=accepted.requester_channel,
@@ -68,9 +56,9 @@ def start_step(
     )
 
 
-def child_opening(accepted: SpawnAccepted) -> SessionOpened:
+def child_opening(accepted: facts.SpawnAccepted) -> facts.SessionOpened:
     """Return the beginning of a child's session; its lineage is the spawn's (SPAWN-6)."""
-    return SessionOpened(
+    return facts.SessionOpened(
         key=accepted.child,
         session_id=accepted.child_session_id,
         agent_id=accepted.agent_id,
@@ -85,9 +73,9 @@ def child_opening(accepted: SpawnAccepted) -> SessionOpened:
     )
 
 
-def task_run(accepted: SpawnAccepted) -> RunQueued:
+def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
     """Return the child's run on its task (SPAWN-6, SPAWN-8)."""
-    return RunQueued(
+    return facts.RunQueued(
         run_id=accepted.run_id,
         session_id=accepted.child_session_id,
         step="message",
@@ -110,7 +98,7 @@ def task_run(accepted: SpawnAccepted) -> RunQueued:
     )
 
 
-def _files(accepted: SpawnAccepted) -> FilesTold | None:
+def _files(accepted: facts.SpawnAccepted) -> FilesTold | None:
     files = accepted.attachments
     if files is None:
         return None
@@ -119,11 +107,11 @@ def _files(accepted: SpawnAccepted) -> FilesTold | None:
 
 
 def announce_step(
-    state: Spawn, asked: AnnounceRequested, causes: Causes, appends: Appends
+    state: Spawn, asked: facts.AnnounceRequested, causes: Causes, appends: Appends
 ) -> tuple[str, Enqueue]:
     """Return the child's announce turn (SPAWN-9)."""
     accepted = state.accepted
-    queued = RunQueued(
+    queued = facts.RunQueued(
         run_id=asked.run_id,
         session_id=accepted.child_session_id,
         step="announce",
@@ -139,7 +127,7 @@ def announce_step(
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    provenance = Provenance(
+    provenance = facts.Provenance(
         kind="internal_system",
         source_session_key=accepted.requester,
         source_tool="sessions_spawn",
@@ -150,11 +138,11 @@ def announce_step(
 
 
 def result_step(
-    state: Spawn, handed: ResultHanded, words: str, causes: Causes, appends: Appends
+    state: Spawn, handed: facts.ResultHanded, words: str, causes: Causes, appends: Appends
 ) -> tuple[str, Enqueue]:
     """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9), unless a limit forbids."""
     accepted = state.accepted
-    queued = RunQueued(
+    queued = facts.RunQueued(
         run_id=handed.run_id,
         # A requester that had no session when it spawned has none that a result could go to.
         session_id=accepted.requester_session_id or "",
@@ -164,7 +152,7 @@ def result_step(
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    provenance = Provenance(
+    provenance = facts.Provenance(
         kind="inter_session",
         source_session_key=accepted.child,
         source_tool="sessions_spawn",
@@ -176,7 +164,11 @@ def result_step(
 
 
 def _step(
-    accepted: SpawnAccepted, message: Message, queued: RunQueued, causes: Causes, appends: Appends
+    accepted: facts.SpawnAccepted,
+    message: facts.Message,
+    queued: facts.RunQueued,
+    causes: Causes,
+    appends: Appends,
 ) -> Enqueue:
     return Enqueue(
         budget=causes.budget,

@@ -13,28 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from intersession_actors.agents import Turn
 from intersession_actors.config import Tracing as Settings
-from intersession_events.facts import (
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryStarted,
-    DeliveryUnknown,
-    Event,
-    ExchangeAccepted,
-    ExchangeClosed,
-    MessageRecorded,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    SpawnAccepted,
-    SpawnClosed,
-    ToolCallBlock,
-    text_of,
-)
+from intersession_events import facts
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Log, Recorded
 
@@ -64,9 +43,9 @@ class Tracing:
         self._provider = provider
         self._lock = threading.Lock()
         self._open: dict[str, Span] = {}
-        self._queued: OrderedDict[str, tuple[RunQueued, str, str | None]] = OrderedDict()
+        self._queued: OrderedDict[str, tuple[facts.RunQueued, str, str | None]] = OrderedDict()
         self._contexts: OrderedDict[str, SpanContext] = OrderedDict()
-        self._routes: dict[str, DeliveryDecided] = {}
+        self._routes: dict[str, facts.DeliveryDecided] = {}
         self.stop: Callable[[], None] = log.on_committed(self.take)
 
     @property
@@ -134,36 +113,36 @@ class Tracing:
     # --- beginnings
 
     def _began(  # noqa: C901, PLR0912 - one case an event
-        self, tracer: "Tracer", recorded: Recorded, event: Event
+        self, tracer: "Tracer", recorded: Recorded, event: facts.Event
     ) -> str | None:
         """Begin the span that an event begins; return its name."""
         match event:
-            case RunQueued():
+            case facts.RunQueued():
                 self._queued[event.run_id] = (event, recorded.id, recorded.causation)
                 if len(self._queued) > MOST_OPEN:
                     self._queued.popitem(last=False)
                 return None
-            case RunStarted():
+            case facts.RunStarted():
                 name, key = _run(event.run_id), recorded.stream.removeprefix("session:")
                 span = self._open.get(name) or self._run_span(
                     tracer, key, event.run_id, event.attempt, event.model, recorded
                 )
                 return self._begin(name, span)
-            case ExchangeAccepted():
+            case facts.ExchangeAccepted():
                 span = self._span(tracer, "exchange", recorded, parent=self._cause(recorded))
                 span.set_attributes({"intersession.target": event.target, "intersession.hops": event.hops})
                 if event.requester is not None:
                     span.set_attribute("intersession.requester", event.requester)
                 return self._begin(recorded.stream, span)
-            case SpawnAccepted():
+            case facts.SpawnAccepted():
                 span = self._span(tracer, "spawn", recorded, parent=self._cause(recorded))
                 span.set_attributes({"intersession.child": event.child, "gen_ai.agent.id": event.agent_id})
                 return self._begin(recorded.stream, span)
-            case DeliveryDecided():
+            case facts.DeliveryDecided():
                 if len(self._routes) < MOST_OPEN:
                     self._routes[event.delivery_id] = event
                 return None
-            case DeliveryStarted():
+            case facts.DeliveryStarted():
                 decided = self._routes.get(event.delivery_id)
                 channel = "" if decided is None else decided.route.channel
                 span = self._span(
@@ -171,10 +150,10 @@ class Tracing:
                 )
                 span.set_attributes({"intersession.attempt": event.attempt, "intersession.channel": channel})
                 return self._begin(recorded.stream, span)
-            case MessageRecorded(message=message) if message.run_id is not None:
+            case facts.MessageRecorded(message=message) if message.run_id is not None:
                 if message.role == "assistant" and not isinstance(message.content, str):
                     for block in message.content:
-                        if isinstance(block, ToolCallBlock):
+                        if isinstance(block, facts.ToolCallBlock):
                             self._begin_tool(tracer, recorded, message.run_id, block)
                 return None
             case _:
@@ -226,7 +205,9 @@ class Tracing:
         span.set_attributes(attributes)
         return span
 
-    def _begin_tool(self, tracer: "Tracer", recorded: Recorded, run_id: str, block: ToolCallBlock) -> None:
+    def _begin_tool(
+        self, tracer: "Tracer", recorded: Recorded, run_id: str, block: facts.ToolCallBlock
+    ) -> None:
         run = self._open.get(_run(run_id))
         parent = run.get_span_context() if run is not None else None
         span = self._span(tracer, f"execute_tool {block.name}", recorded, parent=parent)
@@ -244,38 +225,42 @@ class Tracing:
 
     # --- ends
 
-    def _ended(self, recorded: Recorded, event: Event) -> None:
+    def _ended(self, recorded: Recorded, event: facts.Event) -> None:
         """End the span that an event ends."""
         match event:
-            case RunCompleted() | RunFailed() | RunAborted() | RunInterrupted():
+            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted():
                 self._end_run(recorded, event)
-            case ExchangeClosed() | SpawnClosed():
+            case facts.ExchangeClosed() | facts.SpawnClosed():
                 self._end(recorded.stream, recorded, {"intersession.reason": event.reason})
-            case DeliveryDone():
+            case facts.DeliveryDone():
                 self._routes.pop(event.delivery_id, None)
                 self._end(recorded.stream, recorded, {"intersession.outcome": "done"})
-            case DeliveryFailed():
+            case facts.DeliveryFailed():
                 outcome = "failed" if event.retry_at_ms is None else "retry"
                 self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, event.error)
-            case DeliveryUnknown() | DeliveryDenied():
+            case facts.DeliveryUnknown() | facts.DeliveryDenied():
                 self._routes.pop(event.delivery_id, None)
-                outcome = "unknown" if isinstance(event, DeliveryUnknown) else "denied"
+                outcome = "unknown" if isinstance(event, facts.DeliveryUnknown) else "denied"
                 self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, outcome)
-            case MessageRecorded(message=message) if message.run_id is not None and message.tool_call_id:
+            case facts.MessageRecorded(message=message) if (
+                message.run_id is not None and message.tool_call_id
+            ):
                 contents = self._settings().contents
-                result: Attributes = {"gen_ai.tool.call.result": text_of(message)} if contents else {}
+                result: Attributes = {"gen_ai.tool.call.result": facts.text_of(message)} if contents else {}
                 error = "the tool answered with an error" if message.is_error else None
                 self._end(_tool(message.run_id, message.tool_call_id), recorded, result, error)
             case _:
                 pass
 
     def _end_run(
-        self, recorded: Recorded, event: RunCompleted | RunFailed | RunAborted | RunInterrupted
+        self,
+        recorded: Recorded,
+        event: facts.RunCompleted | facts.RunFailed | facts.RunAborted | facts.RunInterrupted,
     ) -> None:
         attributes: Attributes = {}
         error: str | None = None
         match event:
-            case RunCompleted():
+            case facts.RunCompleted():
                 if event.usage is not None:
                     attributes["gen_ai.usage.input_tokens"] = event.usage.input
                     attributes["gen_ai.usage.output_tokens"] = event.usage.output
@@ -285,11 +270,11 @@ class Tracing:
                     attributes["gen_ai.response.finish_reasons"] = [event.stop_reason]
                 if self._settings().contents and event.reply is not None:
                     attributes["gen_ai.output.messages"] = event.reply
-            case RunFailed():
+            case facts.RunFailed():
                 attributes["error.type"], error = event.code, event.error
-            case RunAborted():
+            case facts.RunAborted():
                 attributes["error.type"], error = "aborted", "aborted"
-            case RunInterrupted():
+            case facts.RunInterrupted():
                 attributes["error.type"], error = "interrupted", "interrupted"
         self._end(_run(event.run_id), recorded, attributes, error)
 
@@ -304,11 +289,11 @@ class Tracing:
 
     # --- where a span stands
 
-    def _owner(self, recorded: Recorded, event: Event) -> str | None:
+    def _owner(self, recorded: Recorded, event: facts.Event) -> str | None:
         """Return the name of the span that an event happened in."""
-        if isinstance(event, MessageRecorded):
+        if isinstance(event, facts.MessageRecorded):
             return None if event.message.run_id is None else _run(event.message.run_id)
-        if isinstance(event, RunCompleted | RunFailed | RunAborted | RunInterrupted):
+        if isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted | facts.RunInterrupted):
             return _run(event.run_id)
         return recorded.stream if recorded.stream in self._open else None
 

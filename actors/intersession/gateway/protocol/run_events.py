@@ -10,18 +10,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.prompt import visible_text
-from intersession_events.facts import (
-    Message,
-    MessageRecorded,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    ToolCallBlock,
-    text_of,
-)
+from intersession_events import facts
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -63,9 +52,9 @@ class RunEvents:
         if not recorded.stream.startswith(_SESSION):
             return
         match recorded.event:
-            case RunQueued() as event:
+            case facts.RunQueued() as event:
                 self._keep(event.run_id, _Progress(asked=asked_in(event)))
-            case RunStarted() as event:
+            case facts.RunStarted() as event:
                 progress = self._progress(event.run_id)
                 progress.started_ms, progress.text = recorded.time, ""
                 data: JsonObject = {
@@ -74,45 +63,45 @@ class RunEvents:
                     "attempt": event.attempt,
                 }
                 yield self._agent(recorded, event.run_id, "lifecycle", data)
-            case MessageRecorded(message=message) if message.run_id is not None:
+            case facts.MessageRecorded(message=message) if message.run_id is not None:
                 yield from self._message(recorded, message.run_id, message)
-            case MessageRecorded(message=message) if message.model == "gateway-injected":
+            case facts.MessageRecorded(message=message) if message.model == "gateway-injected":
                 yield _injected(recorded, message)
-            case RunCompleted() as event:
+            case facts.RunCompleted() as event:
                 fields: JsonObject = {"state": "final"} | _message_of(event.reply, recorded.time)
                 fields |= {} if event.usage is None else {"usage": msgspec.to_builtins(event.usage)}
                 fields |= {} if event.stop_reason is None else {"stopReason": event.stop_reason}
                 yield from self._ended(recorded, event.run_id, {"phase": "end"}, fields)
-            case RunFailed() as event:
+            case facts.RunFailed() as event:
                 fields = {"state": "error", "errorMessage": event.error}
                 yield from self._ended(
                     recorded, event.run_id, {"phase": "error", "error": event.error}, fields
                 )
-            case RunAborted() as event:
+            case facts.RunAborted() as event:
                 fields = {"state": "aborted", "stopReason": "aborted"}
                 fields |= _message_of(event.partial, recorded.time)
                 yield from self._ended(recorded, event.run_id, {"phase": "end", "aborted": True}, fields)
-            case RunInterrupted() as event:
+            case facts.RunInterrupted() as event:
                 data = {"phase": "interrupted", "attempt": event.attempt}
                 yield self._agent(recorded, event.run_id, "lifecycle", data)
             case _:
                 pass
 
-    def _message(self, recorded: Recorded, run_id: str, message: Message) -> Iterator[RunEvent]:
+    def _message(self, recorded: Recorded, run_id: str, message: facts.Message) -> Iterator[RunEvent]:
         if message.role == "toolResult":
             data = {
                 "phase": "result",
                 "toolCallId": message.tool_call_id,
                 "name": message.tool_name,
                 "isError": bool(message.is_error),
-                "result": text_of(message),
+                "result": facts.text_of(message),
             }
             yield self._agent(recorded, run_id, "tool", data, tools=True)
             return
         if message.role != "assistant":
             return
         blocks = () if isinstance(message.content, str) else message.content
-        text = text_of(message)
+        text = facts.text_of(message)
         if visible_text(text) is not None:
             progress = self._progress(run_id)
             progress.text = f"{progress.text}\n{text}" if progress.text else text
@@ -121,7 +110,7 @@ class RunEvents:
                 recorded, run_id, {"state": "delta", "message": _said(progress.text, recorded.time)}
             )
         for block in blocks:
-            if isinstance(block, ToolCallBlock):
+            if isinstance(block, facts.ToolCallBlock):
                 data = {"phase": "start", "toolCallId": block.id, "name": block.name, "args": block.arguments}
                 yield self._agent(recorded, run_id, "tool", data, tools=True)
 
@@ -178,8 +167,8 @@ def _event(
     )
 
 
-def _injected(recorded: Recorded, message: Message) -> RunEvent:
-    fields = {"state": "final", "message": _said(text_of(message), recorded.time)}
+def _injected(recorded: Recorded, message: facts.Message) -> RunEvent:
+    fields = {"state": "final", "message": _said(facts.text_of(message), recorded.time)}
     return _event("chat", recorded, f"inject-{message.id}", _Progress(), fields)
 
 

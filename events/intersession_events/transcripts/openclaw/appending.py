@@ -4,17 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from intersession_events.facts import (
-    ChildArchived,
-    ExchangeClosed,
-    MessageRecorded,
-    RunQueued,
-    SessionArchived,
-    SessionImported,
-    SessionOpened,
-    SessionReset,
-    SpawnClosed,
-)
+from intersession_events import facts
 from intersession_events.log import Draft, Log, Recorded, StreamAppend
 from intersession_events.transcripts.openclaw.plan import ImportPlan
 from intersession_events.transcripts.openclaw.reconstruction import (
@@ -91,7 +81,7 @@ def fresh(plan: ImportPlan, known: KnownStreams) -> Fresh:
         elif here.version and stream in plan.generations:
             new = list(_of_session(new, plan.generations[stream], here.generations))
         elif here.closed:
-            later = [item for item in new if isinstance(item.draft.event, ChildArchived)]
+            later = [item for item in new if isinstance(item.draft.event, facts.ChildArchived)]
             if len(later) < len(new):
                 left.append(stream)
             new = later
@@ -152,10 +142,10 @@ def _of_session(
     )
     for item in new:
         match item.draft.event:
-            case SessionOpened(session_id=session_id) | SessionReset(session_id=session_id):
+            case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
                 if generations.index(session_id) > newest_known:
                     yield item
-            case SessionImported(session_id=session_id):
+            case facts.SessionImported(session_id=session_id):
                 if session_id == generations[-1]:
                     yield item
             case _:
@@ -167,21 +157,21 @@ def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
     goes_on = closed = False
     for item in recorded:
         match item.event:
-            case SessionOpened(session_id=session_id, opened_by=by):
+            case facts.SessionOpened(session_id=session_id, opened_by=by):
                 generations.add(session_id)
                 goes_on = goes_on or by != "import"
-            case SessionReset(session_id=session_id):
+            case facts.SessionReset(session_id=session_id):
                 generations.add(session_id)
                 goes_on = goes_on or item.id != planned_id(
                     log_id, item.stream, item.event, reset_step(session_id)
                 )
-            case SessionArchived(session_id=session_id):
+            case facts.SessionArchived(session_id=session_id):
                 goes_on = goes_on or item.id != planned_id(
                     log_id, item.stream, item.event, archived_step(session_id)
                 )
-            case RunQueued() | MessageRecorded(source=None):
+            case facts.RunQueued() | facts.MessageRecorded(source=None):
                 goes_on = True
-            case ExchangeClosed() | SpawnClosed():
+            case facts.ExchangeClosed() | facts.SpawnClosed():
                 closed = True
             case _:
                 pass

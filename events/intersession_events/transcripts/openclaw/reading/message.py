@@ -8,22 +8,7 @@ from typing import Final, Literal, cast, get_args
 
 import msgspec
 
-from intersession_events.facts import (
-    Block,
-    ImageBlock,
-    Message,
-    OtherBlock,
-    Provenance,
-    ProvenanceKind,
-    Role,
-    SourceTool,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-    Usage,
-    raw_block,
-    raw_message,
-)
+from intersession_events import facts
 from intersession_events.plain_json import JsonObject, is_list, is_object
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     LARGEST,
@@ -35,12 +20,12 @@ from intersession_events.transcripts.openclaw.reading.foreign_json import (
 )
 
 _MILLION: Final = 1_000_000
-_ROLES: Final = get_args(Role)
-_KINDS: Final = get_args(ProvenanceKind)
-_TOOLS: Final = get_args(SourceTool)
+_ROLES: Final = get_args(facts.Role)
+_KINDS: Final = get_args(facts.ProvenanceKind)
+_TOOLS: Final = get_args(facts.SourceTool)
 
 
-def to_message(source: bytes, *, entry_id: str, time: int) -> Message | None:
+def to_message(source: bytes, *, entry_id: str, time: int) -> facts.Message | None:
     """Return the message, or None if the object is no message of a conversation (its role, or its content).
 
     `time` stands in for a timestamp the object lacks.
@@ -54,7 +39,7 @@ def to_message(source: bytes, *, entry_id: str, time: int) -> Message | None:
     if role is None or content is None:
         return None
     usage = values.get("usage")
-    message = Message(
+    message = facts.Message(
         id=entry_id,
         role=role,
         content=content,
@@ -68,7 +53,7 @@ def to_message(source: bytes, *, entry_id: str, time: int) -> Message | None:
         tool_name=_text(values.get("toolName")),
         is_error=_truth(values.get("isError")),
     )
-    back = raw_message(message)
+    back = facts.raw_message(message)
     # An id of the object's own stays in the line's source: the entry's is the one that pages and trees go by.
     differing = [
         name for name in values if name != "id" and (name not in back or not same(back[name], values[name]))
@@ -85,7 +70,7 @@ def same(left: object, right: object) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _content(value: object, raw: msgspec.Raw | None) -> str | tuple[Block, ...] | None:
+def _content(value: object, raw: msgspec.Raw | None) -> str | tuple[facts.Block, ...] | None:
     if isinstance(value, str):
         return value
     if not is_list(value) or raw is None or not all(map(is_object, value)):
@@ -94,23 +79,23 @@ def _content(value: object, raw: msgspec.Raw | None) -> str | tuple[Block, ...] 
     return tuple(_block(block, source) for block, source in zip(value, sources, strict=True))
 
 
-def _block(values: JsonObject, source: msgspec.Raw) -> Block:
+def _block(values: JsonObject, source: msgspec.Raw) -> facts.Block:
     raws = msgspec.json.decode(source, type=dict[str, msgspec.Raw])
-    block: Block
+    block: facts.Block
     match values:
         case {"type": "text", "text": str(text)}:
-            block = TextBlock(text=text)
+            block = facts.TextBlock(text=text)
         case {"type": "thinking", "thinking": str(thinking)}:
-            block = ThinkingBlock(
+            block = facts.ThinkingBlock(
                 thinking=thinking, thinking_signature=_text(values.get("thinkingSignature"))
             )
         case {"type": "toolCall", "id": str(call_id), "name": str(name), "arguments": _}:
-            block = ToolCallBlock(id=call_id, name=name, arguments=text_of(raws["arguments"]))
+            block = facts.ToolCallBlock(id=call_id, name=name, arguments=text_of(raws["arguments"]))
         case {"type": "image", "data": str(data)}:
-            block = ImageBlock(data=data, mime_type=_text(values.get("mimeType")))
+            block = facts.ImageBlock(data=data, mime_type=_text(values.get("mimeType")))
         case _:
-            return OtherBlock(json=text_of(source))
-    back = raw_block(block)
+            return facts.OtherBlock(json=text_of(source))
+    back = facts.raw_block(block)
     differing = [name for name in values if name not in back or not same(back[name], values[name])]
     if not differing:
         return block
@@ -125,12 +110,12 @@ def _object(names: list[str], raws: dict[str, msgspec.Raw]) -> str | None:
     return "{" + ",".join(fields) + "}"
 
 
-def _provenance(value: object) -> Provenance | None:
+def _provenance(value: object) -> facts.Provenance | None:
     kind = at(value, "kind")
     if kind not in _KINDS:
         return None
     tool = at(value, "sourceTool")
-    return Provenance(
+    return facts.Provenance(
         kind=kind,
         source_session_key=_text(at(value, "sourceSessionKey")),
         source_channel=_text(at(value, "sourceChannel")),
@@ -143,12 +128,12 @@ def _provenance(value: object) -> Provenance | None:
     )
 
 
-def _usage(value: object) -> Usage:
+def _usage(value: object) -> facts.Usage:
     cost = at(value, "cost", "total")
     micros: int | None = None
     if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost * _MILLION <= LARGEST:
         micros = round(cost * _MILLION)
-    return Usage(
+    return facts.Usage(
         input=a_count(at(value, "input")) or 0,
         output=a_count(at(value, "output")) or 0,
         cache_read=a_count(at(value, "cacheRead")) or 0,
@@ -158,8 +143,8 @@ def _usage(value: object) -> Usage:
     )
 
 
-def _role(value: object) -> Role | None:
-    return cast("Role", value) if value in _ROLES else None
+def _role(value: object) -> facts.Role | None:
+    return cast("facts.Role", value) if value in _ROLES else None
 
 
 def _text(value: object) -> str | None:

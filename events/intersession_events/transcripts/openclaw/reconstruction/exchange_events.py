@@ -5,21 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events import ids
-from intersession_events.facts import (
-    AnnounceDecided,
-    AnnounceRequested,
-    CloseReason,
-    ExchangeAccepted,
-    ExchangeClosed,
-    ExchangeEvent,
-    ExchangeSettings,
-    LoopEnd,
-    LoopEnded,
-    PrimaryEnded,
-    TurnReplied,
-    TurnRequested,
-)
+from intersession_events import facts, ids
 from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading import Line, a_text, evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import (
@@ -100,7 +86,7 @@ class _Facts:
         self._run_id = told or ids.derive(world.log_id, "import", self._id, "run")
         self._wait_ms = exchange.send.wait_ms if exchange.send is not None else _DEFAULT_WAIT_MS
         self._root = world.links.root_of(world.links.id_of(primary.message))
-        self._closed: tuple[CloseReason, str | None] = ("inferred", None)
+        self._closed: tuple[facts.CloseReason, str | None] = ("inferred", None)
 
     def all(self) -> list[Planned]:
         self._accepted()
@@ -110,7 +96,7 @@ class _Facts:
         ):
             self._turns()
             self._announce()
-        self._add(ExchangeClosed(reason=self._closed[0], note=self._closed[1]), self._after())
+        self._add(facts.ExchangeClosed(reason=self._closed[0], note=self._closed[1]), self._after())
         return self._plan.planned
 
     def _accepted(self) -> None:
@@ -120,14 +106,16 @@ class _Facts:
         chain = self._chain()
         self._learn(exchange.primary, chain, self._run_id)
         self._add(
-            ExchangeAccepted(
+            facts.ExchangeAccepted(
                 exchange_id=self._id,
                 run_id=self._run_id,
                 target=exchange.target,
                 target_session_id=at.session_id,
                 message_id=_message_id(message),
                 message=send.message if send is not None else at.step.text,
-                settings=ExchangeSettings(max_turns=self._world.max_turns, turn_timeout_ms=self._wait_ms),
+                settings=facts.ExchangeSettings(
+                    max_turns=self._world.max_turns, turn_timeout_ms=self._wait_ms
+                ),
                 caller=exchange.requester,
                 requester=exchange.requester,
                 requester_session_id=send.within.session_id if send is not None else None,
@@ -165,7 +153,7 @@ class _Facts:
     def _primary(self) -> None:
         step = self._exchange.primary.at.step
         self._add(
-            PrimaryEnded(
+            facts.PrimaryEnded(
                 run_id=self._run_id, status=step.status, text=step.said, error=step.error, usage=step.usage
             ),
             beside(step.reply or step.message),
@@ -189,7 +177,7 @@ class _Facts:
             run_id = ids.derive(self._world.log_id, "import", self._id, "turn", number)
             self._learn(turn, chain, run_id)
             self._add(
-                TurnRequested(
+                facts.TurnRequested(
                     turn=number, speaker=turn.at.key, run_id=run_id, message_id=_message_id(step.message)
                 ),
                 beside(step.message),
@@ -197,7 +185,7 @@ class _Facts:
             )
             late = number == len(turns) and self._is_late(step)
             self._add(
-                TurnReplied(
+                facts.TurnReplied(
                     turn=number,
                     speaker=turn.at.key,
                     run_id=run_id,
@@ -211,9 +199,9 @@ class _Facts:
                 step=number,
             )
         reason, limit, note = self._why_ended()
-        self._add(LoopEnded(reason=reason, turns=len(turns), limit=limit, note=note), self._after())
+        self._add(facts.LoopEnded(reason=reason, turns=len(turns), limit=limit, note=note), self._after())
 
-    def _why_ended(self) -> tuple[LoopEnd, str | None, str | None]:
+    def _why_ended(self) -> tuple[facts.LoopEnd, str | None, str | None]:
         """Return why there is no further turn, as far as what was said shows it."""
         exchange = self._exchange
         if exchange.requester == exchange.target:
@@ -252,10 +240,12 @@ class _Facts:
         step = announce.at.step
         run_id = ids.derive(self._world.log_id, "import", self._id, "announce")
         self._add(
-            AnnounceRequested(speaker=announce.at.key, run_id=run_id, message_id=_message_id(step.message)),
+            facts.AnnounceRequested(
+                speaker=announce.at.key, run_id=run_id, message_id=_message_id(step.message)
+            ),
             beside(step.message),
         )
-        decided = AnnounceDecided(text=step.said, run_id=run_id, usage=step.usage)
+        decided = facts.AnnounceDecided(text=step.said, run_id=run_id, usage=step.usage)
         if step.status != "ok":
             decided = msgspec.structs.replace(decided, text=None, why="run_failed")
             self._closed = ("announce_failed", step.error)
@@ -267,7 +257,7 @@ class _Facts:
             self._closed = self._delivered(step, step.said)
         self._add(decided, beside(step.reply or step.message), causation=self._world.links.id_of(step.reply))
 
-    def _delivered(self, step: Step, text: str) -> tuple[CloseReason, str | None]:
+    def _delivered(self, step: Step, text: str) -> tuple[facts.CloseReason, str | None]:
         for line in self._world.mirrors.get(text, ()):
             if line.place not in self._used and line.time >= step.end:
                 self._used.add(line.place)
@@ -293,7 +283,7 @@ class _Facts:
 
     def _add(
         self,
-        event: ExchangeEvent,
+        event: facts.ExchangeEvent,
         place: Place,
         *,
         causation: str | None = None,

@@ -4,26 +4,14 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from intersession_events import ids
-from intersession_events.facts import (
-    ArchiveReason,
-    ChatType,
-    Event,
-    LineImported,
-    MessageRecorded,
-    Route,
-    SessionArchived,
-    SessionImported,
-    SessionOpened,
-    SessionReset,
-)
+from intersession_events import facts, ids
 from intersession_events.transcripts.openclaw.reading import Entry, Line, a_count, a_text, at
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Links, Place, Planned, StreamPlan
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Generation, Session
 
 SOURCE: Final = "openclaw"
 _BEHIND: Final = 1 << 60
-_CHATS: Final[dict[str, ChatType]] = {
+_CHATS: Final[dict[str, facts.ChatType]] = {
     "direct": "direct",
     "dm": "direct",
     "group": "group",
@@ -43,7 +31,7 @@ class Lineage(NamedTuple):
 
 class _Item(NamedTuple):
     place: Place
-    event: Event
+    event: facts.Event
     step: str
     line: Line | None = None
 
@@ -120,15 +108,15 @@ def _next(
         yield _Item(began, _opened(session, key, following, lineage), step)
         return
     reason = "run" if session.key.family == "cron" else "reset"
-    reset = SessionReset(
+    reset = facts.SessionReset(
         session_id=following.session_id, previous_session_id=generation.session_id, reason=reason
     )
     yield _Item(began, reset, step)
 
 
-def _opened(session: Session, key: str, generation: Generation, lineage: Lineage) -> SessionOpened:
+def _opened(session: Session, key: str, generation: Generation, lineage: Lineage) -> facts.SessionOpened:
     values = session.entry.values if session.entry is not None else {}
-    return SessionOpened(
+    return facts.SessionOpened(
         key=key,
         session_id=generation.session_id,
         agent_id=session.key.agent_id,
@@ -147,13 +135,13 @@ def _moved(session: Session, key: str) -> str | None:
 
 def _lines(generation: Generation) -> Iterator[_Item]:
     for line in generation.lines:
-        event: Event
+        event: facts.Event
         if line.message is not None:
-            event = MessageRecorded(
+            event = facts.MessageRecorded(
                 session_id=generation.session_id, message=line.message, source=line.source
             )
         else:
-            event = LineImported(
+            event = facts.LineImported(
                 session_id=generation.session_id,
                 kind=line.kind,
                 source=line.source,
@@ -177,11 +165,11 @@ def _entries(generation: Generation, following: Generation | None) -> Iterator[_
         yield _Item(place, _imported(generation, entry, updated), step)
 
 
-def _imported(generation: Generation, entry: Entry, updated: int) -> SessionImported:
+def _imported(generation: Generation, entry: Entry, updated: int) -> facts.SessionImported:
     values = entry.values
     last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
     last_to = a_text(values.get("lastTo"))
-    return SessionImported(
+    return facts.SessionImported(
         session_id=generation.session_id,
         source=SOURCE,
         entry=entry.source,
@@ -215,14 +203,14 @@ def _model_override(entry: Entry) -> str | None:
     return f"{provider}/{model}" if model is not None and provider is not None else model
 
 
-def route_of(entry: Entry) -> Route | None:
+def route_of(entry: Entry) -> facts.Route | None:
     """Return the route of a session's texts, if its entry has a whole address."""
     values = entry.values
     last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
     return _route(entry, last_channel, a_text(values.get("lastTo")))
 
 
-def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> Route | None:
+def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> facts.Route | None:
     context = entry.values.get("deliveryContext")
     channel = a_text(at(context, "channel")) or last_channel
     to = a_text(at(context, "to")) or last_to
@@ -232,7 +220,7 @@ def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> Route
     thread = at(context, "threadId")
     if thread is None:
         thread = entry.values.get("lastThreadId")
-    return Route(
+    return facts.Route(
         channel=channel,
         to=to,
         account=account,
@@ -241,10 +229,10 @@ def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> Route
 
 
 def _archived(generation: Generation, lineage: Lineage, place: Place) -> _Item:
-    reason: ArchiveReason = "reset"
+    reason: facts.ArchiveReason = "reset"
     if generation.closing == "deleted":
         reason = "cleanup" if lineage.cleaned_up else "deleted"
-    event = SessionArchived(session_id=generation.session_id, reason=reason)
+    event = facts.SessionArchived(session_id=generation.session_id, reason=reason)
     return _Item(place, event, archived_step(generation.session_id))
 
 

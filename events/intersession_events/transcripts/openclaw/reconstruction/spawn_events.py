@@ -4,18 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events import ids
-from intersession_events.facts import (
-    AnnounceDecided,
-    ChildArchived,
-    ChildEnded,
-    Event,
-    ResultHanded,
-    RunStatus,
-    SpawnAccepted,
-    SpawnClose,
-    SpawnClosed,
-)
+from intersession_events import facts, ids
 from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading import a_count, a_text, at, evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Place, Planned, StreamPlan, beside
@@ -27,7 +16,7 @@ from intersession_events.transcripts.openclaw.reconstruction.exchange_events imp
 )
 from intersession_events.transcripts.openclaw.reconstruction.spawns import Spawn
 
-_STATUS: Final[dict[str, RunStatus]] = {
+_STATUS: Final[dict[str, facts.RunStatus]] = {
     "ok": "ok",
     "error": "error",
     "timeout": "timeout",
@@ -61,7 +50,7 @@ class _Facts:
         recorded = spawn.record.run_id if spawn.record is not None else None
         self._run_id = told or recorded or ids.derive(world.log_id, "import", self._id, "run")
         self._chain = chains.get(spawn.within.step.message.place) if spawn.within is not None else None
-        self._closed: tuple[SpawnClose, str | None] = (
+        self._closed: tuple[facts.SpawnClose, str | None] = (
             "inferred",
             "nothing in the state shows what became of it",
         )
@@ -70,7 +59,9 @@ class _Facts:
         self._accepted()
         self._ended()
         self._announced()
-        self._add(SpawnClosed(reason=self._closed[0], note=self._closed[1]), self._plan.planned[-1].place)
+        self._add(
+            facts.SpawnClosed(reason=self._closed[0], note=self._closed[1]), self._plan.planned[-1].place
+        )
         self._archived()
         return self._plan.planned
 
@@ -86,7 +77,7 @@ class _Facts:
         entry = spawn.child.entry.values if spawn.child.entry is not None else {}
         message = task.message.message if task is not None else None
         self._add(
-            SpawnAccepted(
+            facts.SpawnAccepted(
                 spawn_id=self._id,
                 run_id=self._run_id,
                 child=self._child,
@@ -143,7 +134,7 @@ class _Facts:
         where = beside(work.reply or work.message) if work is not None else self._plan.planned[-1].place
         started = a_count(record.get("startedAt"))
         self._add(
-            ChildEnded(
+            facts.ChildEnded(
                 run_id=self._run_id,
                 status=status,
                 text=work.said if work is not None else None,
@@ -166,9 +157,9 @@ class _Facts:
             handed = spawn.handed[0]
             message = handed.at.step.message
             why: Literal["text", "no_text"] = "text" if handed.told.result is not None else "no_text"
-            self._add(AnnounceDecided(text=handed.told.result, why=why), beside(message))
+            self._add(facts.AnnounceDecided(text=handed.told.result, why=why), beside(message))
             self._add(
-                ResultHanded(
+                facts.ResultHanded(
                     requester=handed.at.key,
                     run_id=ids.derive(self._world.log_id, "import", self._id, "result"),
                     message_id=message.message.id if message.message is not None else "",
@@ -180,11 +171,13 @@ class _Facts:
         elif spawn.mirror is not None:
             line, text = spawn.mirror
             self._add(
-                AnnounceDecided(text=text or None), beside(line), causation=self._world.links.id_of(line)
+                facts.AnnounceDecided(text=text or None),
+                beside(line),
+                causation=self._world.links.id_of(line),
             )
             self._closed = ("announced", f"noted as delivered at {line}")
         elif spawn.said == ANNOUNCE_SKIP:
-            self._add(AnnounceDecided(why="announce_skip"), self._plan.planned[-1].place)
+            self._add(facts.AnnounceDecided(why="announce_skip"), self._plan.planned[-1].place)
             self._closed = ("silent", None)
 
     def _archived(self) -> None:
@@ -193,9 +186,9 @@ class _Facts:
             time = last.closed_ms if last.closed_ms is not None else last.end
             place = max(Place(time, last.place, 0, 1), self._plan.planned[-1].place)
             reason: Literal["cleanup", "expired"] = "cleanup" if is_cleaned_up(self._spawn) else "expired"
-            self._add(ChildArchived(child=self._child, reason=reason), place)
+            self._add(facts.ChildArchived(child=self._child, reason=reason), place)
 
-    def _add(self, event: Event, place: Place, *, causation: str | None = None) -> None:
+    def _add(self, event: facts.Event, place: Place, *, causation: str | None = None) -> None:
         task = self._spawn.task
         line = (
             task.message
