@@ -14,12 +14,14 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
-from intersession_events.log.tables import place_problems, schema_problems
+from intersession_events.log.tables import FORMAT, FORMATS, place_problems, schema_problems
 from intersession_events.log.verification import Finding, LogHead, VerifyReport, head, verify_log
 
 __all__ = [
     "ANY_VERSION",
     "FIRST",
+    "FORMAT",
+    "FORMATS",
     "SALT_BYTES",
     "Committed",
     "Conflict",

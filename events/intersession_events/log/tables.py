@@ -4,7 +4,7 @@ Somebody with plain SQL can stop or divert a writer without touching an event. A
 verification looks again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from intersession_events.log.log import Row
@@ -15,10 +15,10 @@ Query = Callable[[str], list[Row]]
 LARGEST: Final = 2**53 - 1
 """The largest epoch: numbers in an envelope are read by everybody's JSON."""
 
-TABLES: Final = {
-    "stored_events": "CREATE TABLE stored_events (rowid INTEGER PRIMARY KEY AUTOINCREMENT, originator_id TEXT NOT NULL, "
-    "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
-    "UNIQUE (originator_id, originator_version))",
+FORMAT: Final = 2
+"""The format of a new log. Format 2 has the constraint that positions begin at 1; 1 is that of version 0.1.0."""
+
+_BESIDE: Final = {
     "log_identity": "CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL, "
     "created_ms INTEGER NOT NULL)",
     "log_topics": "CREATE TABLE log_topics (topic TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -27,24 +27,47 @@ TABLES: Final = {
     "set_aside": "CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, "
     "version INTEGER NOT NULL, topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID",
 }
-"""The tables of format 1, as SQLite keeps the statements that made them. A later format is added, never put in place of it."""
+
+
+def _events(position: str) -> str:
+    return (
+        f"CREATE TABLE stored_events (rowid INTEGER PRIMARY KEY AUTOINCREMENT{position}, originator_id TEXT NOT NULL, "
+        "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
+        "UNIQUE (originator_id, originator_version))"
+    )
+
+
+FORMATS: Final = {
+    1: {"stored_events": _events(""), **_BESIDE},
+    2: {"stored_events": _events(" CHECK (rowid > 0)"), **_BESIDE},
+}
+"""The tables of each format, as SQLite keeps the statements that made them. A later one is added, none is ever changed."""
 
 
 def schema_problems(query: Query) -> Iterator[str]:
-    """Name each table, index and trigger that is not as format 1 has it. Tables of a host's own are left alone."""
+    """Name each table, index and trigger that is not as the log's format has it. Tables of a host's own are left alone."""
     found: dict[str, str] = {}
+    names = FORMATS[FORMAT].keys()
     for kind, name, table, sql in query("SELECT type, name, tbl_name, sql FROM sqlite_master"):
         if kind == "trigger":
             yield f"a trigger {name!r} on {table}: a log has none (DROP TRIGGER takes it away)"
-        elif kind == "index" and table in TABLES and sql is not None:
+        elif kind == "index" and table in names and sql is not None:
             yield f"an index {name!r} on {table}: a log has none there (DROP INDEX takes it away)"
-        elif name in TABLES:
+        elif name in names:
             found[name] = " ".join(str(sql).split())
-    for name, made in TABLES.items():
+    for name, made in FORMATS[_format_of(query, found)].items():
         if name not in found:
             yield f"the table {name} is missing"
         elif found[name] != made:
             yield f"the table {name} is not as it was made: {found[name]}"
+
+
+def _format_of(query: Query, found: Mapping[str, str]) -> int:
+    """Return the format that a log says it has; the latest one, if it says none that there is."""
+    if found.get("log_identity") != _BESIDE["log_identity"]:
+        return FORMAT
+    said = query("SELECT format FROM log_identity LIMIT 1")
+    return said[0][0] if said and said[0][0] in FORMATS else FORMAT
 
 
 def place_problems(query: Query) -> Iterator[str]:

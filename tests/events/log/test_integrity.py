@@ -35,6 +35,7 @@ def path(tmp_path: Path) -> Path:
 def change(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in statements:
+        connection.execute("PRAGMA ignore_check_constraints=ON")
         connection.execute(statement)
     connection.close()
 

@@ -9,8 +9,7 @@ import pytest
 
 from intersession_events.errors import AlteredLog, CorruptEvent, UnknownWord
 from intersession_events.facts import decode, registry
-from intersession_events.log import head, schema_problems, verify_log
-from intersession_events.log.tables import TABLES
+from intersession_events.log import FORMAT, FORMATS, head, schema_problems, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from support.log_drafts import said, to
@@ -91,6 +90,7 @@ def path(tmp_path: Path) -> Path:
 
 def change(path: Path, statement: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA ignore_check_constraints=ON")
     connection.execute(statement)
     connection.close()
 
@@ -132,11 +132,37 @@ def test_a_row_below_position_1_is_not_read_as_one_of_its_stream(path: Path) -> 
 
 def test_a_new_log_has_the_tables_that_are_expected_and_may_have_more_of_a_host(path: Path) -> None:
     with SqliteLog(path) as log:
-        assert set(TABLES) <= {name for (name,) in log.query("SELECT name FROM sqlite_master")}
+        assert FORMATS[FORMAT].keys() <= {name for (name,) in log.query("SELECT name FROM sqlite_master")}
         log.transact(lambda sql: sql.execute("CREATE TABLE mine (a)"))
 
         assert list(schema_problems(log.query)) == []
         assert verify_log(log).ok
+
+
+def test_a_new_log_takes_no_row_below_position_1(path: Path) -> None:
+    """Finding B3."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        connection.execute("UPDATE stored_events SET rowid=0 WHERE rowid=1")
+    connection.close()
+
+
+def test_a_log_of_format_1_is_written_as_before_and_one_that_says_another_format_is_found(path: Path) -> None:
+    before = sqlite3.connect(path, isolation_level=None)
+    before.execute("ALTER TABLE stored_events RENAME TO newer")
+    before.execute(FORMATS[1]["stored_events"])
+    before.execute("INSERT INTO stored_events SELECT * FROM newer")
+    before.execute("DROP TABLE newer")
+    before.execute("UPDATE log_identity SET format=1")
+    before.close()
+
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 3, said("d"))])
+        assert verify_log(log).ok
+
+    change(path, "UPDATE log_identity SET format=2")
+    with pytest.raises(AlteredLog, match="not as it was made"):
+        SqliteLog(path)
 
 
 def test_a_word_of_a_later_version_is_said_to_be_one() -> None:

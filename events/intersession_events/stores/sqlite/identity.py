@@ -2,7 +2,6 @@
 
 import sqlite3
 import stat
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -12,24 +11,12 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
-from intersession_events.log import Row, place_problems, schema_problems
+from intersession_events.log import FORMAT, FORMATS, Row, place_problems, schema_problems
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 
-FORMAT: Final = 1
-"""The layout of the tables. It goes up when a writer of an older version would do damage."""
-
 APPLICATION_ID: Final = 0x49534C47
 """`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
-
-TABLES: Final = """
-CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL,
-    created_ms INTEGER NOT NULL);
-CREATE TABLE log_topics (topic TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE inline_views (name TEXT PRIMARY KEY, shape INTEGER NOT NULL, position INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, version INTEGER NOT NULL,
-    topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID
-""".strip().split(";")
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -92,10 +79,10 @@ def inspect(path: str) -> Identity | None:
         raise NotALog(f"{path} is damaged or no SQLite file: {error}; nothing was written to it") from error
 
 
-def create(cursor: SQLiteCursor, *, log_id: str, now_ms: int, events_table: Sequence[str]) -> None:
+def create(cursor: SQLiteCursor, *, log_id: str, now_ms: int) -> None:
     """Make an empty file a log, inside a transaction."""
     cursor.execute(f"PRAGMA application_id={APPLICATION_ID}")
-    for statement in (*events_table, *TABLES):
+    for statement in FORMATS[FORMAT].values():
         cursor.execute(statement)
     cursor.execute("INSERT INTO log_identity VALUES (?, ?, 0, ?)", (log_id, FORMAT, now_ms))
 
@@ -142,7 +129,7 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
         raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
     form = found[0][1]
     problems: list[str] = []
-    if form == FORMAT:
+    if form in FORMATS:
         problems += schema_problems(query)
         if not problems:
             problems += place_problems(query)

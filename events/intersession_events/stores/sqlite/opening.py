@@ -83,12 +83,7 @@ def open_for_writing(
             with typed(), app.datastore.transaction(commit=True) as cursor:
                 log_id = new_log_id() if known is None else known.log_id
                 if known is None:
-                    identity.create(
-                        cursor,
-                        log_id=log_id,
-                        now_ms=clock(),
-                        events_table=app.commits.create_table_statements,
-                    )
+                    identity.create(cursor, log_id=log_id, now_ms=clock())
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]

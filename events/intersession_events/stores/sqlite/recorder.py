@@ -196,7 +196,7 @@ class GroupCommitRecorder(ReadingRecorder):
     def construct_create_table_statements(self) -> list[str]:
         """Return the table: positions that are never given twice, in a column of the name the library reads."""
         columns = (
-            "rowid INTEGER PRIMARY KEY AUTOINCREMENT",
+            "rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid > 0)",
             "originator_id TEXT NOT NULL",
             "originator_version INTEGER NOT NULL",
             "topic TEXT NOT NULL",
