@@ -21,7 +21,10 @@ SessionToolsVisibility = Literal["spawned", "all"]
 
 
 class SubagentDefaults(Settings, frozen=True, kw_only=True):
-    """How sub-agents run and how many (SPAWN). Times of 0 are no limit."""
+    """How sub-agents run and how many (SPAWN). Times of 0 are no limit.
+
+    `announce_details`: what is announced in a chat has the stats line, with ids and paths, and the text of errors (SPAWN-10).
+    """
 
     max_spawn_depth: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     max_children_per_agent: AtLeastOne = 5
@@ -30,6 +33,7 @@ class SubagentDefaults(Settings, frozen=True, kw_only=True):
     model: Text | ModelChoice | None = None
     thinking: ThinkingLevel | None = None
     allow_agents: tuple[str, ...] | None = None
+    announce_details: bool = False
 
 
 class SandboxDefaults(Settings, frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ def spawn_announce_context(
         f"Requester channel: {_one_line(requester_channel or 'unknown')}",
         _quoted(run_id, "task", task),
         _quoted(run_id, "result", result),
-        f"To say nothing, answer exactly {ANNOUNCE_SKIP}. Any other text is handed on, with the status and the stats.",
+        f"To say nothing, answer exactly {ANNOUNCE_SKIP}. Any other text is handed on, with the status.",
         FENCES,
     )
 

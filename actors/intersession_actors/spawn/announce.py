@@ -14,6 +14,8 @@ _IMITATION: Final = re.compile(
     r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([ \t]*(?:status|result|notes|stats)[ \t]*:)", re.IGNORECASE
 )
 _MICROS: Final = 1_000_000
+FAILED: Final = "the sub-agent failed; the operator can see why"
+"""What people are told in place of an error's text, which names hosts, files and models (INB-2)."""
 
 
 class SpawnOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +37,21 @@ class SpawnOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def announce_text(outcome: SpawnOutcome) -> str:
     """Return the announce of an ended sub-agent. Nothing a model wrote can set its status or its stats."""
+    return f"{_form(outcome, outcome.notes)}\nStats: {stats(outcome)}"
+
+
+def announce_to_people(outcome: SpawnOutcome) -> str:
+    """Return the announce as a chat gets it: no stats line, which names ids and paths, and of errors our own words alone."""
+    failed = outcome.status == "error" and outcome.notes is not None
+    return _form(outcome, FAILED if failed else outcome.notes)
+
+
+def _form(outcome: SpawnOutcome, notes: str | None) -> str:
     return "\n".join(
         (
             f"Status: {outcome.status}",
             f"Result: {_quoted(outcome.result) or '(no output)'}",
-            f"Notes: {_quoted(outcome.notes) or '(none)'}",
-            f"Stats: {stats(outcome)}",
+            f"Notes: {_quoted(notes) or '(none)'}",
         )
     )
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from intersession_actors.policy import Spent, check_run
 from intersession_actors.prompt import is_announce_skip, visible_text
-from intersession_actors.spawn.announce import SpawnOutcome, announce_text
+from intersession_actors.spawn.announce import SpawnOutcome, announce_text, announce_to_people, stats
 from intersession_actors.spawn.commands import Prepared
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import facts, ids
@@ -228,10 +228,17 @@ def _announce(
     Where the causal chain has no run left for the requester, the result is put to its session all the same (LOOP-5).
     """
     accepted = state.accepted
-    words = normalised(state, text, now.transcript_path)
+    outcome = outcome_of(state, text, now.transcript_path)
+    for_people = now.has_route and not accepted.announce_details
     tripped = check_run(now.budget, now.spent, now.now_ms)
     limit = tripped.setting if tripped is not None else None
-    decided = facts.AnnounceDecided(text=words, why=why, usage=usage, limit=limit if why == "limit" else None)
+    decided = facts.AnnounceDecided(
+        text=announce_to_people(outcome) if for_people else announce_text(outcome),
+        why=why,
+        usage=usage,
+        limit=limit if why == "limit" else None,
+        stats=stats(outcome) if for_people else None,
+    )
     if now.has_route:
         return [replace(decided, delivery_id=announce_delivery(now.log_id, accepted.spawn_id))]
     if accepted.requester is None:
@@ -254,25 +261,23 @@ def _announce(
     ]
 
 
-def normalised(state: Spawn, text: str | None, transcript_path: str | None) -> str:
-    """Return the announce in its one form (SPAWN-10): the status is the runtime's word, never the model's."""
+def outcome_of(state: Spawn, text: str | None, transcript_path: str | None) -> SpawnOutcome:
+    """Return what is known of the ended child (SPAWN-10): the status is the runtime's word, never the model's."""
     ended = state.ended
     if ended is None:
         raise ValueError("a child that has not ended has nothing to announce")
     runtime = None
     if ended.started_ms is not None and ended.ended_ms is not None:
         runtime = max(0, ended.ended_ms - ended.started_ms)
-    return announce_text(
-        SpawnOutcome(
-            status=_STATUS[ended.status],
-            result=text or ended.text or ended.last_tool_result,
-            notes=ended.error,
-            runtime_ms=runtime,
-            usage=ended.usage,
-            session_key=state.accepted.child,
-            session_id=state.accepted.child_session_id,
-            transcript_path=transcript_path,
-        )
+    return SpawnOutcome(
+        status=_STATUS[ended.status],
+        result=text or ended.text or ended.last_tool_result,
+        notes=ended.error,
+        runtime_ms=runtime,
+        usage=ended.usage,
+        session_key=state.accepted.child,
+        session_id=state.accepted.child_session_id,
+        transcript_path=transcript_path,
     )
 
 

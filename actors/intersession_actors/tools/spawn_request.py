@@ -74,6 +74,7 @@ def accepted_spawn(
         run_timeout_ms=allowed.run_timeout_ms,
         announce_timeout_ms=service.config.session.exchange.turn_timeout_ms,
         result_timeout_ms=service.config.run_timeout_ms(),
+        announce_details=service.config.agents.defaults.subagents.announce_details,
         archive_after_ms=allowed.archive_after_ms,
         sandboxed=allowed.sandboxed,
         depth=allowed.depth,

@@ -155,7 +155,7 @@ class AnnounceDecided(Fact, frozen=True, kw_only=True):
     """What will be announced.
 
     `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from being asked. With a `delivery_id` the outbox has it: the delivery's first
-    event is in the same append.
+    event is in the same append. `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
     """
 
     text: str | None = None
@@ -166,6 +166,7 @@ class AnnounceDecided(Fact, frozen=True, kw_only=True):
     delivery_id: str | None = None
     run_id: str | None = None
     usage: Usage | None = None
+    stats: str | None = None
 
 
 class ExchangeClosed(Fact, frozen=True, kw_only=True):

@@ -61,7 +61,8 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
     starts when those are there; `mount_path` is where it is told its files would be mounted. `chain`, `hops` and `budget` are its run's.
-    `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result.
+    `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result. With
+    `announce_details` people are shown the stats and the error's text (SPAWN-10).
     """
 
     spawn_id: str
@@ -85,6 +86,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     run_timeout_ms: int = 0
     announce_timeout_ms: int = 60_000
     result_timeout_ms: int = 600_000
+    announce_details: bool = False
     archive_after_ms: int = 0
     sandboxed: bool = False
     depth: int = 1

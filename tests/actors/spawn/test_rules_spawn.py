@@ -113,8 +113,34 @@ def test_its_announce_goes_to_the_requesters_route_in_the_one_form() -> None:
 
     assert isinstance(decided, AnnounceDecided)
     assert decided.delivery_id == DELIVERY
-    assert lines(decided.text)[:3] == ["Status: success", "Result: All counted.", "Notes: (none)"]
-    assert "runtime 5s" in lines(decided.text)[3]
+    assert lines(decided.text) == ["Status: success", "Result: All counted.", "Notes: (none)"]
+    assert decided.stats is not None
+    assert decided.stats.startswith("runtime 5s"), "for the operator it is recorded"
+
+
+@pytest.mark.clause("SPAWN-10")
+@pytest.mark.parametrize("status", get_args(RunStatus))
+@pytest.mark.parametrize("has_route", [True, False])
+@pytest.mark.parametrize("details", [True, False])
+def test_people_are_shown_no_ids_and_paths_unless_it_is_asked_for(
+    status: RunStatus, *, has_route: bool, details: bool
+) -> None:
+    """Finding D8: the announce in a chat named the session's key, its id and the path of its transcript."""
+    state = state_after(accepted(announce_details=details))
+    last = ended("r0", "42 files", status=status, error="timeout: /srv/a" if status == "error" else None)
+    known = facts(has_route=has_route, transcript_path="/srv/intersession/s1.jsonl")
+    events = decide(state, last, known)
+    if status == "ok":
+        events = decide(state_after(state.accepted, *events), ended(ANNOUNCE_RUN, "All counted."), known)
+
+    decided = next(event for event in events if isinstance(event, AnnounceDecided))
+
+    assert decided.text is not None
+    whole = decided.text if decided.stats is None else f"{decided.text}\nStats: {decided.stats}"
+    assert f"sessionKey {CHILD} • sessionId s1 • transcript /srv/intersession/s1.jsonl" in whole
+    shown = details or not has_route
+    assert (decided.stats is None) == shown
+    assert (CHILD in decided.text) == ("/srv/" in decided.text) == shown
 
 
 @pytest.mark.clause("SPAWN-9")
@@ -180,7 +206,8 @@ def test_a_spawn_closes_for_each_of_its_reasons(reason: SpawnClose) -> None:
     ],
 )
 def test_a_child_that_broke_is_announced_for_it_and_not_asked(status: RunStatus, shown: str) -> None:
-    events = decide(state_after(accepted()), ended("r0", status=status, error="it broke"), facts())
+    state = state_after(accepted(announce_details=True))
+    events = decide(state, ended("r0", status=status, error="it broke"), facts())
 
     decided = events[-1]
     assert isinstance(decided, AnnounceDecided)

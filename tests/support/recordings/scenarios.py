@@ -49,7 +49,7 @@ Wake = Callable[[SessionSystem, Turn], None]
 
 MARKER = re.compile(r"\[\[LLM:(\w+)\]\]")
 SQUEEZED = re.compile(r"⟦(.{1,8}?)\*(\d+)⟧", re.DOTALL)
-ANNOUNCED = re.compile(r"Status: (\w+)\nResult: (.*)\nNotes: (.*)\nStats: [^\n]*\Z", re.DOTALL)
+ANNOUNCED = re.compile(r"Status: (\w+)\nResult: (.*)\nNotes: (.*?)(?:\nStats: [^\n]*)?\Z", re.DOTALL)
 """What is told of a sub-agent that has ended (SPAWN-10)."""
 CHANGED: Final = ("label", "abortedLastRun", "lastChannel", "lastTo", "deliveryContext")
 """What of a session's row is compared after a scenario, beside what spawned it."""

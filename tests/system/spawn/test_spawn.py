@@ -261,9 +261,11 @@ def test_the_announce_is_posted_to_the_requesters_route(booth: Booth) -> None:
     (out,) = telegram.delivered
     lines = out.text.split("\n")
     assert out.to == "42"
-    assert lines[:3] == ["Status: success", "Result: It is done.", "Notes: (none)"]
-    assert accepted.child in lines[3]
-    assert accepted.child_session_id in lines[3]
+    assert lines == ["Status: success", "Result: It is done.", "Notes: (none)"]
+    stats = one(events, AnnounceDecided).stats
+    assert stats is not None
+    assert accepted.child in stats
+    assert accepted.child_session_id in stats
 
 
 @pytest.mark.clause("SPAWN-9")
@@ -339,8 +341,31 @@ def test_a_child_that_broke_is_announced_with_its_error(booth: Booth) -> None:
 
     assert one(events, ChildEnded).status == "error"
     (out,) = telegram.delivered
-    assert out.text.startswith("Status: error\nResult: (no output)\nNotes: backend: ValueError: no count")
+    assert (
+        out.text
+        == "Status: error\nResult: (no output)\nNotes: the sub-agent failed; the operator can see why"
+    )
+    assert one(events, ChildEnded).error == "backend: ValueError: no count"
     assert [event.step for event in recorded(system, RunQueued)] == ["message"], "it is not asked again"
+
+
+@pytest.mark.clause("SPAWN-10")
+def test_an_announce_has_its_details_where_the_operator_wants_them_shown(booth: Booth) -> None:
+    """Finding D8."""
+
+    def broken(turn: Turn) -> str:
+        raise ValueError(f"no {turn.message}")
+
+    shown: dict[str, Any] = {"agents": {"defaults": {"subagents": {"announceDetails": True}}}}
+    system, telegram = with_route(booth, shown, agent=broken)
+
+    accepted = one(closed_spawn(system, spawn(system)["runId"]), SpawnAccepted)
+
+    (out,) = telegram.delivered
+    assert out.text.startswith(
+        "Status: error\nResult: (no output)\nNotes: backend: ValueError: no count\nStats: "
+    )
+    assert accepted.child_session_id in out.text
 
 
 @pytest.mark.clause("SPAWN-10")

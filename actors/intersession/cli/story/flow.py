@@ -125,7 +125,7 @@ class FlowStory:
                 words = words._replace(how=f"{words.how}, has nothing to add")
         return words._replace(who=who, to=to if words.kind == "said" else None)
 
-    def _end(
+    def _end(  # noqa: C901 - one case an event
         self,
         event: facts.AnnounceDecided | facts.ResultHanded | facts.ExchangeClosed | facts.SpawnClosed,
         words: Words,
@@ -139,7 +139,9 @@ class FlowStory:
             case facts.AnnounceDecided(delivery_id=None):
                 yield words._replace(who=self._asked, how=words.how if self._inferred else _NOWHERE)
             case facts.AnnounceDecided():
-                return  # the delivery, in the same append, tells it, and where it goes
+                # The delivery, in the same append, tells the text, and where it goes; people don't get the stats.
+                if event.stats is not None:
+                    yield Words(self._asked, None, event.stats, f"Stats: {event.stats}")
             case facts.ResultHanded():
                 self._handed_run = event.run_id
                 yield words._replace(who=self._asked, text=self._announce)
