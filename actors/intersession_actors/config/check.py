@@ -218,7 +218,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
         "gateway.auth": "allowTailscale rateLimit trustedProxy",
         "gateway.controlUi": """
             allowExternalEmbedUrls allowInsecureAuth basePath dangerouslyAllowHostHeaderOriginFallback
-            dangerouslyDisableDeviceAuth embedSandbox enabled root
+            dangerouslyDisableDeviceAuth embedSandbox root
         """,
         "models": "bedrockDiscovery",
         "logging": "consoleLevel consoleStyle file maxFileBytes redactPatterns redactSensitive",

@@ -44,8 +44,9 @@ class GatewayAuth(Settings, frozen=True, kw_only=True):
 
 
 class ControlUi(Settings, frozen=True, kw_only=True):
-    """Which web pages may call the gateway."""
+    """Which web pages may call the gateway, and whether a browser that opens its address gets a page (`enabled`)."""
 
+    enabled: bool = True
     allowed_origins: tuple[str, ...] = ()
 
 

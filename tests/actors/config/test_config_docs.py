@@ -73,9 +73,9 @@ def test_every_setting_is_read_somewhere() -> None:
 
 def test_a_setting_that_does_nothing_is_named_at_the_start() -> None:
     """Finding D6: `gateway.controlUi.enabled` did nothing and nobody said so."""
-    notices = load_config({"gateway": {"controlUi": {"enabled": False}}}).notices
+    notices = load_config({"gateway": {"controlUi": {"enabled": False, "basePath": "/ui"}}}).notices
 
-    assert notices == ("accepted and not used here: gateway.controlUi.enabled",)
+    assert notices == ("accepted and not used here: gateway.controlUi.basePath",)
 
 
 def test_the_default_of_thinking_is_what_an_agent_without_its_own_gets() -> None:

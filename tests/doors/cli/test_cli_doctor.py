@@ -170,14 +170,14 @@ def test_what_a_process_says_of_itself_becomes_findings_with_advice() -> None:
 def test_settings_without_effect_and_bad_ones_are_named(demo_log: DemoLog, tmp_path: Path) -> None:
     """Finding D6."""
     idle, bad = tmp_path / "idle.json5", tmp_path / "bad.json5"
-    idle.write_text("{gateway: {controlUi: {enabled: true}}}", encoding="utf-8")
+    idle.write_text("{gateway: {controlUi: {basePath: '/ui'}}}", encoding="utf-8")
     bad.write_text("{session: {scope: 'nowhere'}}", encoding="utf-8")
 
     well, found = examined(demo_log.path, "--config", idle)
     refused, problems = examined(demo_log.path, "--config", bad)
 
     assert (well.exit_code, refused.exit_code) == (0, 1)
-    assert "gateway.controlUi.enabled" in found["setting"]["what"]
+    assert "gateway.controlUi.basePath" in found["setting"]["what"]
     assert "session.scope" in problems["config_bad"]["what"]
 
 

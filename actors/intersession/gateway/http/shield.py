@@ -27,6 +27,7 @@ from intersession.gateway.admission import (
     printable,
 )
 from intersession.gateway.door import STOPPING, TOO_MUCH, Door
+from intersession.gateway.http.page import HEADERS, page, wants_page
 from intersession.gateway.http.websocket import Scope, WebSocketShell
 from intersession_events.plain_json import JsonMapping
 
@@ -39,29 +40,39 @@ CREDENTIAL: Final = "intersession_credential"
 HOLD: Final = "intersession_hold"
 """Where it has what its credential holds by it."""
 
+MISDIRECTED: Final = 421
+
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _BEARER: Final = b"bearer "
 _DIGITS: Final = 18
 
 
+class Answer(NamedTuple):
+    """An answer without a route, as it goes over the wire."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers that go with it."""
+        length = ("content-length", str(len(self.body)))
+        return [(name.encode(), value.encode()) for name, value in (*self.headers, length)]
+
+
 class Refusal(NamedTuple):
-    """An answer without a route: a status, a kind for programs, words for people."""
+    """A request that reaches no route: a status, a kind for programs, words for people."""
 
     status: int
     kind: str
     message: str
     headers: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def body(self) -> bytes:
-        """What goes over the wire."""
-        return msgspec.json.encode({"ok": False, "error": {"type": self.kind, "message": self.message}})
-
-    @property
-    def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers that go with it."""
-        mine = (("content-type", "application/json"), ("content-length", str(len(self.body))), *self.headers)
-        return [(name.encode(), value.encode()) for name, value in mine]
+    def as_json(self) -> Answer:
+        """Return it as a program reads it."""
+        body = msgspec.json.encode({"ok": False, "error": {"type": self.kind, "message": self.message}})
+        return Answer(self.status, (("content-type", "application/json"), *self.headers), body)
 
 
 class Shield:
@@ -88,6 +99,9 @@ class Shield:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope)
         refusal = self._place(scope, headers)
+        if refusal is None and _path(scope) == "/" and self._wants_page(scope, headers):
+            await _answer(send, Answer(200, HEADERS, page(_address(scope, headers))))
+            return
         hold: Hold | None = None
         if refusal is None and _path(scope) not in OPEN_PATHS:
             judged = self._token(scope, headers)
@@ -114,9 +128,20 @@ class Shield:
             else:
                 receive = _replayed(body, receive)
         if refusal is not None:
-            await _answer(send, refusal)
+            await _answer(send, self._in_its_form(scope, headers, refusal))
             return
         await self._application(scope)(scope, receive, _guarded(send))
+
+    def _wants_page(self, scope: Scope, headers: "Headers") -> bool:
+        return self._door.settings.control_ui.enabled and wants_page(scope["method"], headers.one("accept"))
+
+    def _in_its_form(self, scope: Scope, headers: "Headers", refusal: Refusal) -> Answer:
+        """Return a refusal as who asked can read it: a browser gets a page, a program JSON."""
+        if not self._wants_page(scope, headers):
+            return refusal.as_json()
+        # The host of a request that is refused for its host goes into no page.
+        address = "" if refusal.status == MISDIRECTED else _address(scope, headers)
+        return Answer(refusal.status, (*HEADERS, *refusal.headers), page(address, refused=refusal.message))
 
     def _application(self, scope: Scope) -> ASGIApp:
         path = _path(scope)
@@ -130,7 +155,9 @@ class Shield:
         settings = self._door.settings
         host = headers.one("host")
         if not host_allowed(host, bound=settings.host, allowed=settings.allowed_hosts):
-            return Refusal(421, "misdirected", "host: not this gateway's, list it in gateway.allowedHosts")
+            return Refusal(
+                MISDIRECTED, "misdirected", "host: not this gateway's, list it in gateway.allowedHosts"
+            )
         origins = headers.all("origin")
         allowed = settings.control_ui.allowed_origins
         if any(
@@ -206,14 +233,15 @@ class Shield:
         if "websocket.http.response" not in (scope.get("extensions") or {}):
             await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})
             return
+        answer = refusal.as_json()
         start: WebSocketResponseStartEvent = {
             "type": "websocket.http.response.start",
-            "status": refusal.status,
-            "headers": refusal.raw_headers,
+            "status": answer.status,
+            "headers": answer.raw_headers,
         }
         body: WebSocketResponseBodyEvent = {
             "type": "websocket.http.response.body",
-            "body": refusal.body,
+            "body": answer.body,
             "more_body": False,
         }
         await send(start)
@@ -248,6 +276,11 @@ def _path(scope: Scope) -> str:
     return (path.removeprefix(root) if root else path) or "/"
 
 
+def _address(scope: Scope, headers: Headers) -> str:
+    """Return the gateway's address as a request has it."""
+    return f"{scope.get('scheme', 'http')}://{headers.one('host') or ''}{scope.get('root_path', '')}"
+
+
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """Return a way to receive a body that was read already, and then what comes after it."""
     left = [body]
@@ -275,12 +308,12 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-async def _answer(send: Send, refusal: Refusal) -> None:
+async def _answer(send: Send, answer: Answer) -> None:
     start: HTTPResponseStartEvent = {
         "type": "http.response.start",
-        "status": refusal.status,
-        "headers": refusal.raw_headers,
+        "status": answer.status,
+        "headers": answer.raw_headers,
     }
-    body: HTTPResponseBodyEvent = {"type": "http.response.body", "body": refusal.body, "more_body": False}
+    body: HTTPResponseBodyEvent = {"type": "http.response.body", "body": answer.body, "more_body": False}
     await send(start)
     await send(body)

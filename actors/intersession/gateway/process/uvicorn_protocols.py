@@ -119,7 +119,7 @@ class PatientHttp(H11Protocol):
             return
         # uvicorn says that there always is a cycle; before the first request there is none
         if self.cycle is None or self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
-            refusal = Refusal(400, "invalid_request_error", f"{bad}", (("connection", "close"),))
+            refusal = Refusal(400, "invalid_request_error", f"{bad}", (("connection", "close"),)).as_json()
             head = b"".join(b"%s: %s\r\n" % header for header in refusal.raw_headers)
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + refusal.body)
         self.transport.close()
