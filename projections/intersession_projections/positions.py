@@ -1,5 +1,6 @@
 """The view of times: which position the log had reached at a time."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from intersession_events.log import Log, Recorded, Sql
@@ -26,15 +27,18 @@ class PositionsView:
         """Drop the table."""
         sql.execute("DROP TABLE IF EXISTS clock")
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        """Take one event in."""
-        if not recorded.stream.startswith(_TIMED):
-            return
-        latest = sql.execute("SELECT MAX(time_ms) FROM clock").fetchone()[0]
-        if latest is None or recorded.time > latest:
-            sql.execute(
-                "INSERT INTO clock (time_ms, position) VALUES (?, ?)", (recorded.time, recorded.position)
-            )
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in."""
+        for recorded in events:
+            _take(sql, recorded)
+
+
+def _take(sql: Sql, recorded: Recorded) -> None:
+    if not recorded.stream.startswith(_TIMED):
+        return
+    latest = sql.execute("SELECT MAX(time_ms) FROM clock").fetchone()[0]
+    if latest is None or recorded.time > latest:
+        sql.execute("INSERT INTO clock (time_ms, position) VALUES (?, ?)", (recorded.time, recorded.position))
 
 
 class Positions:

@@ -128,19 +128,24 @@ class RunOutcomesView:
         for table in ("run_outcomes", "run_keys"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        """Take one event in."""
-        event = recorded.event
-        match event:
-            case RunQueued():
-                _insert(sql, recorded, event)
-                _keep_key(sql, recorded, event, event.caller)
-            case ExchangeAccepted() | SpawnAccepted():
-                _keep_key(sql, recorded, event, event.caller)
-            case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
-                _advance(sql, recorded, event)
-            case _:
-                pass
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in."""
+        for recorded in events:
+            _take(sql, recorded)
+
+
+def _take(sql: Sql, recorded: Recorded) -> None:
+    event = recorded.event
+    match event:
+        case RunQueued():
+            _insert(sql, recorded, event)
+            _keep_key(sql, recorded, event, event.caller)
+        case ExchangeAccepted() | SpawnAccepted():
+            _keep_key(sql, recorded, event, event.caller)
+        case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
+            _advance(sql, recorded, event)
+        case _:
+            pass
 
 
 class Runs:

@@ -20,8 +20,7 @@ def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:
     for view in inline_views():
         view.drop(sql)
         view.create(sql)
-        for recorded in log.events:
-            view.apply(sql, recorded)
+        view.apply(sql, log.events)
     return log.dump()
 
 

@@ -83,7 +83,7 @@ class PlainLog:
             self.events.append(recorded)
             taken.append(recorded)
             for view in self._views:
-                view.apply(PlainSql(self.connection), recorded)
+                view.apply(PlainSql(self.connection), [recorded])
         for listener in self._listeners:
             listener(taken)
         return taken[-1]

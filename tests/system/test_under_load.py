@@ -1,6 +1,7 @@
 """Many sessions at once: asleep and awake, waiting on each other, and one event that a view chokes on."""
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -165,10 +166,11 @@ class Choking:
     def drop(self, sql: Sql) -> None:
         sql.execute("DROP TABLE IF EXISTS choking")
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        if isinstance(recorded.event, SessionPatched) and recorded.event.values.get("label") == "poison":
-            raise ValueError("can't take poison")
-        sql.execute("INSERT INTO choking VALUES (?)", (recorded.position,))
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        for item in events:
+            if isinstance(item.event, SessionPatched) and item.event.values.get("label") == "poison":
+                raise ValueError("can't take poison")
+            sql.execute("INSERT INTO choking VALUES (?)", (item.position,))
 
 
 @pytest.mark.clause("J3")

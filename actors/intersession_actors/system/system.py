@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import msgspec
 import pykka
@@ -104,7 +104,9 @@ class SessionSystem:
         if self._started:
             return
         log = (
-            open_log(_url(self._store), inline=inline_views(), clock=self._clock.now_ms)
+            open_log(
+                _url(self._store), inline=inline_views(), clock=self._clock.now_ms, on_folding=_tell_folding
+            )
             if self._store is None or isinstance(self._store, str | Path)
             else self._store
         )
@@ -470,6 +472,19 @@ class SessionSystem:
             "notices": list(self.notices),
             "configError": self._config_error,
         }
+
+
+_FOLDING: Final = logging.getLogger("intersession.log")
+_TOLD_EVERY: Final = 100_000
+"""Positions between two lines about views that are built anew."""
+
+
+def _tell_folding(position: int, head: int) -> None:
+    if position >= head or position % _TOLD_EVERY < _PAGE:
+        _FOLDING.info("views that another version wrote are built anew: position %d of %d", position, head)
+
+
+_PAGE: Final = 500
 
 
 def _url(store: str | Path | Log | None) -> str | None:

@@ -52,8 +52,12 @@ class InlineView(Protocol):
         """Drop the view's tables if they are there."""
         ...
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        """Take one event in. An exception sets the event aside for this view; the append goes on."""
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in, in their order; as one by one, or many at once, they leave the same rows.
+
+        An exception undoes all of them, and they come again one by one. That one is set aside for this view, and the
+        append goes on.
+        """
         ...
 
 

@@ -17,6 +17,7 @@ def open_log(
     clock: Callable[[], int] = wall_clock_ms,
     entropy: Callable[[int], bytes] = machine_entropy,
     new_log_id: Callable[[], str] = random_id,
+    on_folding: Callable[[int, int], None] | None = None,
 ) -> SqliteLog:
     """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`.
 
@@ -34,4 +35,5 @@ def open_log(
         clock=clock,
         entropy=entropy,
         new_log_id=new_log_id,
+        on_folding=on_folding,
     )

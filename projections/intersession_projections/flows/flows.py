@@ -64,28 +64,33 @@ class OpenFlowsView:
         for table in ("flows", "flow_runs"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        """Take one event in."""
-        stream = recorded.stream
-        if not stream.startswith((_EXCHANGE, _SPAWN, _DELIVERY)):
-            return
-        after = _evolved(sql, recorded)
-        if after is not None:
-            _store(sql, stream, after)
-        match recorded.event:
-            case (
-                ExchangeAccepted(run_id=run_id)
-                | TurnRequested(run_id=run_id)
-                | AnnounceRequested(run_id=run_id)
-                | SpawnAccepted(run_id=run_id)
-                | ResultHanded(run_id=run_id)
-            ):
-                sql.execute(
-                    "INSERT INTO flow_runs (run_id, stream) VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
-                    (run_id, stream),
-                )
-            case _:
-                pass
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in."""
+        for recorded in events:
+            _take(sql, recorded)
+
+
+def _take(sql: Sql, recorded: Recorded) -> None:
+    stream = recorded.stream
+    if not stream.startswith((_EXCHANGE, _SPAWN, _DELIVERY)):
+        return
+    after = _evolved(sql, recorded)
+    if after is not None:
+        _store(sql, stream, after)
+    match recorded.event:
+        case (
+            ExchangeAccepted(run_id=run_id)
+            | TurnRequested(run_id=run_id)
+            | AnnounceRequested(run_id=run_id)
+            | SpawnAccepted(run_id=run_id)
+            | ResultHanded(run_id=run_id)
+        ):
+            sql.execute(
+                "INSERT INTO flow_runs (run_id, stream) VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
+                (run_id, stream),
+            )
+        case _:
+            pass
 
 
 class Flows:

@@ -49,53 +49,58 @@ class SessionListView:
         for table in ("session_list", "session_versions", "session_generations"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        """Take one event in: a session's own events change its row, all others nothing."""
-        if not recorded.stream.startswith(_STREAM):
-            return
-        key = recorded.stream.removeprefix(_STREAM)
-        found = sql.execute("SELECT state, opened FROM session_list WHERE session_key = ?", (key,)).fetchone()
-        before = None if found is None else from_text(found[0], SessionRow)
-        after = evolve_row(before, key, recorded)
-        if after is None:
-            return
-        _keep_generations(sql, before, after, recorded)
-        if after is before:
-            return
-        opened = recorded.position if found is None else found[1]
-        archived = int(after.archived is not None)
-        row = to_text(after)
-        if before is not None and _searched_by(before) == _searched_by(after):
-            # What nearly every event does, and it touches one index only.
-            sql.execute(
-                "UPDATE session_list SET updated_at = ?, position = ?, state = ? WHERE session_key = ?",
-                (after.updated_at, after.position, row, key),
-            )
-        else:
-            sql.execute(
-                "INSERT INTO session_list (session_key, session_id, agent_id, label, spawned_by, archived, updated_at, "
-                "opened, position, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
-                "session_id = excluded.session_id, agent_id = excluded.agent_id, label = excluded.label, "
-                "spawned_by = excluded.spawned_by, archived = excluded.archived, updated_at = excluded.updated_at, "
-                "position = excluded.position, state = excluded.state",
-                (
-                    key,
-                    after.session_id,
-                    after.agent_id,
-                    None if after.label is None else to_text(after.label),
-                    after.spawned_by,
-                    archived,
-                    after.updated_at,
-                    opened,
-                    after.position,
-                    row,
-                ),
-            )
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in: a session's own events change its row, all others nothing."""
+        for recorded in events:
+            _take(sql, recorded)
+
+
+def _take(sql: Sql, recorded: Recorded) -> None:
+    if not recorded.stream.startswith(_STREAM):
+        return
+    key = recorded.stream.removeprefix(_STREAM)
+    found = sql.execute("SELECT state, opened FROM session_list WHERE session_key = ?", (key,)).fetchone()
+    before = None if found is None else from_text(found[0], SessionRow)
+    after = evolve_row(before, key, recorded)
+    if after is None:
+        return
+    _keep_generations(sql, before, after, recorded)
+    if after is before:
+        return
+    opened = recorded.position if found is None else found[1]
+    archived = int(after.archived is not None)
+    row = to_text(after)
+    if before is not None and _searched_by(before) == _searched_by(after):
+        # What nearly every event does, and it touches one index only.
         sql.execute(
-            "INSERT INTO session_versions (session_key, position, agent_id, archived, updated_at, state) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (key, after.position, after.agent_id, archived, after.updated_at, row),
+            "UPDATE session_list SET updated_at = ?, position = ?, state = ? WHERE session_key = ?",
+            (after.updated_at, after.position, row, key),
         )
+    else:
+        sql.execute(
+            "INSERT INTO session_list (session_key, session_id, agent_id, label, spawned_by, archived, updated_at, "
+            "opened, position, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
+            "session_id = excluded.session_id, agent_id = excluded.agent_id, label = excluded.label, "
+            "spawned_by = excluded.spawned_by, archived = excluded.archived, updated_at = excluded.updated_at, "
+            "position = excluded.position, state = excluded.state",
+            (
+                key,
+                after.session_id,
+                after.agent_id,
+                None if after.label is None else to_text(after.label),
+                after.spawned_by,
+                archived,
+                after.updated_at,
+                opened,
+                after.position,
+                row,
+            ),
+        )
+    sql.execute(
+        "INSERT INTO session_versions (session_key, position, agent_id, archived, updated_at, state) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (key, after.position, after.agent_id, archived, after.updated_at, row),
+    )
 
 
 class Generation(NamedTuple):

@@ -1,5 +1,6 @@
 """The view of thread bindings: which thread of a channel belongs to which session (SPAWN-12)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
@@ -29,24 +30,29 @@ class ThreadBindingsView:
         """Drop the table."""
         sql.execute("DROP TABLE IF EXISTS thread_bindings")
 
-    def apply(self, sql: Sql, recorded: Recorded) -> None:
-        """Take one event in."""
-        if not recorded.stream.startswith(_SESSION):
-            return
-        key = recorded.stream.removeprefix(_SESSION)
-        match recorded.event:
-            case ThreadBound(route=route) as event:
-                limited = int(event.idle_ms > 0 or event.max_age_ms > 0)
-                sql.execute("DELETE FROM thread_bindings WHERE session_key = ?", (key,))
-                sql.execute(
-                    "INSERT INTO thread_bindings (session_key, channel, account, chat, thread, bound, is_limited) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (key, *_address(route), recorded.position, limited),
-                )
-            case ThreadUnbound() | SessionArchived():
-                sql.execute("DELETE FROM thread_bindings WHERE session_key = ?", (key,))
-            case _:
-                pass
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in."""
+        for recorded in events:
+            _take(sql, recorded)
+
+
+def _take(sql: Sql, recorded: Recorded) -> None:
+    if not recorded.stream.startswith(_SESSION):
+        return
+    key = recorded.stream.removeprefix(_SESSION)
+    match recorded.event:
+        case ThreadBound(route=route) as event:
+            limited = int(event.idle_ms > 0 or event.max_age_ms > 0)
+            sql.execute("DELETE FROM thread_bindings WHERE session_key = ?", (key,))
+            sql.execute(
+                "INSERT INTO thread_bindings (session_key, channel, account, chat, thread, bound, is_limited) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (key, *_address(route), recorded.position, limited),
+            )
+        case ThreadUnbound() | SessionArchived():
+            sql.execute("DELETE FROM thread_bindings WHERE session_key = ?", (key,))
+        case _:
+            pass
 
 
 class ThreadBindings:

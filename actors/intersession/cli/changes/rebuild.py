@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import store_path, store_url
+from intersession.cli.host import folding, store_path, store_url
 from intersession.cli.shell import COMMON, OK, Answer, Common, Screen, UsageError, safe
 from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
@@ -34,10 +34,11 @@ def rebuild(
     if not Path(path).exists():
         raise NoSuchStore(path, "there is no log whose views could be built")
     built = names if view is None else [view]
-    with open_log(url, inline=views) as log:
-        for name in built:
-            with Screen().progress(f"Building {name}") as progress:
-                log.rebuild(name, progress=progress)
+    with folding() as on_folding:
+        log = open_log(url, inline=views, on_folding=on_folding)
+    with log:
+        with Screen().progress(f"Building {', '.join(built)}") as progress:
+            log.rebuild(*built, progress=progress)
         position = log.head()
         aside = [lost for lost in log.set_aside() if lost.view in built]
     value: JsonObject = {

@@ -4,7 +4,15 @@ from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_besi
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
 from intersession.cli.host.operating import Operating, operator_of
-from intersession.cli.host.reading import acting_as, has_writer, reader_of, reading_log, store_path, store_url
+from intersession.cli.host.reading import (
+    acting_as,
+    folding,
+    has_writer,
+    reader_of,
+    reading_log,
+    store_path,
+    store_url,
+)
 from intersession.cli.host.sending import Sending
 
 __all__ = [
@@ -15,6 +23,7 @@ __all__ = [
     "Sending",
     "WayBeside",
     "acting_as",
+    "folding",
     "gateway_beside",
     "has_writer",
     "hosted",

@@ -1,10 +1,10 @@
 """Opens a log for the commands that only read: no lock, no receipt, whether somebody writes to it or not."""
 
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 
-from intersession.cli.shell import Common, Reading
+from intersession.cli.shell import Common, Reading, Screen
 from intersession.cli.story import as_key
 from intersession_actors.config import Config, load_config
 from intersession_actors.policy import Requester
@@ -25,10 +25,27 @@ def reading_log(
     Raises:
         NoSuchStore: it is not there; nothing was made.
         NotALog: it is something else.
-        StoreUnavailable: it can't be read, or a view that is needed is not up to date.
+        StoreUnavailable: it can't be read.
     """
-    with open_log(store_url(common, config), read_only=True, inline=views) as log:
+    with folding() as on_folding:
+        log = open_log(store_url(common, config), read_only=True, inline=views, on_folding=on_folding)
+    with log:
         yield log
+
+
+@contextmanager
+def folding() -> Generator[Callable[[int, int], None]]:
+    """Yield what shows how far views are built anew while a log is opened: a bar, once there is anything to show."""
+    with ExitStack() as stack:
+        bar: Callable[[int, int | None], None] | None = None
+
+        def on_folding(position: int, head: int) -> None:
+            nonlocal bar
+            if bar is None:
+                bar = stack.enter_context(Screen().progress("Building the views anew"))
+            bar(position, head)
+
+        yield on_folding
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue, unseal
@@ -11,21 +11,57 @@ Schema = dict[str, str | None]
 """The statements that made tables and indexes, by name; None for an index that SQLite made itself."""
 
 
+class Page(NamedTuple):
+    """Events in a row, the rows among them that can't be read, and the position of the last of both."""
+
+    events: Sequence[Recorded]
+    unread: Sequence[tuple[Row, Exception]]
+    position: int
+
+    def between(self, after: int, to: int) -> "Page":
+        """Return the part of it behind one position and up to another."""
+        return Page(
+            [event for event in self.events if after < event.position <= to],
+            [(row, error) for row, error in self.unread if after < row[0] <= to],
+            min(self.position, to),
+        )
+
+
+def page_of(rows: Sequence[Row], *, log_id: str) -> Page:
+    """Return the events of rows as they lie in the table: decoded once for all views."""
+    events: list[Recorded] = []
+    unread: list[tuple[Row, Exception]] = []
+    for row in rows:
+        position, stream, version, topic, state = row
+        try:
+            events.append(
+                unseal(
+                    log_id=log_id,
+                    position=position,
+                    stream=stream,
+                    version=version,
+                    topic=topic,
+                    state=state,
+                )
+            )
+        except (CorruptEvent, UnknownTopic) as error:
+            unread.append((row, error))
+    return Page(events, unread, rows[-1][0] if rows else 0)
+
+
 class Fold:
     """A view as the events up to `position` make it.
 
-    The database is SQLite's own temporary one: it leaves memory when it grows, and goes when it is closed.
+    The database is SQLite's own temporary one: it leaves memory when it grows, and goes when it is closed. Views that are
+    queried together share one.
     """
 
-    def __init__(self, view: InlineView) -> None:
+    def __init__(self, view: InlineView, connection: sqlite3.Connection | None = None) -> None:
         self.name: Final = view.name
         self.position = 0
         self.set_aside: list[SetAside] = []
         self._view = view
-        # One thread after the other: the writer's takes over what another one has folded.
-        self.connection: Final = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self.connection.execute("PRAGMA journal_mode=MEMORY")
-        self.connection.execute("PRAGMA synchronous=OFF")
+        self.connection: Final = temporary() if connection is None else connection
         self._sql = _Plain(self.connection)
         view.create(self._sql)
 
@@ -40,49 +76,16 @@ class Fold:
         found = self.connection.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")
         return [name for (name,) in found]
 
-    def take(self, rows: Sequence[Row], *, log_id: str) -> None:
-        """Take rows of events in that follow on the position; what can't be read or taken in is set aside."""
-        events: list[Recorded] = []
-        for row in rows:
-            position, stream, version, topic, state = row
-            try:
-                events.append(
-                    unseal(
-                        log_id=log_id,
-                        position=position,
-                        stream=stream,
-                        version=version,
-                        topic=topic,
-                        state=state,
-                    )
-                )
-            except (CorruptEvent, UnknownTopic) as error:
-                self.set_aside.append(
-                    SetAside(
-                        view=self.name,
-                        position=position,
-                        stream=stream,
-                        version=version,
-                        topic=topic,
-                        reason=f"{type(error).__name__}: {error}",
-                    )
-                )
-        if self._attempt(events) is not None:
+    def take(self, page: Page) -> None:
+        """Take events in that follow on the position; what can't be read or taken in is set aside."""
+        self.set_aside += [self._lost(row, error) for row, error in page.unread]
+        if self._attempt(page.events) is not None:
             # One of them is poison: each under a savepoint of its own.
-            for event in events:
+            for event in page.events:
                 if (poison := self._attempt([event])) is not None:
-                    self.set_aside.append(
-                        SetAside(
-                            view=self.name,
-                            position=event.position,
-                            stream=event.stream,
-                            version=event.version,
-                            topic=event.topic,
-                            reason=f"{type(poison).__name__}: {poison}",
-                        )
-                    )
-        if rows:
-            self.position = rows[-1][0]
+                    row = (event.position, event.stream, event.version, event.topic)
+                    self.set_aside.append(self._lost(row, poison))
+        self.position = max(self.position, page.position)
 
     def rows_of(self, table: str) -> Iterator[Row]:
         """Return all rows of one of its tables, column by column in the order of its statement."""
@@ -92,16 +95,35 @@ class Fold:
         """Let the temporary database go."""
         self.connection.close()
 
+    def _lost(self, row: Row, error: Exception) -> SetAside:
+        position, stream, version, topic, *_ = row
+        return SetAside(
+            view=self.name,
+            position=position,
+            stream=stream,
+            version=version,
+            topic=topic,
+            reason=f"{type(error).__name__}: {error}",
+        )
+
     def _attempt(self, events: Sequence[Recorded]) -> Exception | None:
         self.connection.execute("BEGIN")
         try:
-            for event in events:
-                self._view.apply(self._sql, event)
+            self._view.apply(self._sql, events)
         except Exception as error:  # noqa: BLE001 - as in the log: whatever it is, the event is set aside
             self.connection.execute("ROLLBACK")
             return error
         self.connection.execute("COMMIT")
         return None
+
+
+def temporary() -> sqlite3.Connection:
+    """Return a temporary database."""
+    # One thread after the other: the writer's takes over what another one has folded.
+    connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=MEMORY")
+    connection.execute("PRAGMA synchronous=OFF")
+    return connection
 
 
 def schema_of(connection: sqlite3.Connection, *, tables: Sequence[str] | None = None) -> Schema:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Final, Protocol
 
 from intersession_events.log import Finding, InlineView, Row
-from intersession_events.stores.folding.fold import Fold, schema_of
+from intersession_events.stores.folding.fold import Fold, page_of, schema_of
 
 _PAGE: Final = 500
 
@@ -91,8 +91,9 @@ def _advance(
     last = max(wanted.values(), default=0)
     after = min((fold.position for fold in folds), default=0)
     while after < last and (page := log.rows(after=after, limit=_PAGE)):
+        read = page_of(page, log_id=log.log_id)
         for fold in folds:
-            fold.take([row for row in page if fold.position < row[0] <= wanted[fold.name]], log_id=log.log_id)
+            fold.take(read.between(fold.position, wanted[fold.name]))
         after = page[-1][0]
         if progress is not None:
             progress(min(after, last), last)

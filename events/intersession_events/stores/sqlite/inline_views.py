@@ -130,9 +130,7 @@ class InlineViews:
 
         def work() -> None:
             for name in names:
-                view = self._views[name]
-                for event in events:
-                    view.apply(sql, event)
+                self._views[name].apply(sql, events)
 
         return attempt(cursor, work) is None
 
@@ -143,7 +141,7 @@ class InlineViews:
         view = self._views[name]
         sql = TransactionSql(cursor)
         for event in events:
-            error = attempt(cursor, partial(view.apply, sql, event))
+            error = attempt(cursor, partial(view.apply, sql, [event]))
             if error is not None:
                 _set_aside(cursor, _reason(name, event, error))
 

@@ -27,6 +27,7 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.stores.folding import ViewsBeside
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.sqlite.appends import tell
 from intersession_events.stores.sqlite.application import LogApplication, SessionLog
@@ -53,6 +54,9 @@ class SqliteLog:
     `environment` goes to the eventsourcing library, over our own settings of it. With `threads` False nothing
     happens by itself: whoever simulates calls `step` for each batch that is to be written or loaded.
 
+    Views that an older version wrote, or that are not whole, are built anew from the log: for good by a writer, beside
+    the log for as long as it is open by a reader. `on_folding` gets how far that is, a position and the last one.
+
     Raises:
         StoreLocked: another process is the writer.
         NotALog: the file is something else, or a copy that lost the log's identity.
@@ -72,6 +76,7 @@ class SqliteLog:
         new_log_id: Callable[[], str] = random_id,
         threads: bool = True,
         environment: Mapping[str, str] | None = None,
+        on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         # The real path, so that two names of one file share one lock.
         self.path: Final = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
@@ -82,10 +87,11 @@ class SqliteLog:
         self._to_load: deque[tuple[str, OnLoaded, int]] = deque()
         self._loaders: ThreadPoolExecutor | None = None
         self._writer: Writer | None = None
+        self._beside: ViewsBeside | None = None
         if threads:
             self._loaders = ThreadPoolExecutor(_LOADERS, thread_name_prefix=_LOADER)
         if read_only:
-            self._open_reader(inline)
+            self._open_reader(inline, on_folding)
             return
         opened = open_for_writing(
             self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
@@ -106,6 +112,7 @@ class SqliteLog:
                 events=self._events,
                 frontier=self._frontier,
                 by_hand=not threads,
+                on_folding=on_folding,
             )
         except BaseException:
             opened.close()
@@ -219,6 +226,8 @@ class SqliteLog:
         """
         self._check_process()
         with typed():
+            if self._beside is not None:
+                return self._beside.query(statement, parameters)
             return rows(self._readers, statement, parameters)
 
     @contextmanager
@@ -264,6 +273,8 @@ class SqliteLog:
 
     def set_aside(self) -> Sequence[SetAside]:
         """Return the events that an inline view could not take in, and why, in log order."""
+        if self._beside is not None:
+            return self._beside.set_aside
         found = self.query(
             "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
         )
@@ -272,17 +283,18 @@ class SqliteLog:
             for view, position, stream, version, topic, reason in found
         ]
 
-    def rebuild(self, view: str, *, progress: Callable[[int, int], None] | None = None) -> None:
-        """Build an inline view anew from the log, beside the old one; what was set aside for it is tried again.
+    def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
+        """Build inline views anew from the log, beside the old ones; what was set aside for them is tried again.
 
-        Appends go on meanwhile. A query sees the old view until the new one takes its place, in one transaction.
+        The log is read once for all of them. Appends go on meanwhile. A query sees an old view until the new one takes
+        its place, in one transaction.
         `progress` gets position and head.
 
         Raises:
             KeyError: this log has no such view.
             StoreUnavailable: this log is open for reading only.
         """
-        self._the_writer().rebuild(view, progress)
+        self._the_writer().rebuild(views, progress)
 
     def announce_gateway(self, address: str | None) -> None:
         """Write into the lock where this writer's gateway is, for commands in other processes."""
@@ -309,6 +321,8 @@ class SqliteLog:
             self._writer.drain()
         # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
         self._readers.close()
+        if self._beside is not None:
+            self._beside.close()
         if self._writer is not None:
             self._writer.close()
         else:
@@ -323,7 +337,9 @@ class SqliteLog:
     ) -> None:
         self.close()
 
-    def _open_reader(self, inline: Sequence[InlineView]) -> None:
+    def _open_reader(
+        self, inline: Sequence[InlineView], on_folding: Callable[[int, int], None] | None
+    ) -> None:
         app = SessionLog({"SQLITE_DBNAME": self.path})
         self._application = app
         self._log_id, self._epoch = app.log_id, 0
@@ -331,22 +347,22 @@ class SqliteLog:
         self._events = EventReader(app.reading, app.chained)
         self._frontier = Frontier(0)
         try:
-            for view in inline:
-                self._check_view(view)
+            if not all(map(self._is_up_to_date, inline)):
+                self._beside = ViewsBeside(
+                    inline, log_id=self._log_id, rows_behind=lambda after: self._events.rows(after=after)
+                )
+                self._beside.catch_up(self._events.head(), on_folding)
         except BaseException:
             app.close()
             raise
 
-    def _check_view(self, view: InlineView) -> None:
+    def _is_up_to_date(self, view: InlineView) -> bool:
         found = self.query(
             "SELECT shape, position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events) "
             "FROM inline_views WHERE name=?",
             (view.name,),
         )
-        if found != [(view.shape, 1)]:
-            raise StoreUnavailable(
-                f"{self.path}: the view {view.name!r} is not up to date; open the log once to write"
-            )
+        return found == [(view.shape, 1)]
 
     def _the_writer(self) -> Writer:
         self._check_process()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Final, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
@@ -27,6 +27,7 @@ from intersession_events.log import (
     StreamAppend,
     Unavailable,
 )
+from intersession_events.stores.folding import Fold, page_of
 from intersession_events.stores.library import Fresh, Frontier, Pending
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, Part, Sealing, tell
@@ -57,6 +58,7 @@ class Writer:
         events: EventReader,
         frontier: Frontier,
         by_hand: bool,
+        on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         self._opened = opened
         self._events = events
@@ -76,8 +78,9 @@ class Writer:
             LogClock(opened.latest_time),
         )
         self.views = InlineViews(inline)
-        for name in self.views.names:
-            self._bring_up(name)
+        outdated = [name for name in self.views.names if not self._goes_on(name)]
+        if outdated:
+            self.rebuild(outdated, on_folding)
 
     def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
         """Queue an append; a refusal is told at once, in the calling thread."""
@@ -107,28 +110,37 @@ class Writer:
             pass
         return transact.result(timeout)
 
-    def rebuild(self, name: str, progress: Callable[[int, int], None] | None) -> None:
-        """Build a view anew from the log, beside the old one and while the log goes on, and swap them.
+    def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
+        """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
 
         Raises:
             KeyError: there is no such view.
         """
-        if name not in self.views.names:
-            raise KeyError(f"no inline view {name!r}; there are {', '.join(self.views.names) or 'none'}")
-        with closing(self.views.fold(name)) as fold:
-            while len(page := self._events.rows(after=fold.position, limit=PAGE)) == PAGE:
-                fold.take(page, log_id=self._mapper.log_id)
+        if unknown := sorted(set(names) - set(self.views.names)):
+            raise KeyError(
+                f"no inline view {unknown[0]!r}; there are {', '.join(self.views.names) or 'none'}"
+            )
+        with ExitStack() as stack:
+            folds = [stack.enter_context(closing(self.views.fold(name))) for name in names]
+            position = 0
+            while len(rows := self._events.rows(after=position, limit=PAGE)) == PAGE:
+                position = _fold(folds, rows, self._mapper.log_id)
                 if progress is not None:
-                    progress(fold.position, self._frontier.head)
+                    progress(position, self._frontier.head)
 
-            def swap(cursor: SQLiteCursor) -> None:
-                while rows := _page(cursor, fold.position):
-                    fold.take(rows, log_id=self._mapper.log_id)
-                self.views.swap(cursor, fold)
+            def swap(cursor: SQLiteCursor, position: int = position) -> None:
+                while rows := _page(cursor, position):
+                    position = _fold(folds, rows, self._mapper.log_id)
+                for fold in folds:
+                    self.views.swap(cursor, fold)
 
-            self.transact(swap, PAGE_TIMEOUT_S, lambda: self.views.join(name))
+            def join() -> None:
+                for name in names:
+                    self.views.join(name)
+
+            self.transact(swap, PAGE_TIMEOUT_S, join)
             if progress is not None:
-                progress(fold.position, self._frontier.head)
+                progress(self._frontier.head, self._frontier.head)
 
     def step(self) -> bool:
         """Write one batch in the calling thread (by hand only)."""
@@ -216,8 +228,8 @@ class Writer:
                 "the writer's own thread can't wait for the writer: append with a callback"
             )
 
-    def _bring_up(self, name: str) -> None:
-        """Let a view go on where it ended, or begin anew if its shape is another or it is ahead of the log."""
+    def _goes_on(self, name: str) -> bool:
+        """Let a view go on where it ended, if it can: not if its shape is another or it is ahead of the log."""
 
         def is_there(cursor: SQLiteCursor) -> bool:
             last = _last_position(cursor)
@@ -227,10 +239,10 @@ class Writer:
                 self.views.begin(cursor, name)
             return not last
 
-        if self.transact(is_there, PAGE_TIMEOUT_S):
+        goes_on = self.transact(is_there, PAGE_TIMEOUT_S)
+        if goes_on:
             self._catch_up(name)
-        else:
-            self.rebuild(name, None)
+        return goes_on
 
     def _catch_up(self, name: str) -> None:
         """Take page after page into a view; with the last one it joins those that get each append."""
@@ -269,6 +281,14 @@ class Writer:
                 )
         self.views.advance(cursor, name, events, unread, position)
         return position
+
+
+def _fold(folds: Sequence[Fold], rows: Sequence[Row], log_id: str) -> int:
+    """Take rows into views, and return the position of the last."""
+    page = page_of(rows, log_id=log_id)
+    for fold in folds:
+        fold.take(page)
+    return page.position
 
 
 def _page(cursor: SQLiteCursor, after: int) -> list[Row]:

@@ -1,0 +1,58 @@
+"""Views for somebody who only reads a log whose own are not as this version has them: folded beside it, for as long as it is read."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from intersession_events.log import InlineView, Row, SetAside, SqlValue
+from intersession_events.stores.folding.fold import Fold, page_of, temporary
+
+Progress = Callable[[int, int], None]
+
+
+class ViewsBeside:
+    """All views of one log, in one temporary database. A writer keeps its own meanwhile: each query takes in what came since."""
+
+    def __init__(
+        self,
+        views: Sequence[InlineView],
+        *,
+        log_id: str,
+        rows_behind: Callable[[int], Sequence[Row]],
+    ) -> None:
+        self._log_id = log_id
+        self._rows_behind = rows_behind
+        self._connection = temporary()
+        self._folds = [Fold(view, self._connection) for view in views]
+        self._position = 0
+        self._turn = threading.Lock()
+
+    def catch_up(self, head: int, progress: Progress | None = None) -> None:
+        """Take in what is behind the position; `progress` gets the position and the head as it was."""
+        with self._turn:
+            self._catch_up(head, progress)
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Run a reading statement on the views as the log makes them now."""
+        with self._turn:
+            self._catch_up(0, None)
+            return self._connection.execute(statement, parameters).fetchall()
+
+    @property
+    def set_aside(self) -> Sequence[SetAside]:
+        """What could not be taken in, in log order."""
+        found = [one for fold in self._folds for one in fold.set_aside]
+        return sorted(found, key=lambda one: (one.position, one.view))
+
+    def close(self) -> None:
+        """Let the temporary database go."""
+        with self._turn:
+            self._connection.close()
+
+    def _catch_up(self, head: int, progress: Progress | None) -> None:
+        while rows := self._rows_behind(self._position):
+            page = page_of(rows, log_id=self._log_id)
+            for fold in self._folds:
+                fold.take(page)
+            self._position = page.position
+            if progress is not None:
+                progress(self._position, max(head, self._position))
