@@ -96,15 +96,6 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         """Whether this is the session of a child, whatever runs it: a sub-agent's, or one of an acp runtime (SPAWN-1)."""
         return self.family in {"subagent", "acp"}
 
-    @property
-    def base(self) -> "SessionKey":
-        """The key without its thread or topic; itself where there is none."""
-        if self.thread is None:
-            return self
-        rest = self.rest.removesuffix(f":{self.suffix}:{self.thread}")
-        main_key = rest if self.family == "main" else "main"
-        return _read(f"agent:{self.agent_id}:{rest}", self.agent_id, rest.split(":"), main_key, was_opaque_id)
-
     @staticmethod
     def parse(text: str, *, main_key: str = "main") -> "SessionKey":
         """Return the key that a text names in full. `main` and the main key are one session (KEY-2).
@@ -263,15 +254,6 @@ def display(
     if is_main:
         return "main"
     return key.rest if key.family in {"cron", "hook", "node"} else str(key)
-
-
-def agent_id_of(text: str) -> str:
-    """Return the agent of a full key.
-
-    Raises:
-        InvalidKey: the text is no full key.
-    """
-    return SessionKey.recorded(text).agent_id
 
 
 def parse_agent_id(text: str) -> str:

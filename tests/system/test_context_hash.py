@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.prompt.transcript import build
 from intersession_events.facts import RunCompleted, RunQueued, RunStarted
 from intersession_events.log import OnLoaded
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.run_context import context_of
 from support.running import QUIET, SEES_ALL, merged, wait_for, wait_for_number
 
 MAIN = "agent:main:main"
@@ -81,7 +81,7 @@ def test_what_arrives_while_a_context_is_read_is_in_the_hash_as_it_is_in_the_log
         events = log.stream(STREAM)
 
     place = next(item.version for item in events if item.event == started)
-    rebuilt = build(events[: place - 1], started.run_id)
+    rebuilt = context_of(events[: place - 1], started.run_id)
     assert log.meanwhile is None
     assert started.context_hash == rebuilt.hash
     assert [turns[0].transcript, turns[0].asked] == [rebuilt.transcript, rebuilt.message]
@@ -98,7 +98,7 @@ def test_every_hash_of_a_session_that_is_flooded_is_that_of_the_log(log: SlowLog
         events = log.stream(STREAM)
 
     hashes = [
-        (item.event.context_hash, build(events[: item.version - 1], item.event.run_id).hash)
+        (item.event.context_hash, context_of(events[: item.version - 1], item.event.run_id).hash)
         for item in events
         if isinstance(item.event, RunStarted)
     ]

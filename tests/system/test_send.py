@@ -18,6 +18,7 @@ from intersession_events.facts import (
     RunStarted,
     SessionOpened,
 )
+from support.run_context import context_of
 from support.running import (
     QUIET,
     WAIT,
@@ -589,8 +590,6 @@ def test_the_target_is_told_who_asks_and_gets_the_message_as_it_was_typed(booth:
 
 @pytest.mark.clause("PROV-4")
 def test_the_context_of_a_run_is_rebuilt_from_the_log_to_the_same_hash(booth: Booth) -> None:
-    from intersession_actors.prompt import transcript as run_context  # noqa: PLC0415 - what a debugger does
-
     system = booth.start(AGENTS, None, QUIET)
     for number in range(3):
         system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": f"x{number}"})
@@ -601,4 +600,4 @@ def test_the_context_of_a_run_is_rebuilt_from_the_log_to_the_same_hash(booth: Bo
     for item in starts:
         assert isinstance(item.event, RunStarted)
         before = [earlier for earlier in stream if earlier.version < item.version]
-        assert run_context.build(before, item.event.run_id).hash == item.event.context_hash
+        assert context_of(before, item.event.run_id).hash == item.event.context_hash

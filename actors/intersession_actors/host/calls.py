@@ -50,15 +50,15 @@ class Call:
         self._late = late
         self._lock = threading.Lock()
         self._cancelled = False
-        self._settled = threading.Event()
+        self._settled = False
         self._undo: Callable[[], bool] | None = None
 
     def settle(self, outcome: Outcome) -> None:
         """Take the outcome in. A second one is none."""
         with self._lock:
-            if self._settled.is_set():
+            if self._settled:
                 return
-            self._settled.set()
+            self._settled = True
             listener = self._late if self._cancelled else self._done
             if (
                 self._cancelled
@@ -77,7 +77,7 @@ class Call:
         Returns whether that came before its outcome.
         """
         with self._lock:
-            if self._cancelled or self._settled.is_set():
+            if self._cancelled or self._settled:
                 return False
             self._cancelled = True
             undo = self._undo
@@ -95,7 +95,7 @@ class Call:
 
     def _stop(self, undo: Callable[[], bool]) -> None:
         if not undo():
-            self._settled.set()
+            self._settled = True
 
     @property
     def is_cancelled(self) -> bool:
@@ -105,11 +105,7 @@ class Call:
     @property
     def is_zombie(self) -> bool:
         """Whether it was cancelled and has not come back."""
-        return self._cancelled and not self._settled.is_set()
-
-    def wait(self, timeout: float) -> bool:
-        """Wait until the call has come back; say whether it has."""
-        return self._settled.wait(timeout)
+        return self._cancelled and not self._settled
 
 
 class Outside:
@@ -143,11 +139,6 @@ class Outside:
                 self._on_thread(call, lambda: function(argument), inside)
         except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
             call.settle(Raised(error))
-
-    @property
-    def lost_threads(self) -> int:
-        """How many threads were given up and have not come back."""
-        return self._workers.lost
 
     def stop(self, timeout: float) -> None:
         """End the threads and the loop, those of them that come back."""

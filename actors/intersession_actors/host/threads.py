@@ -48,7 +48,6 @@ class Workers:
         self._at_work: Counter[Hashable] = Counter()
         self._busy = 0
         self._idle = 0
-        self._lost = 0
         self._stopped = False
 
     def submit(self, job: Job) -> None:
@@ -77,7 +76,6 @@ class Workers:
                     return False
                 case "running":
                     job.stage = "given up"
-                    self._lost += 1
                     if job.waits == 0:
                         self._rest(job)
                     self._staff()
@@ -114,12 +112,6 @@ class Workers:
                 self._queue.clear()
             self._changed.notify_all()
 
-    @property
-    def lost(self) -> int:
-        """How many threads were given up and have not come back."""
-        with self._changed:
-            return self._lost
-
     def _staff(self) -> None:
         """See to it that whatever may start has a thread. Holds the lock."""
         startable = min(len(self._queue), self._size - self._busy)
@@ -153,7 +145,6 @@ class Workers:
             _here.job = None
             with self._changed:
                 if job.stage == "given up":
-                    self._lost -= 1
                     return
                 job.stage = "ended"
                 self._rest(job)

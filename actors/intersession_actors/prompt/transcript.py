@@ -6,7 +6,6 @@ talking is not shown in the middle of that talk.
 """
 
 import hashlib
-from collections.abc import Iterable
 
 import msgspec
 
@@ -144,18 +143,6 @@ class TranscriptFold:
         encoded = _ENCODER.encode(message)
         self.size += len(encoded)
         self._chain = hashlib.sha256(self._chain + encoded).digest()
-
-
-def build(recorded: Iterable[Recorded], run_id: str) -> RunContext:
-    """Return the context of a run, from its session's stream up to the run's start.
-
-    Raises:
-        LookupError: the stream has no such run, or not its message.
-    """
-    fold = TranscriptFold()
-    for item in recorded:
-        fold.apply(item)
-    return fold.context(run_id)
 
 
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:

@@ -50,10 +50,6 @@ class Ref(Protocol):
         """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
         ...
 
-    def redeliver(self, mail: Mail) -> None:
-        """Take over a message that another actor had not begun, its answer included, past the bound."""
-        ...
-
     def stop(self) -> None:
         """Stop after the messages that are there, and take no more. Never blocks; twice is once."""
         ...
@@ -74,8 +70,8 @@ class Ref(Protocol):
 class Failure(NamedTuple):
     """An actor is no more: why, in the middle of what, and which messages it had not begun.
 
-    `message` is None when it failed before its first one. Whoever is told answers `left`: hands it on
-    (`Ref.redeliver`) or refuses it (`refuse_all`).
+    `message` is None when it failed before its first one. Whoever is told answers `left`: hands it on or refuses it
+    (`refuse_all`).
     """
 
     ref: Ref
@@ -182,14 +178,6 @@ class Handler(pykka.Actor):
             self._owed = WeakSet()
         self._owed.add(reply)
         return reply
-
-    def stash(self) -> None:
-        """Put the current message off, with its answer, until `unstash`; it still counts in the inbox's bound."""
-        self.actor_inbox.stash()
-
-    def unstash(self) -> None:
-        """Bring back what was put off, in its order, before all that has arrived since."""
-        self.actor_inbox.unstash()
 
     def abandon(self) -> None:
         """End without another turn and refuse what is left; for a runtime whose patience is over."""

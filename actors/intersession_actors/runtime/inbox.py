@@ -1,4 +1,4 @@
-"""An actor's inbox: bounded, closes under its lock, and keeps what a handler has put off.
+"""An actor's inbox: bounded, and closes under its lock.
 
 Pykka's own queue is unbounded, and what is put into it while its actor stops is never answered. This one
 knows whether its actor is there: a message is either taken in and will be handled, handed back or refused,
@@ -40,18 +40,17 @@ class Inbox:
     found nothing. From then on it counts as awake, until it looks again and finds nothing.
     """
 
-    __slots__ = ("_awake", "_closed", "_lock", "_mail", "_stash", "_stop", "current", "limit", "name", "wake")
+    __slots__ = ("_awake", "_closed", "_lock", "_mail", "_stop", "current", "limit", "name", "wake")
 
     def __init__(self) -> None:
         self.name = "actor"
         self.limit: int | None = None
         self.wake: Callable[[], None] = _nobody
         self.current: Mail | None = None
-        """What is being handled now. Whoever takes its answer or puts it off sets its `reply_to` to None."""
+        """What is being handled now. Whoever takes its answer sets its `reply_to` to None."""
         self._lock = Lock()
-        # An idle actor has neither: an empty deque alone would be a quarter of its memory.
+        # An idle actor has none: an empty deque alone would be a quarter of its memory.
         self._mail: deque[Mail] | None = None
-        self._stash: deque[Mail] | None = None
         self._stop: Mail | None = None
         self._awake = False
         self._closed = False
@@ -94,12 +93,12 @@ class Inbox:
     def take(self) -> Mail | None:
         """Return the next message and make it `current`; None puts the actor to sleep until mail arrives.
 
-        A stop comes out last, and not before what was put off has been brought back.
+        A stop comes out last.
         """
         with self._lock:
             if self._mail:
                 self.current = self._mail.popleft()
-            elif self._stop is not None and not self._stash:
+            elif self._stop is not None:
                 self._closed = True
                 self.current, self._stop = self._stop, None
             else:
@@ -126,26 +125,8 @@ class Inbox:
             self._awake = True
         self.wake()
 
-    def stash(self) -> None:
-        """Put the current message off: it waits, counted by the bound, until `unstash` brings it back."""
-        with self._lock:
-            if self.current is None:
-                raise LookupError("there is no current message to put off")
-            if self._stash is None:
-                self._stash = deque()
-            self._stash.append(Envelope(self.current.message, self.current.reply_to))
-            self.current.reply_to = None
-
-    def unstash(self) -> None:
-        """Bring back all that was put off, in its order and before what has arrived since."""
-        with self._lock:
-            if self._stash:
-                self._stash.extend(self._mail or ())
-                self._mail = self._stash
-            self._stash = None
-
     def close_if_idle(self, *, from_inside: bool) -> bool:
-        """Close for good if nothing is waiting, put off or (seen from outside) being handled; say whether."""
+        """Close for good if nothing is waiting or (seen from outside) being handled; say whether."""
         with self._lock:
             if self._closed:
                 return False
@@ -163,8 +144,8 @@ class Inbox:
         """Close for good and return all that was not begun, in order. Who asked for a stop has got it."""
         with self._lock:
             self._closed = True
-            left = (*(self._stash or ()), *(self._mail or ()))
-            stop, self._stop, self._mail, self._stash = self._stop, None, None, None
+            left = tuple(self._mail or ())
+            stop, self._stop, self._mail = self._stop, None, None
         if stop is not None and stop.reply_to is not None:
             stop.reply_to.set(None)
         return left
@@ -176,7 +157,7 @@ class Inbox:
             return not self._closed and self._stop is None
 
     def _waiting(self) -> int:
-        return len(self._mail or ()) + len(self._stash or ())
+        return len(self._mail or ())
 
 
 def a_stop(reply_to: pykka.Future[object] | None = None) -> Mail:

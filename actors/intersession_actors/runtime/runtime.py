@@ -75,10 +75,6 @@ class LocalRef:
         self._actor.actor_inbox.put(Envelope(message, reply))
         return reply
 
-    def redeliver(self, mail: Mail) -> None:
-        """Take over a message that another actor had not begun (`Ref.redeliver`)."""
-        self._actor.actor_inbox.put(mail, urgent=True)
-
     def stop(self) -> None:
         """Stop after the messages that are there (`Ref.stop`)."""
         # An answer to come makes a refusal an answer: it had stopped already.

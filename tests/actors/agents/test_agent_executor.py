@@ -449,7 +449,7 @@ def test_a_thread_lost_while_it_waits_is_not_counted_twice(executor: AgentExecut
     assert nested(executor, 8, waiting=True) is not None
     workers = executor._outside._workers
     with workers._changed:
-        assert workers._changed.wait_for(lambda: workers._busy == 0 and workers._lost == 0, WAIT)
+        assert workers._changed.wait_for(lambda: workers._busy == 0 and executor.zombies == 0, WAIT)
 
 
 def test_an_agent_whose_calls_never_come_back_is_not_called_until_one_does(executor: AgentExecutor) -> None:

@@ -8,7 +8,6 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from intersession_actors.prompt import RunContext, TranscriptFold
-from intersession_actors.prompt.transcript import build
 from intersession_actors.session import ContextCache
 from intersession_actors.session.context_cache import MOST_JUST_READ
 from intersession_events.facts import (
@@ -25,6 +24,7 @@ from intersession_events.facts import (
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
 from support.log_drafts import anywhere, draft
+from support.run_context import context_of
 
 KEY = "agent:main:main"
 STREAM = f"session:{KEY}"
@@ -84,7 +84,7 @@ def test_a_transcript_that_was_kept_current_is_given_back_at_once_and_is_that_of
     cache.take(KEY, answer(log, "one"))
     cache.take(KEY, ask(log, "two"))
 
-    assert read(cache, "two", 8) == [build(log.stream(STREAM), "two")]
+    assert read(cache, "two", 8) == [context_of(log.stream(STREAM), "two")]
 
 
 @pytest.mark.clause("PROV-4")
@@ -100,7 +100,7 @@ def test_a_transcript_that_missed_something_is_read_up_to_the_end(log: SqliteLog
     assert found == []
     log.step()
 
-    assert found == [build(log.stream(STREAM), "two")]
+    assert found == [context_of(log.stream(STREAM), "two")]
 
 
 @pytest.mark.clause("PROV-4")
@@ -113,7 +113,7 @@ def test_a_context_is_given_for_the_version_that_is_asked_for_or_not_at_all(log:
 
     cache.take(KEY, ask(log, "two"))
 
-    assert cache.at(KEY, "one", 5) == build(log.stream(STREAM), "one")
+    assert cache.at(KEY, "one", 5) == context_of(log.stream(STREAM), "one")
     assert cache.at(KEY, "one", 3) is None
 
 
@@ -158,7 +158,7 @@ def test_however_often_and_whenever_a_context_is_looked_at_it_is_that_of_the_log
                     fold.apply(recorded(version, event))
                 kept = len(events)
                 whole = [recorded(version, event) for version, event in enumerate(events, start=1)]
-                assert fold.context(waiting[0]) == build(whole, waiting[0])
+                assert fold.context(waiting[0]) == context_of(whole, waiting[0])
             case _:
                 pass
 

@@ -84,21 +84,6 @@ def sleep(actor: Recorder) -> bool:
     return actor.me.close_if_idle()
 
 
-class PutOffOnce:
-    """A message that is put off the first time it comes up."""
-
-    come_up = False
-
-    def __call__(self, actor: Recorder) -> None:
-        if not self.come_up:
-            self.come_up = True
-            actor.stash()
-
-
-def bring_back(actor: Recorder) -> None:
-    actor.unstash()
-
-
 def wake_up(_: Handler) -> str:
     return "awake"
 
@@ -254,37 +239,30 @@ def test_who_asked_learns_what_the_handler_raised(runtime: AnyRuntime) -> None:
 
 
 @pytest.mark.clause("O9")
-def test_messages_not_begun_are_handed_back_and_can_be_redelivered_with_their_answers(
-    runtime: AnyRuntime,
-) -> None:
-    successors: list[Ref] = []
+def test_messages_not_begun_are_handed_back_with_their_answers(runtime: AnyRuntime) -> None:
+    failures: list[Failure] = []
+    failed = threading.Event()
 
-    def restart(failure: Failure) -> None:
-        successor = runtime.start(Recorder, name="successor", inbox_limit=1)
-        for mail in failure.left:
-            successor.redeliver(mail)
-        successors.append(successor)
+    def told(failure: Failure) -> None:
+        failures.append(failure)
+        failed.set()
 
-    class PutsOff(Handler):
-        def on_receive(self, message: Any) -> None:
-            if callable(message):
-                message(self)
-            else:
-                self.stash()
-
-    ref = runtime.start(PutsOff, name="recorder", on_failure=restart)
+    ref = runtime.start(Recorder, name="recorder", on_failure=told)
     gate = Gate()
-    first = ref.ask("put off")
     ref.tell(gate)
     assert gate.entered.wait(WAIT)
     ref.tell(raiser(ValueError("bad")))
     ref.tell("not begun")
-    answer = ref.ask(seen)
+    answer = ref.ask("nor this")
     gate.opened.set()
 
-    assert first.get(timeout=WAIT) == "put off"
-    assert answer.get(timeout=WAIT) == ["put off", "not begun"]
-    assert len(successors) == 1
+    assert failed.wait(WAIT)
+    told_only, asked = failures[0].left
+    assert (told_only.message, told_only.reply_to) == ("not begun", None)
+    assert asked.message == "nor this"
+    assert asked.reply_to is not None
+    asked.reply_to.set("answered by another")
+    assert answer.get(timeout=WAIT) == "answered by another"
 
 
 def test_without_a_supervisor_messages_not_begun_are_refused(runtime: AnyRuntime) -> None:
@@ -403,60 +381,6 @@ def test_an_answer_that_is_owed_when_the_actor_ends_is_an_error(runtime: AnyRunt
         answer.get(timeout=WAIT)
 
 
-def test_messages_put_off_come_back_in_order_before_newer_ones_and_keep_their_answers(
-    runtime: AnyRuntime,
-) -> None:
-    class Lane(Handler):
-        free = False
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.seen: list[str] = []
-
-        def on_receive(self, message: str) -> list[str] | None:
-            if message == "committed":
-                self.free = True
-                self.unstash()
-            elif not self.free:
-                self.stash()
-            else:
-                self.seen.append(message)
-                return list(self.seen)
-            return None
-
-    ref = runtime.start(Lane, name="lane", inbox_limit=2)
-    first, second = ref.ask("a"), ref.ask("b")
-    third = ref.ask("c")
-    with pytest.raises(InboxFull):
-        third.get(timeout=WAIT)
-    ref.tell("committed", urgent=True)
-
-    assert first.get(timeout=WAIT) == ["a"]
-    assert second.get(timeout=WAIT) == ["a", "b"]
-
-
-def test_a_stop_waits_for_what_was_put_off(runtime: AnyRuntime) -> None:
-    class Lane(Handler):
-        free = False
-
-        def on_receive(self, message: str) -> str | None:
-            if message == "committed":
-                self.free = True
-                self.unstash()
-            elif not self.free:
-                self.stash()
-            else:
-                return message
-            return None
-
-    ref = runtime.start(Lane, name="lane")
-    answer = ref.ask("a")
-    ref.stop()
-    ref.tell("committed", urgent=True)
-
-    assert answer.get(timeout=WAIT) == "a"
-
-
 def test_only_an_actor_that_nothing_waits_for_is_put_to_sleep(runtime: AnyRuntime) -> None:
     ref = runtime.start(Recorder, name="recorder")
     gate = Gate()
@@ -485,14 +409,6 @@ def test_an_actor_put_to_sleep_is_stopped_and_forgotten(runtime: AnyRuntime) -> 
     assert runtime.stop(WAIT) == ()
     assert actor.stopped == 1
     assert runtime.live == 0
-
-
-def test_an_actor_with_something_put_off_is_not_put_to_sleep(runtime: AnyRuntime) -> None:
-    ref = runtime.start(Recorder, name="recorder")
-    ref.tell(PutOffOnce())
-
-    assert ref.ask(sleep).get(timeout=WAIT) is False
-    ref.tell(bring_back)
 
 
 def test_stopping_a_runtime_refuses_what_a_stuck_actor_had_not_begun() -> None:

@@ -12,7 +12,8 @@ import pytest
 from intersession_events import ids
 from intersession_events.log import Draft
 from intersession_events.transcripts.openclaw import read_state
-from intersession_events.transcripts.openclaw.importing import ImportPlan, plan
+from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
+from intersession_events.transcripts.openclaw.reconstruction import survey
 from support.paths import DATA
 
 LOG_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
@@ -41,12 +42,16 @@ def all_states() -> list[Any]:
 
 def planned(directory: Path) -> ImportPlan:
     standing = directory.parent == OWN or (_SAMPLES is not None and directory.parent == Path(_SAMPLES))
-    return _planned_once(directory) if standing else plan(read_state(directory), log_id=LOG_ID)
+    return _planned_once(directory) if standing else planned_anew(directory)
+
+
+def planned_anew(directory: Path) -> ImportPlan:
+    return plan_survey(survey(read_state(directory)), log_id=LOG_ID)
 
 
 @cache
 def _planned_once(directory: Path) -> ImportPlan:
-    return plan(read_state(directory), log_id=LOG_ID)
+    return planned_anew(directory)
 
 
 def drafts_of(found: ImportPlan, stream: str) -> list[Draft]:

@@ -39,20 +39,10 @@ from intersession_events.transcripts.openclaw.appending import (
     begun,
     fresh,
 )
-from intersession_events.transcripts.openclaw.plan import ImportPlan, plan, plan_survey
-from intersession_events.transcripts.openclaw.reading import OpenClawState, read_state
+from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
+from intersession_events.transcripts.openclaw.reading import read_state
 from intersession_events.transcripts.openclaw.reconstruction import Survey, survey
 from intersession_events.transcripts.openclaw.report import ImportReport, Note
-
-__all__ = [
-    "ImportPlan",
-    "ImportReport",
-    "OpenClawState",
-    "import_openclaw",
-    "plan",
-    "read_state",
-]
-
 
 OnTaken = Literal["beside", "refuse"]
 

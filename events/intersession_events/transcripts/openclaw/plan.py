@@ -11,7 +11,6 @@ import msgspec
 from intersession_events import ids
 from intersession_events.transcripts.openclaw.reading import (
     Line,
-    OpenClawState,
     kept_aside,
     mentioned,
 )
@@ -38,7 +37,6 @@ from intersession_events.transcripts.openclaw.reconstruction import (
     session_facts,
     spawn_facts,
     steps_of,
-    survey,
 )
 from intersession_events.transcripts.openclaw.report import ImportReport, Note, Renamed, Unattributed, folded
 
@@ -55,14 +53,6 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     planned: tuple[Planned, ...]
     generations: Mapping[str, tuple[str, ...]]
     report: ImportReport
-
-
-def plan(state: OpenClawState, *, log_id: str, taken: Collection[str] = ()) -> ImportPlan:
-    """Return what an import of this state into this log would append.
-
-    `taken` are keys that other sessions have in the log already: theirs are not touched.
-    """
-    return plan_survey(survey(state), log_id=log_id, taken=taken)
 
 
 def plan_survey(found: Survey, *, log_id: str, taken: Collection[str] = ()) -> ImportPlan:

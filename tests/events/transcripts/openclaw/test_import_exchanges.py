@@ -19,7 +19,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.transcripts.openclaw.importing import ImportPlan
+from intersession_events.transcripts.openclaw.plan import ImportPlan
 from support.openclaw.samples import (
     DESK,
     HOME,

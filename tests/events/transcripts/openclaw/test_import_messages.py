@@ -19,13 +19,11 @@ from intersession_events.facts import (
     registry,
     text_of,
 )
-from intersession_events.transcripts.openclaw import read_state, strip_stamp
-from intersession_events.transcripts.openclaw.importing import plan
+from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_events.transcripts.openclaw.reading.message import same, to_message
 from support.openclaw.samples import (
     DESK,
     HOUSEHOLD,
-    LOG_ID,
     all_events,
     all_states,
     drafts_of,
@@ -33,6 +31,7 @@ from support.openclaw.samples import (
     header,
     message,
     planned,
+    planned_anew,
     said,
     session_of,
     write_state,
@@ -229,7 +228,7 @@ def test_whatever_a_message_holds_it_comes_back_or_is_none(fields: dict[str, Any
 
 
 def test_lines_of_version_1_get_ids_that_are_always_the_same() -> None:
-    first, second = (plan(read_state(HOUSEHOLD), log_id=LOG_ID) for _ in range(2))
+    first, second = (planned_anew(HOUSEHOLD) for _ in range(2))
 
     recorded = events(session_of(first, "agent:home:legacy"), MessageRecorded)
     assert [event.message.id.rpartition(".")[2] for event in recorded] == ["2", "3"]

@@ -17,7 +17,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.transcripts.openclaw.importing import ImportPlan
+from intersession_events.transcripts.openclaw.plan import ImportPlan
 from support.openclaw.samples import (
     HOME,
     HOUSEHOLD,
