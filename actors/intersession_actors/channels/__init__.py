@@ -20,12 +20,10 @@ from intersession_actors.channels.channels import (
     printable,
 )
 from intersession_actors.channels.configured import configured_channels
-from intersession_actors.channels.lanes import Calls
 
 __all__ = [
     "AnyChannel",
     "Asked",
-    "Calls",
     "Channel",
     "ChannelCaller",
     "Delivered",

@@ -3,7 +3,7 @@
 `docs/reference/limits.md` shows the table, and a test compares the two.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -28,232 +28,137 @@ Over = Literal[
     "refused: usage",
 ]
 
+_INVALID: Final = "refused: invalid_request"
+_CUT: Final = "cut, with a marker"
 
-class Limit(msgspec.Struct, frozen=True, kw_only=True):
+
+class Limit(NamedTuple):
     """A row: `most` of `what` is taken, counted in `unit`; `over` is what becomes of more."""
 
-    what: str
     most: int
     unit: Unit
     over: Over
+    what: str
 
 
 # --- what callers give: refused before anything is recorded
 
 ARGUMENTS: Final = Limit(
-    what="All texts of one call together", most=64 * 1024 * 1024, unit="characters", over="refused: too_large"
+    64 * 1024 * 1024, "characters", "refused: too_large", "All texts of one call together"
 )
-VALUES: Final = Limit(
-    what="Values in the arguments of one call", most=100_000, unit="values", over="refused: too_large"
-)
+VALUES: Final = Limit(100_000, "values", "refused: too_large", "Values in the arguments of one call")
 DEPTH: Final = Limit(
-    what="Lists and objects inside each other, in the arguments of a call",
-    most=MOST_LEVELS,
-    unit="levels",
-    over="refused: invalid_request",
+    MOST_LEVELS, "levels", _INVALID, "Lists and objects inside each other, in the arguments of a call"
 )
 MESSAGE: Final = Limit(
-    what="A text for an agent or a person: `message`, `task`, `text`, `extraSystemPrompt`",
-    most=1024 * 1024,
-    unit="characters",
-    over="refused: invalid_request",
+    1024 * 1024,
+    "characters",
+    _INVALID,
+    "A text for an agent or a person: `message`, `task`, `text`, `extraSystemPrompt`",
 )
 KEY: Final = Limit(
-    what="A session key or session id (KEY-6)",
-    most=MAX_KEY_CHARACTERS,
-    unit="characters",
-    over="refused: invalid_key",
+    MAX_KEY_CHARACTERS, "characters", "refused: invalid_key", "A session key or session id (KEY-6)"
 )
-RUN: Final = Limit(what="`runId`", most=512, unit="characters", over="refused: unknown_run")
+RUN: Final = Limit(512, "characters", "refused: unknown_run", "`runId`")
 IDENTITY: Final = Limit(
-    what="Any other id or address: `agentId`, `before`, `idempotencyKey`; `channel`, `chat_id`, `sender`, "
+    512,
+    "characters",
+    _INVALID,
+    "Any other id or address: `agentId`, `before`, `idempotencyKey`; `channel`, `chat_id`, `sender`, "
     "`account`, `thread`, `message_id` of a person's message; `to`, `accountId`, `threadId` of the gateway's methods",
-    most=512,
-    unit="characters",
-    over="refused: invalid_request",
 )
-LABEL: Final = Limit(
-    what="`label` of the session tools", most=256, unit="characters", over="refused: invalid_request"
-)
+LABEL: Final = Limit(256, "characters", _INVALID, "`label` of the session tools")
 GATEWAY_LABEL: Final = Limit(
-    what="`label` of the gateway's methods, as in the original",
-    most=64,
-    unit="characters",
-    over="refused: invalid_request",
+    64, "characters", _INVALID, "`label` of the gateway's methods, as in the original"
 )
 NAME: Final = Limit(
-    what="`displayName`, `model`, `thinking`, `verboseLevel`, who aborts (`by`), the name of a caller",
-    most=256,
-    unit="characters",
-    over="refused: invalid_request",
+    256,
+    "characters",
+    _INVALID,
+    "`displayName`, `model`, `thinking`, `verboseLevel`, who aborts (`by`), the name of a caller",
 )
-SEARCH: Final = Limit(what="`search` of a list", most=512, unit="characters", over="refused: invalid_request")
-CURSOR: Final = Limit(
-    what="`cursor` of a list", most=4096, unit="characters", over="refused: invalid_request"
-)
-PLACE: Final = Limit(what="`asOf` as a text", most=128, unit="characters", over="refused: invalid_request")
-CHOICES: Final = Limit(what="`kinds` of a list", most=64, unit="values", over="refused: invalid_request")
-PREVIEWS: Final = Limit(
-    what="`keys` of `sessions.preview`; the first 64 are shown",
-    most=1000,
-    unit="values",
-    over="refused: invalid_request",
-)
-MOUNT: Final = Limit(
-    what="`attachAs.mountPath`", most=1024, unit="characters", over="refused: invalid_request"
-)
+SEARCH: Final = Limit(512, "characters", _INVALID, "`search` of a list")
+CURSOR: Final = Limit(4096, "characters", _INVALID, "`cursor` of a list")
+PLACE: Final = Limit(128, "characters", _INVALID, "`asOf` as a text")
+CHOICES: Final = Limit(64, "values", _INVALID, "`kinds` of a list")
+PREVIEWS: Final = Limit(1000, "values", _INVALID, "`keys` of `sessions.preview`; the first 64 are shown")
+MOUNT: Final = Limit(1024, "characters", _INVALID, "`attachAs.mountPath`")
 FILE_NAME: Final = Limit(
-    what="The name of an attachment; their number and size are settings (ATT-1)",
-    most=255,
-    unit="bytes",
-    over="refused: invalid_name",
+    255,
+    "bytes",
+    "refused: invalid_name",
+    "The name of an attachment; their number and size are settings (ATT-1)",
 )
-PATH: Final = Limit(
-    what="`directory` of an import", most=4096, unit="characters", over="refused: invalid_request"
-)
+PATH: Final = Limit(4096, "characters", _INVALID, "`directory` of an import")
 WAIT: Final = Limit(
-    what="How long a call waits: `timeoutSeconds`, `timeoutMs`, `wait`",
-    most=86_400,
-    unit="seconds",
-    over="refused: invalid_request",
+    86_400, "seconds", _INVALID, "How long a call waits: `timeoutSeconds`, `timeoutMs`, `wait`"
 )
 RUN_TIME: Final = Limit(
-    what="How long a run is given: `runTimeoutSeconds`, `timeout`, `timeoutMs` of `chat.send`",
-    most=31_536_000,
-    unit="seconds",
-    over="refused: invalid_request",
+    31_536_000,
+    "seconds",
+    _INVALID,
+    "How long a run is given: `runTimeoutSeconds`, `timeout`, `timeoutMs` of `chat.send`",
 )
-LISTED: Final = Limit(
-    what="`--limit` of `runs` and `audit access`", most=100_000, unit="values", over="refused: usage"
-)
-CHAT_NAME: Final = Limit(
-    what="The name of a chat or a person, as a channel tells it",
-    most=256,
-    unit="characters",
-    over="cut, with a marker",
-)
+LISTED: Final = Limit(100_000, "values", "refused: usage", "`--limit` of `runs` and `audit access`")
+CHAT_NAME: Final = Limit(256, "characters", _CUT, "The name of a chat or a person, as a channel tells it")
 
 # --- what is recorded of a call
 
-FILTERS: Final = Limit(
-    what="The arguments that an access receipt keeps", most=4096, unit="bytes", over="left out, with its size"
-)
-DENIED: Final = Limit(
-    what="A refused target in an access receipt", most=512, unit="characters", over="cut, with a marker"
-)
+FILTERS: Final = Limit(4096, "bytes", "left out, with its size", "The arguments that an access receipt keeps")
+DENIED: Final = Limit(512, "characters", _CUT, "A refused target in an access receipt")
 
 # --- what agents and models give: the run goes on wherever it can
 
 REPLY: Final = Limit(
-    what="A reply, or a message that comes with it: `runs.replyMaxBytes`, at most this",
-    most=64 * 1024 * 1024,
-    unit="bytes",
-    over="the run fails: reply_too_large",
+    64 * 1024 * 1024,
+    "bytes",
+    "the run fails: reply_too_large",
+    "A reply, or a message that comes with it: `runs.replyMaxBytes`, at most this",
 )
 REPLY_MESSAGES: Final = Limit(
-    what="Messages that come with one reply", most=1000, unit="messages", over="the run fails: bad_reply"
+    1000, "messages", "the run fails: bad_reply", "Messages that come with one reply"
 )
 REPLY_DEPTH: Final = Limit(
-    what="Lists and objects inside each other, in a message that comes with a reply",
-    most=MOST_LEVELS,
-    unit="levels",
-    over="the run fails: bad_reply",
+    MOST_LEVELS,
+    "levels",
+    "the run fails: bad_reply",
+    "Lists and objects inside each other, in a message that comes with a reply",
 )
 WORD: Final = Limit(
-    what="The name of a tool or a model, the id of a tool's call, a stop reason",
-    most=256,
-    unit="characters",
-    over="cut, with a marker",
+    256, "characters", _CUT, "The name of a tool or a model, the id of a tool's call, a stop reason"
 )
 TOOL_ARGUMENTS: Final = Limit(
-    what="The arguments of a tool's call on record",
-    most=1024 * 1024,
-    unit="characters",
-    over="left out, with its size",
+    1024 * 1024, "characters", "left out, with its size", "The arguments of a tool's call on record"
 )
 TOOL_DEPTH: Final = Limit(
-    what="Lists and objects inside each other, in the arguments of a tool's call on record",
-    most=MOST_LEVELS,
-    unit="levels",
-    over="kept as a text",
+    MOST_LEVELS,
+    "levels",
+    "kept as a text",
+    "Lists and objects inside each other, in the arguments of a tool's call on record",
 )
 TOOL_RESULT: Final = Limit(
-    what="A tool's result on record, and what a model said beside a call",
-    most=1024 * 1024,
-    unit="characters",
-    over="cut, with a marker",
+    1024 * 1024, "characters", _CUT, "A tool's result on record, and what a model said beside a call"
 )
 USAGE: Final = Limit(
-    what="Each number of a run's usage; one below 0 counts as 0 and is noted",
-    most=10**12,
-    unit="tokens or micro-units",
-    over="taken as the limit, and noted",
+    10**12,
+    "tokens or micro-units",
+    "taken as the limit, and noted",
+    "Each number of a run's usage; one below 0 counts as 0 and is noted",
 )
-ERROR: Final = Limit(
-    what="What an agent, a channel or the file system failed with",
-    most=2000,
-    unit="characters",
-    over="cut, with a marker",
-)
+ERROR: Final = Limit(2000, "characters", _CUT, "What an agent, a channel or the file system failed with")
 
 # --- what channels give
 
-RECEIPT: Final = Limit(
-    what="A channel's receipt", most=64 * 1024, unit="bytes", over="left out, with its size"
-)
-THREAD: Final = Limit(
-    what="The id of a thread that a channel opened", most=512, unit="characters", over="refused: no_threads"
-)
+RECEIPT: Final = Limit(64 * 1024, "bytes", "left out, with its size", "A channel's receipt")
+THREAD: Final = Limit(512, "characters", "refused: no_threads", "The id of a thread that a channel opened")
 
 # --- settings
 
-SETTING: Final = Limit(
-    what="A text in the configuration", most=65_536, unit="characters", over="configuration refused"
-)
+SETTING: Final = Limit(65_536, "characters", "configuration refused", "A text in the configuration")
 CREDENTIAL: Final = Limit(
-    what="The name of a credential, of a channel", most=128, unit="characters", over="configuration refused"
+    128, "characters", "configuration refused", "The name of a credential, of a channel"
 )
 
-LIMITS: Final[tuple[Limit, ...]] = (
-    ARGUMENTS,
-    VALUES,
-    DEPTH,
-    MESSAGE,
-    KEY,
-    RUN,
-    IDENTITY,
-    LABEL,
-    GATEWAY_LABEL,
-    NAME,
-    SEARCH,
-    CURSOR,
-    PLACE,
-    CHOICES,
-    PREVIEWS,
-    MOUNT,
-    FILE_NAME,
-    PATH,
-    WAIT,
-    RUN_TIME,
-    LISTED,
-    CHAT_NAME,
-    FILTERS,
-    DENIED,
-    REPLY,
-    REPLY_MESSAGES,
-    REPLY_DEPTH,
-    WORD,
-    TOOL_ARGUMENTS,
-    TOOL_DEPTH,
-    TOOL_RESULT,
-    USAGE,
-    ERROR,
-    RECEIPT,
-    THREAD,
-    SETTING,
-    CREDENTIAL,
-)
-"""All rows, in the order of the page."""
 
 # --- kinds of text, as the structs of arguments have them; schemas say the same
 

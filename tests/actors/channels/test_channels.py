@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from intersession_actors.channels import (
     Asked,
-    Calls,
     Channel,
     ChannelCaller,
     Delivered,
@@ -27,6 +26,7 @@ from intersession_actors.channels import (
     printable,
 )
 from intersession_actors.channels.caller import MOST_LOST, DeliveryResult, fitted
+from intersession_actors.channels.lanes import Calls
 from intersession_actors.host import HostsLoop
 from support.fakes import ManualClock, ManualTimers
 

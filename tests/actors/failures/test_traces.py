@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.failures import (
-    KINDS,
-    MOST_TRACEBACK_BYTES,
-    Failure,
-    FailureKind,
-    Reports,
-    described,
-    failure_line,
-    traced,
-)
+from intersession_actors.failures import Failure, FailureKind, Reports, described, traced
+from intersession_actors.failures.failure import KINDS, failure_line
+from intersession_actors.failures.trace import MOST_TRACEBACK_BYTES
 from support.fakes import ManualClock
 from support.paths import ROOT
 

@@ -10,22 +10,12 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import (
-    ARGUMENTS,
-    FILTERS,
-    IDENTITY,
-    LABEL,
-    LIMITS,
-    MESSAGE,
-    SEARCH,
-    WAIT,
-    flaw_of,
-    seconds_of,
-)
+from intersession_actors.gate import FILTERS, IDENTITY, WAIT, flaw_of, seconds_of
+from intersession_actors.gate.limits import ARGUMENTS, LABEL, MESSAGE, SEARCH
 from intersession_actors.service import Caller
 from intersession_actors.service.receipts import filters_of
 from intersession_events.facts import AccessRecorded
-from support.pages.limits import PAGE, page
+from support.pages.limits import LIMITS, PAGE, page
 from support.running import WAIT as PATIENCE
 from support.running import recorded
 

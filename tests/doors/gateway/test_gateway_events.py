@@ -22,7 +22,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Credentials, FailedAttempts, Limits, client_address, normalised
+from intersession.gateway.admission import Credentials, FailedAttempts, Limits, client_address
+from intersession.gateway.admission.addresses import normalised
 from intersession.gateway.admission.attempts import MOST_ADDRESSES
 from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
 from intersession_actors.config import GatewayAuth

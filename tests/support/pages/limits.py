@@ -7,7 +7,11 @@ python tests/support/pages/limits.py --write    writes docs/reference/limits.md
 import sys
 from pathlib import Path
 
-from intersession_actors.gate import LIMITS, Limit
+from intersession_actors.gate import limits
+from intersession_actors.gate.limits import Limit
+
+LIMITS = tuple(row for row in vars(limits).values() if isinstance(row, Limit))
+"""All rows, in the order of the page."""
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "limits.md"
 

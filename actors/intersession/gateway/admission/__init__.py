@@ -4,7 +4,6 @@ from intersession.gateway.admission.addresses import (
     client_address,
     host_allowed,
     is_this_machine,
-    normalised,
     origin_allowed,
     printable,
 )
@@ -45,7 +44,6 @@ __all__ = [
     "is_this_machine",
     "limited_logger",
     "needed_scope",
-    "normalised",
     "origin_allowed",
     "printable",
     "server_name",
