@@ -3,4 +3,4 @@
 from intersession_actors.chains.cause import Cause, current_cause
 from intersession_actors.chains.ledger import ChainLedger, RunUse
 
-__all__ = ["Cause", "ChainLedger", "RunUse", "RunsOf", "current_cause"]
+__all__ = ["Cause", "ChainLedger", "RunUse", "current_cause"]

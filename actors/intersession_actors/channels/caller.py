@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -37,7 +37,7 @@ from intersession_actors.host import (
     asking,
     is_host_actor,
 )
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, Timers
 from intersession_events.facts import Fact
 
 logger = logging.getLogger("intersession.deliveries")
@@ -87,18 +87,6 @@ class ThreadOpened(Fact, frozen=True, kw_only=True):
 T = TypeVar("T")
 
 
-class Alarms(Protocol):
-    """The timers this needs."""
-
-    def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
-        """Call `fire` in so many milliseconds."""
-        ...
-
-    def cancel(self, key: tuple[str, ...]) -> None:
-        """Forget a timer."""
-        ...
-
-
 class ChannelCaller:
     """Keeps the channels and calls them: sync ones on threads, async ones on an event loop.
 
@@ -113,7 +101,7 @@ class ChannelCaller:
         seats: int = SEATS,
         keep_threads: int = SEATS,
         clock: Clock | None = None,
-        timers: Alarms | None = None,
+        timers: Timers | None = None,
         timeout_ms: int = 60_000,
         hosts_loop: HostsLoop | None = None,
     ) -> None:

@@ -6,9 +6,9 @@ from typing import Any, TypeGuard
 import pykka
 from pykka._envelope import Envelope
 
-from intersession_actors.runtime import LocalRef, ReplyFuture
+from intersession_actors.runtime import Ref, ReplyFuture
 
-HostActor = pykka.ActorRef[Any] | LocalRef  # an actor of any class
+HostActor = pykka.ActorRef[Any] | Ref  # an actor of any class
 """An address of an actor: Pykka's own, or one of our runtimes'."""
 
 
@@ -17,7 +17,7 @@ def asking(actor: HostActor) -> Callable[[object], ReplyFuture]:
 
     Pykka's own `ask` would do, but its future can only be waited for.
     """
-    if isinstance(actor, LocalRef):
+    if isinstance(actor, Ref):
         return actor.ask
 
     def ask(message: object) -> ReplyFuture:
@@ -35,4 +35,4 @@ def asking(actor: HostActor) -> Callable[[object], ReplyFuture]:
 
 def is_host_actor(candidate: object) -> TypeGuard[HostActor]:
     """Say whether something is the address of an actor."""
-    return isinstance(candidate, pykka.ActorRef | LocalRef)
+    return isinstance(candidate, pykka.ActorRef | Ref)

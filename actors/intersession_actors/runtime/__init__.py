@@ -5,9 +5,9 @@ from intersession_actors.runtime.clock import Clock, SystemClock
 from intersession_actors.runtime.inbox import InboxFull
 from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler
-from intersession_actors.runtime.runtime import LocalRef, Runtime, RuntimeStopped, ThreadingRuntime
+from intersession_actors.runtime.runtime import Runtime, RuntimeStopped, ThreadingRuntime
 from intersession_actors.runtime.stopwatch import Stopwatch
-from intersession_actors.runtime.timers import TimerWheel
+from intersession_actors.runtime.timers import Timers, TimerWheel
 
 __all__ = [
     "Clock",
@@ -15,7 +15,6 @@ __all__ = [
     "Handler",
     "HandlerFailed",
     "InboxFull",
-    "LocalRef",
     "PooledRuntime",
     "Ref",
     "ReplyFuture",
@@ -25,5 +24,6 @@ __all__ = [
     "SystemClock",
     "ThreadingRuntime",
     "TimerWheel",
+    "Timers",
     "WaitedInHandler",
 ]

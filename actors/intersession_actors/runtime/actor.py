@@ -9,12 +9,13 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 from weakref import WeakSet
 
 import pykka
+from pykka._envelope import Envelope
 
-from intersession_actors.runtime.inbox import Inbox, Mail, refuse
+from intersession_actors.runtime.inbox import Inbox, Mail, a_stop, refuse
 from intersession_actors.runtime.reply import ReplyFuture, handled_here, handling
 from intersession_events.errors import IntersessionError
 
@@ -25,13 +26,18 @@ class HandlerFailed(IntersessionError):
     """The actor failed while it handled the message; whether anything came of it is for the log to say."""
 
 
-class Ref(Protocol):
-    """The address of an actor."""
+class Ref:
+    """The address of an actor of this process, whichever runtime it is on. It keeps the actor alive."""
+
+    __slots__ = ("_actor",)
+
+    def __init__(self, actor: "Handler") -> None:
+        self._actor = actor
 
     @property
     def name(self) -> str:
         """What the actor is called in messages to people."""
-        ...
+        return self._actor.actor_inbox.name
 
     def tell(self, message: object, *, urgent: bool = False) -> None:
         """Give a message to the actor and go on.
@@ -44,15 +50,18 @@ class Ref(Protocol):
             pykka.ActorDeadError: there is no such actor any more.
             InboxFull: it has as many messages waiting as it may have.
         """
-        ...
+        self._actor.actor_inbox.put(Envelope(message), urgent=urgent)
 
     def ask(self, message: object) -> ReplyFuture:
         """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
-        ...
+        reply = ReplyFuture()
+        self._actor.actor_inbox.put(Envelope(message, reply))
+        return reply
 
     def stop(self) -> None:
         """Stop after the messages that are there, and take no more. Never blocks; twice is once."""
-        ...
+        # An answer to come makes a refusal an answer: it had stopped already.
+        self._actor.actor_inbox.put(a_stop(ReplyFuture()))
 
     def close_if_idle(self) -> bool:
         """Put the actor to sleep for good if nothing waits for it, and say whether.
@@ -60,11 +69,23 @@ class Ref(Protocol):
         Inside its own handler the message at hand does not count. From then on `tell` raises
         `ActorDeadError`, so that whoever keeps the addresses starts another one.
         """
-        ...
+        return self._actor.actor_inbox.close_if_idle(from_inside=handled_here() is self._actor)
 
     def is_alive(self) -> bool:
         """Say whether it would take a message now, the bound aside."""
-        ...
+        return self._actor.actor_inbox.is_open
+
+    @property
+    def actor_ref(self) -> "pykka.ActorRef[Handler]":
+        """Pykka's own address of this actor, for a host that speaks Pykka. It does not keep the actor alive."""
+        return self._actor.actor_ref
+
+    def abandon(self) -> None:
+        """End the actor without another turn; for a runtime whose patience is over."""
+        self._actor.abandon()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
 
 
 class Failure(NamedTuple):
@@ -242,11 +263,6 @@ class Handler(pykka.Actor):
 
     def __str__(self) -> str:
         return self.actor_inbox.name
-
-
-def is_inside(actor: pykka.Actor) -> bool:
-    """Say whether this thread is running a handler of this very actor."""
-    return handled_here() is actor
 
 
 def _exc_info(error: Exception) -> tuple[type[Exception], Exception, None]:

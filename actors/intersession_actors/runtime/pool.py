@@ -12,7 +12,7 @@ import pykka
 from intersession_actors.runtime.actor import Handler
 from intersession_actors.runtime.inbox import Inbox
 from intersession_actors.runtime.reply import ReplyFuture, handled_here
-from intersession_actors.runtime.runtime import ActorsOfARuntime
+from intersession_actors.runtime.runtime import Runtime
 
 logger = logging.getLogger("intersession.actors")
 
@@ -61,7 +61,7 @@ class PooledActor(pykka.Actor):
         return True
 
 
-class PooledRuntime(ActorsOfARuntime):
+class PooledRuntime(Runtime):
     """Runs all actors on a few threads, in turns of at most 32 messages or 5 ms."""
 
     def __init__(self, *, threads: int = THREADS, monotonic: Callable[[], float] = time.monotonic) -> None:

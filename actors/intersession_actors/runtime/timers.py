@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from intersession_actors.runtime.clock import Clock
 
@@ -24,6 +24,18 @@ class _Alarm(NamedTuple):
     due: float
     number: int
     key: Key
+
+
+class Timers(Protocol):
+    """Wakes somebody after a while. A key has one timer; setting it again moves it."""
+
+    def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
+        """Call `fire` in so many milliseconds, at once for 0 and less."""
+        ...
+
+    def cancel(self, key: Key) -> None:
+        """Forget a timer."""
+        ...
 
 
 class TimerWheel:

@@ -1,6 +1,7 @@
 """What every door works with: the log, its views, the actors to tell, the ends of runs to wait for. Wired by the system."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from intersession_actors.config import Config
 from intersession_actors.runtime import Clock
@@ -15,33 +16,25 @@ from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import Sessions, ThreadBindings
 
 
+@dataclass(kw_only=True, eq=False)
 class Service:
     """The parts that all doors share. What they do with them stands in the modules of this room."""
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        clock: Clock,
-        new_id: Callable[[], str],
-        world: World,
-        supervisor: Supervisor,
-        reader: Reader,
-        receipts: Receipts,
-    ) -> None:
-        self.log = log
-        self.clock = clock
-        self.new_id = new_id
-        self.world = world
-        self.supervisor = supervisor
-        self.reader = reader
-        self.sessions: Sessions = reader.sessions
-        self.runs: Runs = reader.runs
-        self.flows: Flows = reader.flows
-        self.threads = ThreadBindings(log)
-        self.receipts = receipts
-        self.wait_graph = WaitGraph(clock.monotonic)
-        self.waits = RunWaits(log, self.wait_graph.run_ended)
+    log: Log
+    clock: Clock
+    new_id: Callable[[], str]
+    world: World
+    supervisor: Supervisor
+    reader: Reader
+    receipts: Receipts
+
+    def __post_init__(self) -> None:
+        self.sessions: Sessions = self.reader.sessions
+        self.runs: Runs = self.reader.runs
+        self.flows: Flows = self.reader.flows
+        self.threads = ThreadBindings(self.log)
+        self.wait_graph = WaitGraph(self.clock.monotonic)
+        self.waits = RunWaits(self.log, self.wait_graph.run_ended)
         self.spawning = OneAtATime()
 
     @property

@@ -15,7 +15,7 @@ import pykka
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import invalid
 from intersession_actors.host import DoorThreads, OwnLoop
-from intersession_actors.runtime import Handler, LocalRef, ReplyFuture, ThreadingRuntime
+from intersession_actors.runtime import Handler, ReplyFuture, ThreadingRuntime
 from intersession_actors.service import ChatDoor, InboundMessage, Result, afinished
 from intersession_actors.system.pykka_actor import SystemActor
 from intersession_actors.tools import TOOLS, Tools
@@ -69,7 +69,6 @@ class PykkaDoor:
         self._closing_thread: int | None = None
         self._runtime = ThreadingRuntime()
         ref = self._runtime.start(SystemActor, self._take, self._stopped, name="intersession")
-        assert isinstance(ref, LocalRef)  # noqa: S101 - what every runtime of ours gives
         self.ref: pykka.ActorRef[Handler] = ref.actor_ref
         pykka.ActorRegistry.register(self.ref)
 
