@@ -4,7 +4,7 @@ from intersession_actors.agents.agents import Agent, echo, openai_agent, scripte
 from intersession_actors.agents.executor import AgentExecutor, Answered, Broke, OnResult
 from intersession_actors.agents.result import AgentResult
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
-from intersession_actors.agents.turn import AgentFunction, Dialect, Reply, Turn
+from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
 
 __all__ = [
     "ACP",
@@ -14,9 +14,11 @@ __all__ = [
     "AgentResult",
     "Answered",
     "Broke",
-    "Dialect",
+    "Given",
     "OnResult",
+    "Recorder",
     "Reply",
+    "ToolBox",
     "Turn",
     "echo",
     "is_agent",

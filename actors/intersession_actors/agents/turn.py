@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, Protocol, Self, overload
+from typing import Literal, Self, overload
 
 import msgspec
 
@@ -31,98 +31,85 @@ from intersession_events.facts import Block, Message, Provenance, Step, Usage, r
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
 
+Given = JsonMapping | None
+"""The arguments of a tool's call; none are an empty object."""
+
 Dialect = Literal["openai", "anthropic", "pydantic-ai"]
 """Whose message format a rendering is in."""
 
 
-class ToolBox(Protocol):
-    """The system's tools, bound to the session whose turn it is. It records its own calls and their results."""
+class ToolBox:
+    """The system's tools, bound to the session whose turn it is. It records its own calls and their results.
+
+    This one has no tools; `tools/toolbox.py` has the one that does.
+    """
 
     @overload
-    def call(self, name: Literal["sessions_list"], arguments: JsonMapping) -> ListAnswer: ...
+    def call(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_history"], arguments: JsonMapping) -> HistoryAnswer: ...
+    def call(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_send"], arguments: JsonMapping) -> SendAnswer: ...
+    def call(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_spawn"], arguments: JsonMapping) -> SpawnAnswer: ...
+    def call(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
     @overload
-    def call(self, name: Literal["agents_list"], arguments: JsonMapping) -> AgentsAnswer: ...
+    def call(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
     @overload
-    def call(self, name: str, arguments: JsonMapping) -> JsonValue: ...
-    def call(self, name: str, arguments: JsonMapping) -> JsonValue:
-        """Call a tool and wait for its result; refusals are results. Not from a coroutine: use `acall` there."""
-        ...
+    def call(self, name: str, arguments: Given = None) -> JsonValue: ...
+    def call(self, name: str, arguments: Given = None) -> JsonValue:
+        """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
+
+        Blocks the calling thread, for `sessions_send` up to its timeout.
+
+        Raises:
+            CalledOnLoop: this is a coroutine, where `acall` is awaited.
+        """
+        return self._called(name, arguments)
 
     @overload
-    async def acall(self, name: Literal["sessions_list"], arguments: JsonMapping) -> ListAnswer: ...
+    async def acall(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_history"], arguments: JsonMapping) -> HistoryAnswer: ...
+    async def acall(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_send"], arguments: JsonMapping) -> SendAnswer: ...
+    async def acall(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_spawn"], arguments: JsonMapping) -> SpawnAnswer: ...
+    async def acall(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
     @overload
-    async def acall(self, name: Literal["agents_list"], arguments: JsonMapping) -> AgentsAnswer: ...
+    async def acall(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
     @overload
-    async def acall(self, name: str, arguments: JsonMapping) -> JsonValue: ...
-    async def acall(self, name: str, arguments: JsonMapping) -> JsonValue:
-        """Call a tool and await its result."""
-        ...
+    async def acall(self, name: str, arguments: Given = None) -> JsonValue: ...
+    async def acall(self, name: str, arguments: Given = None) -> JsonValue:
+        """Call a tool and await its answer, without ever blocking the event loop."""
+        return await self._acalled(name, arguments)
 
-    def schemas(self, dialect: Dialect = "openai") -> list[JsonObject]:
-        """Describe the tools this session has, as that dialect's API takes them."""
-        ...
-
-
-class NoTools:
-    """The toolbox of a session that has no tools."""
-
-    def call(self, name: str, arguments: JsonMapping) -> JsonValue:
-        """Refuse: there is no such tool."""
-        del arguments
-        return {"status": "error", "error": f"there is no tool {name!r} here"}
-
-    async def acall(self, name: str, arguments: JsonMapping) -> JsonValue:
-        """Refuse: there is no such tool."""
-        return self.call(name, arguments)
-
-    def schemas(self, dialect: Dialect = "openai") -> list[JsonObject]:
-        """Describe nothing."""
+    def schemas(self, dialect: str = "openai") -> list[JsonObject]:
+        """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
         del dialect
         return []
 
+    def _called(self, name: str, arguments: Given) -> JsonValue:
+        del arguments
+        return {"status": "error", "error": f"there is no tool {name!r} here"}
 
-class Recorder(Protocol):
+    async def _acalled(self, name: str, arguments: Given) -> JsonValue:
+        return self._called(name, arguments)
+
+
+class Recorder:
     """Puts what an agent does into its session's transcript while it does it, so that a crash does not lose it.
 
-    Each returns once it is durable, so they block: an async agent calls them on a thread.
+    Each method returns once it is durable, so they block: an async agent calls them on a thread. This one is of no session
+    and records nothing; `tools/recorder.py` has the one that does.
     """
 
     def said(self, blocks: Sequence[Block]) -> None:
         """Record what the model said beside a tool call: text, thinking."""
-        ...
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
-        ...
 
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
         """Record what a tool gave."""
-        ...
-
-
-class NoRecorder:
-    """Records nothing."""
-
-    def said(self, blocks: Sequence[Block]) -> None:
-        """Forget it."""
-
-    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
-        """Forget it."""
-
-    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
-        """Forget it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,14 +131,14 @@ class Turn:
     run_id: str
     transcript: Sequence[Message] = ()
     context: str = ""
-    tools: ToolBox = field(default_factory=NoTools, repr=False)
+    tools: ToolBox = field(default_factory=ToolBox, repr=False)
     attempt: int = 1
     deadline: int | None = None
     model: str | None = None
     thinking: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     partial: Sequence[Message] = ()
-    recorder: Recorder = field(default_factory=NoRecorder, repr=False)
+    recorder: Recorder = field(default_factory=Recorder, repr=False)
     _call_numbers: "count[int]" = field(default_factory=lambda: count(1), repr=False, compare=False)
 
     @property

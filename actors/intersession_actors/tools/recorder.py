@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from intersession_actors.agents import Recorder
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.gate import fit_block, id_of, invalid, storable, word_of
 from intersession_actors.service import CallingRun, Service, ask_session
@@ -11,7 +12,7 @@ from intersession_events import ids
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown
 
 
-class RunRecorder:
+class RunRecorder(Recorder):
     """Records messages of one attempt of a run. Each is durable before the agent goes on.
 
     What an agent or its model gives is made fit first: long texts are cut, what can't be recorded is spelled out. Each

@@ -3,18 +3,11 @@
 import itertools
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Literal, NamedTuple, overload
+from typing import NamedTuple
 
 import msgspec
 
-from intersession_actors.agents import Dialect
-from intersession_actors.answers import (
-    AgentsAnswer,
-    HistoryAnswer,
-    ListAnswer,
-    SendAnswer,
-    SpawnAnswer,
-)
+from intersession_actors.agents import Given, ToolBox
 from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
@@ -51,7 +44,7 @@ class _Begun(NamedTuple):
     answer: Result | Pending
 
 
-class Tools:
+class Tools(ToolBox):
     """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
 
     `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool.
@@ -99,32 +92,11 @@ class Tools:
         deepest = self._service.config.agents.defaults.subagents.max_spawn_depth
         return requester.key is not None and requester.key.is_spawned and requester.spawn_depth >= deepest
 
-    def schemas(self, dialect: Dialect | str = "openai") -> list[JsonObject]:
+    def schemas(self, dialect: str = "openai") -> list[JsonObject]:
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect)
 
-    @overload
-    def call(self, name: Literal["sessions_list"], arguments: JsonMapping | None = None) -> ListAnswer: ...
-    @overload
-    def call(
-        self, name: Literal["sessions_history"], arguments: JsonMapping | None = None
-    ) -> HistoryAnswer: ...
-    @overload
-    def call(self, name: Literal["sessions_send"], arguments: JsonMapping | None = None) -> SendAnswer: ...
-    @overload
-    def call(self, name: Literal["sessions_spawn"], arguments: JsonMapping | None = None) -> SpawnAnswer: ...
-    @overload
-    def call(self, name: Literal["agents_list"], arguments: JsonMapping | None = None) -> AgentsAnswer: ...
-    @overload
-    def call(self, name: str, arguments: JsonMapping | None = None) -> JsonValue: ...
-    def call(self, name: str, arguments: JsonMapping | None = None) -> JsonValue:
-        """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
-
-        Blocks the calling thread, for `sessions_send` up to its timeout.
-
-        Raises:
-            CalledOnLoop: this is a coroutine, where `acall` is awaited.
-        """
+    def _called(self, name: str, arguments: Given) -> Result:
         not_on_a_loop("tools.call(…)", "await tools.acall(…)")
         ordinal = next(self._ordinals)
         with self._waiting():
@@ -133,35 +105,10 @@ class Tools:
             _record_result(begun.recording, name, result)
         return result
 
-    @overload
-    async def acall(
-        self, name: Literal["sessions_list"], arguments: JsonMapping | None = None
-    ) -> ListAnswer: ...
-    @overload
-    async def acall(
-        self, name: Literal["sessions_history"], arguments: JsonMapping | None = None
-    ) -> HistoryAnswer: ...
-    @overload
-    async def acall(
-        self, name: Literal["sessions_send"], arguments: JsonMapping | None = None
-    ) -> SendAnswer: ...
-    @overload
-    async def acall(
-        self, name: Literal["sessions_spawn"], arguments: JsonMapping | None = None
-    ) -> SpawnAnswer: ...
-    @overload
-    async def acall(
-        self, name: Literal["agents_list"], arguments: JsonMapping | None = None
-    ) -> AgentsAnswer: ...
-    @overload
-    async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonValue: ...
-    async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonValue:
-        """Call a tool and await its answer, without ever blocking the event loop."""
+    async def _acalled(self, name: str, arguments: Given) -> Result:
         return await (await self.abegin(name, arguments))
 
-    async def abegin(
-        self, name: str, arguments: JsonMapping | None = None
-    ) -> Coroutine[object, object, Result]:
+    async def abegin(self, name: str, arguments: Given = None) -> Coroutine[object, object, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
         given, ordinal = _copied(arguments), next(self._ordinals)
         try:

@@ -1,8 +1,7 @@
 import pytest
 
-from intersession_actors.agents import Reply, Turn, echo, scripted
+from intersession_actors.agents import Reply, ToolBox, Turn, echo, scripted
 from intersession_actors.agents.agents import ScriptEnded, as_function
-from intersession_actors.agents.turn import NoTools
 from intersession_actors.host import MissingExtra, imported
 from intersession_events.facts import Message, Step
 
@@ -67,7 +66,7 @@ def test_a_missing_extra_is_an_error_that_names_it() -> None:
 
 
 async def test_a_turn_without_tools_refuses_calls() -> None:
-    tools = NoTools()
+    tools = ToolBox()
 
     assert tools.schemas() == []
     assert tools.call("sessions_list", {}) == {

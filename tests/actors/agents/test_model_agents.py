@@ -25,7 +25,16 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Turn, openai_agent
+from intersession_actors.agents import (
+    AgentExecutor,
+    AgentResult,
+    Answered,
+    Broke,
+    Recorder,
+    ToolBox,
+    Turn,
+    openai_agent,
+)
 from intersession_actors.agents.agents import pydantic_ai_agent
 from intersession_events.facts import (
     Block,
@@ -52,18 +61,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class Diary:
+class Diary(ToolBox, Recorder):
     """A toolbox and a recorder that note what happens, in order."""
 
     def __init__(self) -> None:
         self.notes: list[tuple[object, ...]] = []
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        self.notes.append(("system tool", name, dict(arguments)))
+    def _called(self, name: str, arguments: Mapping[str, Any] | None) -> Any:
+        self.notes.append(("system tool", name, dict(arguments or {})))
         return {"count": 0, "sessions": []}
-
-    async def acall(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        return self.call(name, arguments)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         assert dialect == "openai"

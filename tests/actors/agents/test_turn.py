@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_actors.agents import Turn
+from intersession_actors.agents import Recorder, Turn
 from intersession_actors.prompt import anthropic_messages, openai_messages
 from intersession_actors.prompt.rendering import seen
 from intersession_events.facts import Block, Message, Provenance, TextBlock, ToolCallBlock
@@ -32,7 +32,7 @@ DONE = (
 )
 
 
-class Recording:
+class Recording(Recorder):
     def __init__(self) -> None:
         self.calls: list[tuple[object, ...]] = []
 
