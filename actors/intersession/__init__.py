@@ -27,13 +27,14 @@ from intersession_actors.channels import (
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
 from intersession_actors.failures import Failure
-from intersession_actors.host import MissingExtra
 from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
 from intersession_actors.system import As, Inbound, SessionSystem
 from intersession_actors.tools import AgentsList, SessionsHistory, SessionsList, SessionsSend, SessionsSpawn
 from intersession_events.errors import (
     AlteredLog,
     AppendConflict,
+    BadCheckpoint,
+    BadKey,
     CorruptEvent,
     ExportFailed,
     ForgedTopic,
@@ -43,6 +44,7 @@ from intersession_events.errors import (
     InvalidKey,
     LogError,
     LogTooNew,
+    MissingExtra,
     NoSuchStore,
     NotALog,
     NotStorable,
@@ -66,6 +68,8 @@ __all__ = [
     "AlteredLog",
     "AppendConflict",
     "As",
+    "BadCheckpoint",
+    "BadKey",
     "CalledOnLoop",
     "Channel",
     "ChatHistoryAnswer",

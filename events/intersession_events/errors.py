@@ -19,13 +19,32 @@
     + NotALog
       · AlteredLog
     + LogTooNew
+  - BadCheckpoint
+  - BadKey
   - ExportFailed
   - ImportFailed
+  - MissingExtra
 """
 
 
 class IntersessionError(Exception):
     """Base of every error a caller may want to catch."""
+
+
+class MissingExtra(IntersessionError, ImportError):
+    """Something was used that belongs to an extra which is not installed. `extra` is its name."""
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} needs {library}: pip install 'intersession[{extra}]'")
+        self.extra = extra
+
+
+class BadCheckpoint(IntersessionError, ValueError):
+    """What should be a published checkpoint, or a proof, is none. The message says which line and what is wrong."""
+
+
+class BadKey(IntersessionError, ValueError):
+    """A key that should sign checkpoints, or prove their signatures, can't be used. The message says why."""
 
 
 class InvalidKey(IntersessionError, ValueError):

@@ -3,9 +3,10 @@
 from intersession_actors.host.actors import HostActor, asking, is_host_actor
 from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised
 from intersession_actors.host.door_threads import ABOUT, DoorThreads
-from intersession_actors.host.extras import MissingExtra, imported, is_installed, needed
+from intersession_actors.host.extras import imported, is_installed, needed
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
 from intersession_actors.host.loop import OwnLoop
+from intersession_events.errors import MissingExtra
 
 __all__ = [
     "ABOUT",

@@ -4,15 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from intersession_events.errors import IntersessionError
-
-
-class MissingExtra(IntersessionError, ImportError):
-    """Something was used that belongs to an extra which is not installed. `extra` is its name."""
-
-    def __init__(self, what: str, library: str, extra: str) -> None:
-        super().__init__(f"{what} needs {library}: pip install 'intersession[{extra}]'")
-        self.extra = extra
+from intersession_events.errors import MissingExtra
 
 
 def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:

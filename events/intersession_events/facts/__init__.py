@@ -29,7 +29,16 @@ from intersession_events.facts.exchange import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_events.facts.log import ConfigLoaded, ImportReported, InboundTaken, LogOpened, SystemEvent
+from intersession_events.facts.log import (
+    CheckpointPublished,
+    CheckpointTaken,
+    ConfigLoaded,
+    ImportReported,
+    InboundTaken,
+    LogOpened,
+    PublishedTo,
+    SystemEvent,
+)
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -112,6 +121,8 @@ __all__ = [
     "Block",
     "Budget",
     "ChatType",
+    "CheckpointPublished",
+    "CheckpointTaken",
     "ChildArchived",
     "ChildEnded",
     "CloseReason",
@@ -147,6 +158,7 @@ __all__ = [
     "PrimaryEnded",
     "Provenance",
     "ProvenanceKind",
+    "PublishedTo",
     "Purpose",
     "ResultHanded",
     "Role",

@@ -1,9 +1,13 @@
-"""What can have happened to the log as a whole: opened, configured, imported into, told something by a channel.
+"""What can have happened to the log as a whole: opened, configured, checkpointed, imported into, told something by a channel.
 
 Streams `log`, `import:<id>` and `inbound:<id>`.
 """
 
+from typing import Literal
+
 from intersession_events.facts.base import Fact
+
+PublishedTo = Literal["file", "webhook", "command"]
 
 
 class LogOpened(Fact, frozen=True, kw_only=True):
@@ -18,6 +22,40 @@ class ConfigLoaded(Fact, frozen=True, kw_only=True):
 
     digest: str
     config: str
+
+
+class CheckpointTaken(Fact, frozen=True, kw_only=True):
+    """What the log was up to `position`, so that a later change of order, an event taken away or a cut shows (V1).
+
+    All hashes are SHA-256. An event's *line* is `<position> <hash>`, a line feed behind it. `rolling` is over the lines of the
+    events since the checkpoint before; `eventsRoot` is the RFC 6962 root of a tree whose leaves are the lines of all `count`
+    events up to `position`, `peaks` the roots of its complete subtrees, the largest first. `headsRoot` is the root over the
+    last events of all `streams` streams; a writer that is short-lived leaves it out of a log with very many. `previous` is
+    the hash of the checkpoint before. `signature` is Ed25519, by the key with the id `keyId`.
+    docs/howto/read-the-log.md says how to make each of them again.
+    """
+
+    position: int
+    count: int
+    rolling: str
+    events_root: str
+    peaks: tuple[str, ...]
+    previous: str | None = None
+    heads_root: str | None = None
+    streams: int | None = None
+    key_id: str | None = None
+    signature: str | None = None
+
+
+class CheckpointPublished(Fact, frozen=True, kw_only=True):
+    """The checkpoints up to the one of `position` are where the host wants them: a `file`, a `webhook`, a `command`.
+
+    `target` tells one such place from another: a digest, since the place itself may be a secret.
+    """
+
+    position: int
+    to: PublishedTo
+    target: str
 
 
 class ImportReported(Fact, frozen=True, kw_only=True):
@@ -45,4 +83,4 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
     message_id: str
 
 
-SystemEvent = LogOpened | ConfigLoaded | ImportReported | InboundTaken
+SystemEvent = LogOpened | ConfigLoaded | CheckpointTaken | CheckpointPublished | ImportReported | InboundTaken

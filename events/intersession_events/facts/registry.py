@@ -70,6 +70,8 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "send_refused.1": access.SendRefused,
     "log_opened.1": log.LogOpened,
     "config_loaded.1": log.ConfigLoaded,
+    "checkpoint_taken.1": log.CheckpointTaken,
+    "checkpoint_published.1": log.CheckpointPublished,
     "import_reported.1": log.ImportReported,
     "inbound_taken.1": log.InboundTaken,
 }

@@ -16,9 +16,11 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, UPCASTERS, decode, ready
+from intersession_events.log.checkpoints_of import checkpoints_of
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
 from intersession_events.log.log import Row, SqlValue
 from intersession_events.log.tables import place_problems, schema_problems, topic_problems
+from intersession_events.proofs import STREAM, Checkpoint, CheckpointsSeen, CheckpointWalk, Trusted, line_of
 
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""
@@ -49,6 +51,9 @@ Code = Literal[
     "after_head",
     "head_forged",
     "other_log",
+    "checkpoint_mismatch",
+    "checkpoint_forged",
+    "checkpoint_unsigned",
 ]
 
 
@@ -116,6 +121,8 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     unproven: tuple[str, ...]
     head: LogHead
     """The head as of now: export it, to be able to prove more the next time."""
+    checkpoints: CheckpointsSeen = CheckpointsSeen()
+    """The checkpoints that the events were compared with, and how far they prove them."""
 
     @property
     def ok(self) -> bool:
@@ -139,7 +146,8 @@ def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
     lines, position = sha256(), 0
     for row in _rows(log):
         position = row[0]
-        lines.update(_line(position, _envelope(row)))
+        envelope = _envelope(row)
+        lines.update(line_of(position, None if isinstance(envelope, str) else envelope.hash))
     found = LogHead(log_id=log.log_id, position=position, hash=lines.hexdigest())
     return found if key is None else found.signed(key)
 
@@ -150,15 +158,21 @@ def verify_log(
     head: LogHead | None = None,
     key: bytes | None = None,
     final: bool = False,
+    published: Sequence[Checkpoint] = (),
+    trusted: Trusted | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
     """Walk all rows and say what is wrong with them; the first damaged one does not end it.
 
+    `published` are checkpoints that were kept elsewhere, `trusted` the keys whose signatures prove checkpoints.
     `head` is one that was exported earlier, `key` the one it was signed with. With `final` the log is to end at the
     head: whatever comes after it was added by somebody else. `progress` gets the position reached and the last one.
     """
     given = log.positions_given()
-    walk = _Walk(log.log_id, head)
+    checkpoints = CheckpointWalk(
+        log.log_id, checkpoints_of(log.log_id, log.query), published=published, trusted=trusted
+    )
+    walk = _Walk(log.log_id, head, checkpoints)
     for count, row in enumerate(_rows(log)):
         walk.take(row)
         if progress is not None and count % _PAGE == 0:
@@ -172,8 +186,9 @@ def verify_log(
 class _Walk:
     """One pass over the rows, in the order of positions."""
 
-    def __init__(self, log_id: str, known: LogHead | None) -> None:
+    def __init__(self, log_id: str, known: LogHead | None, checkpoints: CheckpointWalk) -> None:
         self.position = 0
+        self._checkpoints = checkpoints
         self._log_id = log_id
         self._known = known
         self._known_hash: str | None = None  # what the known head's would be of this log
@@ -209,7 +224,9 @@ class _Walk:
         self.position = position
         self._topics.add(str(row[3]))
         envelope = _envelope(row)
-        self._lines.update(_line(position, envelope))
+        hashed = None if isinstance(envelope, str) else envelope.hash
+        self._lines.update(line_of(position, hashed))
+        self._checkpoints.take(position, stream, version, hashed)
         if isinstance(envelope, str):
             self._find("unreadable", envelope, row)
             if isinstance(version, int):
@@ -235,6 +252,10 @@ class _Walk:
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
         if self._twice:
             self._find_repeated(log)
+        for problem in self._checkpoints.end():
+            self._find(
+                problem.code, problem.said, (problem.position, problem.position and STREAM, problem.version)
+            )
         if self._known is not None:
             self._check_known(self._known, key)
             if final and self.position > self._known.position:
@@ -251,6 +272,7 @@ class _Walk:
             findings=tuple(self._findings),
             unproven=tuple(self._unproven()),
             head=LogHead(log_id=self._log_id, position=self.position, hash=self._lines.hexdigest()),
+            checkpoints=self._checkpoints.seen,
         )
 
     def _check_row(self, row: Row, envelope: Envelope) -> None:
@@ -338,27 +360,41 @@ class _Walk:
                 self._find("id_repeated", f"has the id of the event at position {before}", row)
 
     def _unproven(self) -> Iterator[str]:
-        known = self._known
-        if known is None:
-            where, why = "", "that takes a head that was exported earlier and kept elsewhere."
-        else:
-            where = f" position {known.position}"
-            why = "the head was exported before it."
-            if known.signature is None:
-                yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
-            elif not self._signature_checked:
-                yield (
-                    "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
-                    "given. All that follows from it is proven only if it is."
-                )
-        if known is None:
+        known, seen = self._known, self._checkpoints.seen
+        if known is not None and known.signature is None:
+            yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
+        elif known is not None and not self._signature_checked:
+            yield (
+                "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
+                "given. All that follows from it is proven only if it is."
+            )
+        yield from self._checkpoints.unproven()
+        # What each of them covers, and why it covers no more; who can't hash is held off by more than who can.
+        covers = (
+            (seen.published_up_to, "the checkpoint was published before it."),
+            (0 if known is None else known.position, "the head was exported before it."),
+            (seen.signed_up_to, "no checkpoint that was signed, with a key that is trusted, covers it."),
+        )
+        sure = max(covers)
+        kept = max(sure, (seen.up_to, "no checkpoint covers it."))
+        if kept[0] > sure[0]:
+            after = f" what comes after position {sure[0]}" if sure[0] else " it from the start"
+            yield (
+                f"That nobody who can hash rewrote{after}: the log's own checkpoints, up to position {kept[0]}, hold off "
+                "plain SQL alone. It takes a signature that is checked (a trusted key), or a checkpoint or a head that was "
+                "kept elsewhere."
+            )
+        upto, why = kept
+        if not upto:
+            why = "that takes a head that was exported earlier and kept elsewhere."
             yield (
                 "That no events were cut off the end, and that the log was not rewritten from the start by somebody "
-                "who can hash: that takes a head that was exported earlier and kept elsewhere."
+                f"who can hash: {why}"
             )
-        elif self.position > known.position:
-            yield f"That what comes after{where} was not cut short or forged: {why}"
-        if known is None or self.position > known.position:
+        elif self.position > upto:
+            yield f"That what comes after position {upto} was not cut short or forged: {why}"
+        if not upto or self.position > upto:
+            where = f" position {upto}" if upto else ""
             yield (
                 f"That no whole streams, and no last events of a stream, were taken away{where and ' after' + where}, "
                 f"with the rest renumbered: {why}"
@@ -412,7 +448,3 @@ def _envelope(row: Row) -> Envelope | str:
         return opened(state, where="the row")
     except CorruptEvent as error:
         return str(error)
-
-
-def _line(position: int, envelope: Envelope | str) -> bytes:
-    return f"{position} {'' if isinstance(envelope, str) else envelope.hash}\n".encode()

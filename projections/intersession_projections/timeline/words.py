@@ -322,6 +322,11 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
             return Words(None, None, f"epoch {event.epoch}, version {event.version}")
         case facts.ConfigLoaded():
             return Words(None, None, f"configuration {event.digest}")
+        case facts.CheckpointTaken():
+            signed = "" if event.key_id is None else f", signed by {event.key_id}"
+            return Words(None, None, f"the log up to {event.position}: {event.events_root}{signed}")
+        case facts.CheckpointPublished():
+            return Words(None, None, f"the checkpoint of {event.position}, to a {event.to}")
         case facts.ImportReported():
             brief = f"{event.source}: {event.sessions} sessions, {event.messages} messages"
             return Words(None, None, brief)

@@ -53,6 +53,8 @@ STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
 STREAM_OF: Mapping[type, str] = {
     log.LogOpened: "`log`",
     log.ConfigLoaded: "`log`",
+    log.CheckpointTaken: "`log`",
+    log.CheckpointPublished: "`log`",
     log.ImportReported: "`import:<id>`",
     log.InboundTaken: "`inbound:<id>`",
 }

@@ -6,14 +6,16 @@ from cyclopts import CycloptsError
 
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.host import MissingExtra
 from intersession_events.errors import (
+    BadCheckpoint,
+    BadKey,
     CorruptEvent,
     ExportFailed,
     ImportFailed,
     IntersessionError,
     InvalidKey,
     LogTooNew,
+    MissingExtra,
     NoSuchStore,
     NotALog,
     StoreLocked,
@@ -48,6 +50,8 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (CycloptsError, USAGE, "usage"),
     (ConfigError, REFUSED, "invalid_config"),
     (MissingExtra, REFUSED, "missing_extra"),
+    (BadKey, REFUSED, "bad_key"),
+    (BadCheckpoint, REFUSED, "bad_checkpoint"),
     (ImportFailed, REFUSED, "import_failed"),
     (ExportFailed, REFUSED, "export_failed"),
     (InvalidKey, REFUSED, "invalid_key"),

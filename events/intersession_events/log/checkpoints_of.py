@@ -1,0 +1,31 @@
+"""Finds the checkpoints that a log holds, for whoever compares them with its events."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.facts import CheckpointTaken
+from intersession_events.log.envelope import unseal
+from intersession_events.log.log import Row, SqlValue
+from intersession_events.proofs import STREAM, TAKEN, Taken
+
+Query = Callable[[str, Sequence[SqlValue]], list[Row]]
+"""Runs a reading statement with parameters and returns its rows."""
+
+_FOUND = (
+    "SELECT rowid, originator_version, state FROM stored_events WHERE originator_id=? AND topic=? "
+    "ORDER BY originator_version"
+)
+
+
+def checkpoints_of(log_id: str, query: Query) -> Sequence[Taken]:
+    """Return the checkpoints in a log, in their order. One whose row was changed is left out: its row says so itself."""
+    found: list[Taken] = []
+    for position, version, state in query(_FOUND, (STREAM, TAKEN)):
+        with suppress(CorruptEvent, UnknownTopic, TypeError):
+            recorded = unseal(
+                log_id=log_id, position=position, stream=STREAM, version=version, topic=TAKEN, state=state
+            )
+            if isinstance(recorded.event, CheckpointTaken):
+                found.append(Taken(recorded.event, position, version))
+    return found

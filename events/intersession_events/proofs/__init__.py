@@ -1,0 +1,78 @@
+"""Proofs: Merkle trees, checkpoints as they are hashed, signed and published, and the walk that compares them with a log."""
+
+from intersession_events.proofs.merkle import (
+    EMPTY,
+    GrowingTree,
+    RangeRoots,
+    consistency_ranges,
+    inclusion_ranges,
+    is_beginning,
+    leaf_hash,
+    node_hash,
+    path_in,
+    root_by_path,
+    root_of,
+)
+from intersession_events.proofs.published import published_in
+from intersession_events.proofs.signatures import (
+    PrivateKey,
+    PublicKey,
+    Trusted,
+    new_private,
+    public_keys,
+    read_private,
+    write_private,
+)
+from intersession_events.proofs.statement import (
+    PUBLISHED,
+    STREAM,
+    TAKEN,
+    Checkpoint,
+    checkpoint_of,
+    line_of,
+)
+from intersession_events.proofs.stream_heads import HeadPath, StreamHeads, head_hash, root_over_heads
+from intersession_events.proofs.walk import (
+    CheckpointsSeen,
+    CheckpointWalk,
+    Problem,
+    ProblemCode,
+    Taken,
+)
+
+__all__ = [
+    "EMPTY",
+    "PUBLISHED",
+    "STREAM",
+    "TAKEN",
+    "Checkpoint",
+    "CheckpointWalk",
+    "CheckpointsSeen",
+    "GrowingTree",
+    "HeadPath",
+    "PrivateKey",
+    "Problem",
+    "ProblemCode",
+    "PublicKey",
+    "RangeRoots",
+    "StreamHeads",
+    "Taken",
+    "Trusted",
+    "checkpoint_of",
+    "consistency_ranges",
+    "head_hash",
+    "inclusion_ranges",
+    "is_beginning",
+    "leaf_hash",
+    "line_of",
+    "new_private",
+    "node_hash",
+    "path_in",
+    "public_keys",
+    "published_in",
+    "read_private",
+    "root_by_path",
+    "root_of",
+    "root_over_heads",
+    "write_private",
+]

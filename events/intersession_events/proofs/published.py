@@ -1,0 +1,36 @@
+"""Reads checkpoints where a host has published them: a line of JSON each, in the order in which they were taken."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from intersession_events.errors import BadCheckpoint
+from intersession_events.proofs.statement import Checkpoint
+
+_DECODE: Final = msgspec.json.Decoder(Checkpoint, strict=True).decode
+
+
+def published_in(text: bytes) -> Sequence[Checkpoint]:
+    """Return the checkpoints of a published file, or of one that holds a single one in any layout.
+
+    A last line without its line feed was cut off while it was written, and is passed over.
+
+    Raises:
+        BadCheckpoint: a line is none, or there is none at all.
+    """
+    try:
+        return (_DECODE(text),)
+    except msgspec.MsgspecError:
+        pass
+    lines = text.split(b"\n")
+    found: list[Checkpoint] = []
+    for number, line in enumerate(lines[:-1], 1):
+        if line.strip():
+            try:
+                found.append(_DECODE(line))
+            except msgspec.MsgspecError as error:
+                raise BadCheckpoint(f"line {number} is no published checkpoint ({error})") from error
+    if not found:
+        raise BadCheckpoint("it holds no published checkpoint; `checkpoints.publish` says where they go")
+    return found

@@ -1,0 +1,154 @@
+"""The tree over the heads of all streams: what each stream's last event was, under one root that is kept up cheaply.
+
+A head is the line `{"hash":…,"stream":…,"version":…}` (canonical JSON). Heads are sorted by the SHA-256 of their streams'
+names and cut into 65,536 parts by its first two bytes. Each part is a tree as RFC 6962 has it, and the roots of the parts,
+in order, are the leaves of another. So a stream that moves, or a new one, changes one small part and one path above it.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from intersession_events.proofs.merkle import EMPTY, leaf_hash, levels_of, node_hash, path_in, root_by_path
+
+PARTS_BITS: Final = 16
+_KEY: Final = 32
+_RECORD: Final = 2 * _KEY
+"""A stream in a part: the hash of its name, and that of its head."""
+
+
+class _Head(msgspec.Struct):
+    # Canonical order: what is encoded here is what RFC 8785 says.
+    hash: str
+    stream: str
+    version: int
+
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+def _empty_levels() -> tuple[bytes, ...]:
+    level = leaf_hash(EMPTY)
+    found = [level]
+    for _ in range(PARTS_BITS):
+        level = node_hash(level, level)
+        found.append(level)
+    return tuple(found)
+
+
+_OF_NOTHING: Final = _empty_levels()
+"""The nodes above parts that have no stream, by level."""
+
+
+class HeadPath(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The way from a stream's head to the root over all: its place in its part, the part's size, and both audit paths."""
+
+    index: int
+    size: int
+    part: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+class StreamHeads:
+    """The heads of all streams, in 75 bytes a stream. What is told of a stream counts from the next `root` on."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[int, str]] = {}
+        self._parts: dict[int, bytes] = {}
+        self._nodes: list[dict[int, bytes]] = [{} for _ in range(PARTS_BITS + 1)]
+        self._streams = 0
+
+    def tell(self, stream: str, version: int, hashed: str) -> None:
+        """Say what the last event of a stream is now."""
+        self._told[stream] = (version, hashed)
+
+    @property
+    def streams(self) -> int:
+        """How many streams there are."""
+        self._take_in()
+        return self._streams
+
+    @property
+    def root(self) -> bytes:
+        """The root over the heads of all streams."""
+        self._take_in()
+        return self._nodes[PARTS_BITS].get(0, _OF_NOTHING[PARTS_BITS])
+
+    def path(self, stream: str) -> HeadPath | None:
+        """Return the way from a stream's head to the root; None if there is no such stream."""
+        self._take_in()
+        key = _key(stream)
+        number = _part(key)
+        records = self._parts.get(number, b"")
+        keys = [records[at : at + _KEY] for at in range(0, len(records), _RECORD)]
+        if key not in keys:
+            return None
+        at = keys.index(key)
+        parts: list[str] = []
+        for level in range(PARTS_BITS):
+            parts.append(self._nodes[level].get(number ^ 1, _OF_NOTHING[level]).hex())
+            number >>= 1
+        path = path_in(_leaves(records), at)
+        return HeadPath(index=at, size=len(keys), part=tuple(node.hex() for node in path), parts=tuple(parts))
+
+    def _take_in(self) -> None:
+        if not self._told:
+            return
+        moved: dict[int, dict[bytes, bytes]] = {}
+        for stream, (version, hashed) in self._told.items():
+            key = _key(stream)
+            moved.setdefault(_part(key), {})[key] = head_hash(stream, version, hashed)
+        self._told = {}
+        for number, heads in moved.items():
+            records = self._parts.get(number, b"")
+            known = {
+                records[at : at + _KEY]: records[at + _KEY : at + _RECORD]
+                for at in range(0, len(records), _RECORD)
+            }
+            before = len(known)
+            known.update(heads)
+            self._streams += len(known) - before
+            records = b"".join(key + known[key] for key in sorted(known))
+            self._parts[number] = records
+            self._nodes[0][number] = leaf_hash(levels_of(_leaves(records))[-1][0])
+        numbers = set(moved)
+        for level in range(PARTS_BITS):
+            below, above, empty = self._nodes[level], self._nodes[level + 1], _OF_NOTHING[level]
+            numbers = {number >> 1 for number in numbers}
+            for number in numbers:
+                above[number] = node_hash(below.get(2 * number, empty), below.get(2 * number + 1, empty))
+
+
+def head_hash(stream: str, version: int, hashed: str) -> bytes:
+    """Return the leaf of a stream's head."""
+    return leaf_hash(_ENCODE(_Head(hashed, stream, version)))
+
+
+def root_over_heads(stream: str, version: int, hashed: str, path: HeadPath) -> bytes | None:
+    """Return the root that a head's path leads to; None if it is no path of that stream."""
+    try:
+        part = root_by_path(
+            path.index,
+            path.size,
+            head_hash(stream, version, hashed),
+            [bytes.fromhex(node) for node in path.part],
+        )
+        parts = [bytes.fromhex(node) for node in path.parts]
+    except (ValueError, TypeError):
+        return None
+    if part is None:
+        return None
+    return root_by_path(_part(_key(stream)), 1 << PARTS_BITS, leaf_hash(part), parts)
+
+
+def _key(stream: str) -> bytes:
+    return sha256(stream.encode(errors="surrogatepass")).digest()
+
+
+def _part(key: bytes) -> int:
+    return key[0] << 8 | key[1]
+
+
+def _leaves(records: bytes) -> list[bytes]:
+    return [records[at : at + _KEY] for at in range(_KEY, len(records), _RECORD)]

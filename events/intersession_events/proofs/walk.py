@@ -1,0 +1,238 @@
+"""Compares checkpoints with the events that they were taken of, while all events come by once. Used by verification."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from intersession_events.facts import CheckpointTaken
+from intersession_events.proofs.merkle import GrowingTree, leaf_hash
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
+from intersession_events.proofs.stream_heads import StreamHeads
+
+ProblemCode = Literal[
+    "checkpoint_mismatch",
+    "checkpoint_forged",
+    "checkpoint_unsigned",
+    "head_mismatch",
+    "tail_cut",
+    "other_log",
+]
+
+
+class Problem(NamedTuple):
+    """What is wrong with a checkpoint; `position` and `version` are those of its event, if it is in the log."""
+
+    code: ProblemCode
+    said: str
+    position: int | None = None
+    version: int | None = None
+
+
+class Taken(NamedTuple):
+    """A checkpoint of the log itself, and where its event stands."""
+
+    event: CheckpointTaken
+    position: int
+    version: int
+
+
+class CheckpointsSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The checkpoints that a verification compared: how many, and the last position that each kind of them proves."""
+
+    taken: int = 0
+    """How many the log holds."""
+    up_to: int = 0
+    """Up to here the log's own checkpoints are true: whoever can't hash has changed, moved, cut or removed nothing."""
+    signed_up_to: int = 0
+    """The same against whoever can hash, by signatures that were checked with a trusted key."""
+    published_up_to: int = 0
+    """The same, by checkpoints that were published before."""
+    keys: dict[str, int] = {}
+    """How many of the log's checkpoints each key has signed, by its id; checked or not."""
+
+
+class CheckpointWalk:
+    """Takes every event of a log in order, and says which checkpoints are not true of them.
+
+    `taken` are the log's own, in their order; `published` are kept elsewhere. Without either it does nothing.
+    """
+
+    def __init__(
+        self,
+        log_id: str,
+        taken: Sequence[Taken],
+        *,
+        published: Sequence[Checkpoint] = (),
+        trusted: Trusted | None = None,
+    ) -> None:
+        self._log_id = log_id
+        self._trusted = trusted or Trusted()
+        self._taken = taken
+        self._published = published
+        self._due: list[Taken | Checkpoint] = sorted(
+            [*taken, *(one for one in published if one.log_id == log_id)], key=_place_of, reverse=True
+        )
+        self._rolling = sha256()
+        self._tree = GrowingTree()
+        self._heads = StreamHeads()
+        self._wants_heads = any(_heads_root_of(one) is not None for one in self._due)
+        self._previous: str | None = None
+        self._position = 0
+        self._problems: list[Problem] = []
+        self._up_to = self._signed_up_to = self._published_up_to = 0
+        self._keys: Counter[str] = Counter()
+        self._checked = False
+        """Whether the last published one that is true was signed with a trusted key."""
+
+    def take(self, position: int, stream: str, version: int, hashed: str | None) -> None:
+        """Take the next event; `hashed` is None for one that can't be read."""
+        while self._due and _place_of(self._due[-1]) < position:
+            self._compare(self._due.pop())
+        self._position = position
+        if not self._due:
+            return
+        line = line_of(position, hashed)
+        self._rolling.update(line)
+        self._tree.add(leaf_hash(line))
+        if self._wants_heads and hashed is not None:
+            self._heads.tell(stream, version, hashed)
+
+    def end(self) -> Sequence[Problem]:
+        """Compare what is left, and return all that is wrong."""
+        while self._due and _place_of(self._due[-1]) <= self._position:
+            self._compare(self._due.pop())
+        for one in self._due:
+            where = _place_of(one)
+            if isinstance(one, Taken):
+                self._find(one, f"it is of position {where}, and the log ends at {self._position}")
+            else:
+                self._problems.append(
+                    Problem(
+                        "tail_cut",
+                        f"a checkpoint of position {where} was published, the log ends at {self._position}",
+                    )
+                )
+        if self._published and not any(one.log_id == self._log_id for one in self._published):
+            ids = ", ".join(sorted({one.log_id for one in self._published})[:3])
+            self._problems.append(Problem("other_log", f"what was published is of the log {ids}"))
+        if self._trusted and not self._signed_up_to and not self._checked:
+            self._problems.append(
+                Problem(
+                    "checkpoint_unsigned",
+                    f"no checkpoint is signed by a trusted key ({', '.join(self._trusted.ids)})",
+                )
+            )
+        return self._problems
+
+    @property
+    def seen(self) -> CheckpointsSeen:
+        """What was compared."""
+        return CheckpointsSeen(
+            taken=len(self._taken),
+            up_to=self._up_to,
+            signed_up_to=self._signed_up_to,
+            published_up_to=self._published_up_to,
+            keys=dict(sorted(self._keys.items())),
+        )
+
+    def unproven(self) -> Iterator[str]:
+        """Say what the checkpoints leave open of themselves: signatures that were not checked."""
+        if unknown := sorted(self._keys.keys() - {*self._trusted.ids}):
+            yield (
+                f"That checkpoints are genuine which the key {', '.join(unknown)} has signed: those signatures were not "
+                "checked, since that key is not trusted (`--trust`)."
+            )
+        if self._published_up_to and not self._checked:
+            yield (
+                "That the published checkpoints themselves are genuine: no signature of the last one was checked. All "
+                "that follows from them is proven only if they are."
+            )
+
+    def _compare(self, one: Taken | Checkpoint) -> None:
+        if isinstance(one, Checkpoint):
+            self._compare_published(one)
+            return
+        event = one.event
+        told = [
+            *(
+                ["the events up to it are not those, or not in the order, that it was taken of"]
+                * self._moved(event)
+            ),
+            *(["it does not follow the checkpoint before it"] * (event.previous != self._previous)),
+            *(["it stands before events that it says it was taken of"] * (one.position <= event.position)),
+        ]
+        if told:
+            self._find(one, "; ".join(told))
+        elif not self._problems:
+            self._up_to = event.position
+        said = checkpoint_of(self._log_id, event)
+        if event.key_id is not None:
+            self._keys[event.key_id] += 1
+            self._check_signature(one, said)
+        self._previous = said.hash
+        self._rolling = sha256()
+
+    def _moved(self, event: CheckpointTaken) -> bool:
+        """Whether the events are not what a checkpoint says of them. Of two that one change makes untrue, the first is told."""
+        if event.rolling != self._rolling.hexdigest():
+            return True
+        if self._problems:
+            return False
+        return (
+            event.count != self._tree.size
+            or event.events_root != self._tree.root.hex()
+            or event.peaks != tuple(peak.hex() for peak in self._tree.peaks)
+            or self._heads_differ(event.heads_root, event.streams)
+        )
+
+    def _heads_differ(self, root: str | None, streams: int | None) -> bool:
+        return root is not None and (root, streams) != (self._heads.root.hex(), self._heads.streams)
+
+    def _compare_published(self, one: Checkpoint) -> None:
+        if one.events_root != self._tree.root.hex() or self._heads_differ(one.heads_root, one.streams):
+            self._problems.append(
+                Problem(
+                    "head_mismatch",
+                    f"what lies before position {one.position} is not what the published checkpoint was taken of",
+                )
+            )
+            return
+        key = self._trusted.of(one.key_id)
+        if key is not None and not key.has_signed(one.text, one.signature or ""):
+            self._problems.append(
+                Problem(
+                    "checkpoint_forged",
+                    f"the published checkpoint of position {one.position} was not signed by the key {key.id}",
+                )
+            )
+            return
+        self._published_up_to = one.position
+        self._checked = key is not None
+
+    def _check_signature(self, one: Taken, said: Checkpoint) -> None:
+        key = self._trusted.of(said.key_id)
+        if key is None:
+            return
+        if not key.has_signed(said.text, said.signature or ""):
+            self._problems.append(
+                Problem(
+                    "checkpoint_forged", f"it was not signed by the key {key.id}", one.position, one.version
+                )
+            )
+        elif self._up_to == said.position:
+            self._signed_up_to = said.position
+
+    def _find(self, one: Taken, said: str) -> None:
+        self._problems.append(Problem("checkpoint_mismatch", said, one.position, one.version))
+
+
+def _place_of(one: Taken | Checkpoint) -> int:
+    return one.event.position if isinstance(one, Taken) else one.position
+
+
+def _heads_root_of(one: Taken | Checkpoint) -> str | None:
+    return one.event.heads_root if isinstance(one, Taken) else one.heads_root
