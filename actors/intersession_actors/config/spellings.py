@@ -15,16 +15,7 @@ from intersession_events.plain_json import (
     is_object,
 )
 
-_CHANNELS_AT_TOP: Final = (
-    "whatsapp",
-    "telegram",
-    "discord",
-    "slack",
-    "signal",
-    "imessage",
-    "msteams",
-    "webchat",
-)
+_CHANNELS_AT_TOP: Final = "whatsapp telegram discord slack signal imessage msteams webchat"
 _ROUTING_ELSEWHERE: Final = ("allowFrom", "bindings", "groupChat", "handoff", "queue", "transcribeAudio")
 _CHANNEL_NAMES: Final = ("surface", "provider", "lastProvider")
 _CHAT_TYPES: Final = {"dm": "direct", "room": "channel"}
@@ -42,7 +33,7 @@ class Renaming:
         """Return the configuration with today's names."""
         self._agent_at_top()
         self._routing()
-        for name in _CHANNELS_AT_TOP:
+        for name in _CHANNELS_AT_TOP.split():
             if is_object(self.config.get(name)):
                 self._move(self.config, name, f"channels.{name}")
         self._send_rules()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_actors.disclosure.secret_names import is_secret_name
+from intersession_actors.disclosure.secret_names import is_secret_name, listed
 from intersession_actors.disclosure.secrets import says_nothing, secret_spans
 from intersession_actors.disclosure.structures import COOKIE_HEADERS, named_in_list, named_in_object
 from intersession_events.plain_json import (
@@ -26,20 +26,7 @@ _SHORT: Final = 18
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")
 _MASKED: Final = re.compile(r"\*\*\*|[^\s\"'`\\&]{6}…[^\s\"'`\\&]{4}")
 # Set by the system or by a model server, never said by anybody.
-STRUCTURE: Final = frozenset(
-    {
-        "id",
-        "role",
-        "timestamp",
-        "provenance",
-        "runId",
-        "model",
-        "usage",
-        "stopReason",
-        "toolCallId",
-        "toolName",
-    }
-)
+STRUCTURE: Final = listed("id role timestamp provenance runId model usage stopReason toolCallId toolName")
 
 
 def mask(secret: str) -> str:

@@ -4,147 +4,40 @@ import re
 from functools import lru_cache
 from typing import Final
 
+
+def listed(words: str) -> frozenset[str]:
+    """Return the words of a list that is written as a text."""
+    return frozenset(words.split())
+
+
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-
 _LONGEST: Final = 128
-
-
-_SECRETS: Final = frozenset(
-    [
-        "secret",
-        "secrets",
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "pwd",
-        "credential",
-        "credentials",
-        "apikey",
-        "apitoken",
-        "authtoken",
-        "accesstoken",
-        "refreshtoken",
-        "accesskey",
-        "privatekey",
-        "secretkey",
-        "clientsecret",
-        "authorization",
-    ]
+_SECRETS: Final = listed(
+    """
+    secret secrets password passwd passphrase passcode pwd credential credentials apikey apitoken
+    authtoken accesstoken refreshtoken accesskey privatekey secretkey clientsecret authorization
+    """
 )
-
-
-_LAST: Final = frozenset({"token", "pass", "auth", "bearer", "jwt", "sshpass", "dockerconfigjson"})
-
-
+_LAST: Final = listed("token pass auth bearer jwt sshpass dockerconfigjson")
 # A word that is written together with what it is for: PGPASSWORD, dbpassword.
 _ENDS: Final = ("password", "passwd", "passphrase", "apikey", "secretkey", "authtoken", "accesstoken")
-
-
 # A name that ends so names something about a secret, not the secret: passwordFile, secretName.
-_ABOUT: Final = frozenset(
-    [
-        *(
-            "name",
-            "names",
-            "id",
-            "ids",
-            "count",
-            "length",
-            "len",
-            "size",
-            "type",
-            "kind",
-            "url",
-            "uri",
-            "path",
-            "file",
-            "dir",
-        ),
-        *(
-            "field",
-            "label",
-            "hint",
-            "policy",
-            "expiry",
-            "expires",
-            "ttl",
-            "age",
-            "min",
-            "max",
-            "required",
-            "enabled",
-            "valid",
-        ),
-        *(
-            "provider",
-            "helper",
-            "store",
-            "manager",
-            "reset",
-            "changed",
-            "created",
-            "updated",
-            "at",
-            "ref",
-            "format",
-            "mode",
-        ),
-        *(
-            "endpoint",
-            "header",
-            "prefix",
-            "limit",
-            "limits",
-            "usage",
-            "used",
-            "budget",
-            "price",
-            "rotation",
-            "version",
-        ),
-    ]
+_ABOUT: Final = listed(
+    """
+    name names id ids count length len size type kind url uri path file dir field label hint policy expiry
+    expires ttl age min max required enabled valid provider helper store manager reset changed created
+    updated at ref format mode endpoint header prefix limit limits usage used budget price rotation
+    version
+    """
 )
-
-
 # A key is a secret only with one of these before it: most keys, a session's own among them, are names.
-_KEYS: Final = frozenset(
-    [
-        "access",
-        "account",
-        "admin",
-        "api",
-        "app",
-        "auth",
-        "client",
-        "deploy",
-        "encryption",
-        "hmac",
-        "master",
-        "private",
-        "secret",
-        "service",
-        "shared",
-        "signing",
-        "ssh",
-        "function",
-        "functions",
-        "host",
-        "license",
-        "project",
-        "subscription",
-        "team",
-        "user",
-        "storage",
-        "webhook",
-    ]
+_KEYS: Final = listed(
+    """
+    access account admin api app auth client deploy encryption hmac master private secret service shared
+    signing ssh function functions host license project subscription team user storage webhook
+    """
 )
-
-
-_NO_SECRETS: Final = frozenset(
-    {"public", "session", "idempotency", "main", "primary", "foreign", "sort", "cache"}
-)
+_NO_SECRETS: Final = listed("public session idempotency main primary foreign sort cache")
 
 
 def is_secret_name(name: str) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from intersession_actors.disclosure.secret_names import is_secret_name
+from intersession_actors.disclosure.secret_names import is_secret_name, listed
 from intersession_actors.disclosure.structures import BARE, VALUES, is_code, is_reference, structured
 from intersession_actors.disclosure.token_rules import tokens_in
 
@@ -51,55 +51,16 @@ _ASSIGNED: Final = re.compile(
     r"(?P<quote>\\{0,8}+[\"'`]?)"
     r"(?:(?i:bearer|basic|digest|token|bot)[ \t]{1,8}+)?"
 )
-_NO_VALUE: Final = frozenset(
-    ["null", "nil", "true", "false", "none", "undefined", "{", "[", "***", "|", ">", "yes", "no", "on", "off"]
-)
+_NO_VALUE: Final = listed("null nil true false none undefined { [ *** | > yes no on off")
 _OF_A_PAGE: Final = frozenset({"same-origin", "include", "omit"})
 """What `credentials` are in a request of a page."""
 
-_SAID: Final = frozenset(
-    [
-        "string",
-        "str",
-        "int",
-        "bool",
-        "optional",
-        "required",
-        "unset",
-        "bearer",
-        "basic",
-        "digest",
-        "oauth",
-        "oauth2",
-        "jwt",
-        "files",
-        "compat",
-        "systemd",
-        "prompt",
-        "stdin",
-        "flag",
-        "flags",
-        "option",
-        "argument",
-        "parameter",
-        "variable",
-        "field",
-        "header",
-        "is",
-        "or",
-        "and",
-        "not",
-        "again",
-        "wrong",
-        "missing",
-        "expired",
-        "invalid",
-        "incorrect",
-        "empty",
-        "changed",
-        "ok",
-        "unknown",
-    ]
+_SAID: Final = listed(
+    """
+    string str int bool optional required unset bearer basic digest oauth oauth2 jwt files compat systemd
+    prompt stdin flag flags option argument parameter variable field header is or and not again wrong
+    missing expired invalid incorrect empty changed ok unknown
+    """
 )
 """Kinds of secrets and what is said of one. They count where nothing but a colon or a blank stands before them."""
 

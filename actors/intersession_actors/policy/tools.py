@@ -6,27 +6,14 @@ from typing import Final
 
 from intersession_actors.config import AgentTools, Config, ToolProfile, ToolRules, ToolSettings
 
-SESSION_TOOLS: Final = (
-    "sessions_list",
-    "sessions_history",
-    "sessions_send",
-    "sessions_spawn",
-    "sessions_search",
-    "agents_list",
-)
+_ON_SESSIONS: Final = ("sessions_list", "sessions_history", "sessions_send", "sessions_search")
+SESSION_TOOLS: Final = (*_ON_SESSIONS, "sessions_spawn", "agents_list")
 """What `group:sessions` stands for in settings; a sub-agent does not get them of itself."""
 
 _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "minimal": ("session_status",),
-    "coding": (
-        "sessions_list",
-        "sessions_history",
-        "sessions_send",
-        "sessions_spawn",
-        "sessions_search",
-        "session_status",
-    ),
-    "messaging": ("sessions_list", "sessions_history", "sessions_send", "sessions_search", "session_status"),
+    "coding": (*_ON_SESSIONS, "sessions_spawn", "session_status"),
+    "messaging": (*_ON_SESSIONS, "session_status"),
     "full": ("*",),
 }
 _GROUPS: Final = {"group:sessions": (*SESSION_TOOLS, "session_status"), "group:openclaw": ("*",)}
