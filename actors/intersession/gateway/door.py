@@ -10,18 +10,8 @@ from typing import Annotated, Final
 
 import msgspec
 
+from intersession.gateway import admission
 from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, presence
-from intersession.gateway.admission import (
-    Credential,
-    Credentials,
-    FailedAttempts,
-    Limits,
-    Shares,
-    all_scopes,
-    client_address,
-    limited_logger,
-    needed_scope,
-)
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
 from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
@@ -67,7 +57,7 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     session_key: KeyText | None = None
 
 
-def refuse_without_token(credentials: Credentials, auth: GatewayAuth) -> None:
+def refuse_without_token(credentials: admission.Credentials, auth: GatewayAuth) -> None:
     """Refuse a gateway that nobody could come into.
 
     Raises:
@@ -94,22 +84,22 @@ class Door:
         *,
         settings: Callable[[], Gateway] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
-        limits: Limits | None = None,
-        credentials: Credentials | None = None,
+        limits: admission.Limits | None = None,
+        credentials: admission.Credentials | None = None,
     ) -> None:
         self.system = system
-        self.limits = limits or Limits()
+        self.limits = limits or admission.Limits()
         self._settings = settings or (lambda: system.config.gateway)
-        self.credentials = credentials or Credentials(lambda: self.settings.auth)
-        self.attempts = FailedAttempts(monotonic)
-        self.refusals_told = FailedAttempts(monotonic)
+        self.credentials = credentials or admission.Credentials(lambda: self.settings.auth)
+        self.attempts = admission.FailedAttempts(monotonic)
+        self.refusals_told = admission.FailedAttempts(monotonic)
         shared = self.limits
-        self.open = Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
-        self.waits = Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
+        self.open = admission.Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
+        self.waits = admission.Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
         self.hub = Hub(system.log)
         self.metrics = Metrics(system)
         self.draining = False
-        self.logger = limited_logger("intersession.gateway", monotonic)
+        self.logger = admission.limited_logger("intersession.gateway", monotonic)
         """For what clients can cause as often as they like."""
         self._monotonic = monotonic
         self._started = monotonic()
@@ -123,7 +113,7 @@ class Door:
     def client_of(self, scope: JsonMapping) -> str:
         """Return the address that limits count for a request or connection of ASGI."""
         client = scope.get("client")
-        return client_address(
+        return admission.client_address(
             client[0] if client else None, scope["headers"], trusted=self.settings.trusted_proxies
         )
 
@@ -148,7 +138,7 @@ class Door:
     # --- methods
 
     async def perform(
-        self, credential: Credential, method: str, params: JsonMapping, *, here: bool = False
+        self, credential: admission.Credential, method: str, params: JsonMapping, *, here: bool = False
     ) -> JsonValue:
         """Call a method of the gateway and return its payload; all but `system-presence` give an object.
 
@@ -170,7 +160,7 @@ class Door:
             raise ToolRefused(
                 "forbidden", f"{method} is for callers on the gateway's own machine, over its loopback"
             )
-        if self.draining and needed_scope(method) != "operator.read":
+        if self.draining and admission.needed_scope(method) != "operator.read":
             raise ToolRefused("unavailable", STOPPING)
         try:
             return await self.system.gateway.aperform(method, params, caller=credential.caller)
@@ -178,7 +168,7 @@ class Door:
             raise self.known(error, method) from None
 
     async def named(
-        self, credential: Credential, method: str, params: JsonMapping, payload: object
+        self, credential: admission.Credential, method: str, params: JsonMapping, payload: object
     ) -> JsonValue:
         """Return an answer with runs as the caller calls them."""
         caller, asked = credential.caller.name, self.system.service.runs.asked
@@ -191,14 +181,14 @@ class Door:
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
 
-    async def _invoke_over_wire(self, credential: Credential, params: JsonMapping) -> Frame:
+    async def _invoke_over_wire(self, credential: admission.Credential, params: JsonMapping) -> Frame:
         """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
         arguments: JsonValue = params.get("args", {})
         # The tool reads its own arguments, and says of them what every door says.
         rest: JsonMapping = {**params, "args": {}} if is_object(arguments) else params
         given = read_arguments(InvokeParams, rest)
-        scope = needed_scope(given.name)
-        if scope not in all_scopes(credential.scopes):
+        scope = admission.needed_scope(given.name)
+        if scope not in admission.all_scopes(credential.scopes):
             raise ToolRefused("forbidden", f"missing scope: {scope}")
         answer = await self.invoke(credential, given.name, arguments, given.session_key)
         if answer is None:
@@ -217,7 +207,7 @@ class Door:
             raise self.known(error, "agent") from None
         return _final(outcome)
 
-    async def hello(self, credential: Credential) -> Frame:
+    async def hello(self, credential: admission.Credential) -> Frame:
         """Return the payload that lets a connection in."""
         config = self.system.config
         health = await self.perform(credential, "health", {})
@@ -259,7 +249,7 @@ class Door:
         return tool not in rules.deny and (tool not in NOT_OVER_HTTP or tool in rules.allow)
 
     async def invoke(
-        self, credential: Credential, tool: str, arguments: JsonMapping, session_key: str | None
+        self, credential: admission.Credential, tool: str, arguments: JsonMapping, session_key: str | None
     ) -> Frame | None:
         """Call a tool as a session, or as the operator; None if there is no such tool.
 
@@ -283,7 +273,7 @@ class Door:
         return answer
 
     def acting_as(
-        self, credential: Credential, text: str | None, tool: str, arguments: JsonMapping
+        self, credential: admission.Credential, text: str | None, tool: str, arguments: JsonMapping
     ) -> SessionKey | None:
         """Return the session that a call is made as; None is the operator (VIS-6).
 

@@ -4,15 +4,9 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors import gate
 from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.failures import described, traced
-from intersession_actors.gate import (
-    REPLY_MESSAGES,
-    fit_message,
-    fit_usage,
-    fit_word,
-    flaw_of_message,
-)
 from intersession_actors.host import Came, LoopEnded, Outcome, Raised
 from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
 
@@ -71,7 +65,7 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     except Exception as error:  # noqa: BLE001 - it holds what the host put into it
         return _bad(turn, f"returned something that is no valid Reply: {described(error)}")
     for message in reply.messages or ():
-        flaw = flaw_of_message(message)
+        flaw = gate.flaw_of_message(message)
         if flaw is not None:
             return _bad(turn, f"returned a message that could not be read again: {flaw}")
     return _fitted(reply)
@@ -79,9 +73,9 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
 
 def _fitted(reply: Reply) -> Answered:
     """Return the answer as it can be recorded: what is beside the text never costs the run."""
-    usage = None if reply.usage is None else fit_usage(reply.usage)
-    model, reason = fit_word("model", reply.model), fit_word("stopReason", reply.stop_reason)
-    messages = [fit_message(message) for message in reply.messages or ()]
+    usage = None if reply.usage is None else gate.fit_usage(reply.usage)
+    model, reason = gate.fit_word("model", reply.model), gate.fit_word("stopReason", reply.stop_reason)
+    messages = [gate.fit_message(message) for message in reply.messages or ()]
     fitted = (*((usage,) if usage is not None else ()), model, reason, *messages)
     return Answered(
         text=reply.text,
@@ -105,8 +99,8 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     """Check the text and each message against the bound, without making a copy of what is far too long."""
     if reply.text is not None:
         _text_sized(reply.text, most_bytes)
-    if len(reply.messages or ()) > REPLY_MESSAGES.most:
-        raise ValueError(f"more than {REPLY_MESSAGES.most} messages")
+    if len(reply.messages or ()) > gate.REPLY_MESSAGES.most:
+        raise ValueError(f"more than {gate.REPLY_MESSAGES.most} messages")
     for message in reply.messages or ():
         if isinstance(message.content, str):
             _text_sized(message.content, most_bytes)

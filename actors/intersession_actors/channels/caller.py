@@ -9,6 +9,7 @@ from typing import Final, TypeVar, cast
 
 import msgspec
 
+from intersession_actors import host
 from intersession_actors.channels.attempts import Asked, Attempts
 from intersession_actors.channels.channels import (
     AnyChannel,
@@ -24,19 +25,6 @@ from intersession_actors.channels.lanes import Calls, Lanes, Waiting
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described, traced
 from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of
-from intersession_actors.host import (
-    Call,
-    Came,
-    HostActor,
-    HostsLoop,
-    Inside,
-    LoopEnded,
-    Outcome,
-    Outside,
-    Raised,
-    asking,
-    is_host_actor,
-)
 from intersession_actors.runtime import Clock, Timers
 from intersession_events.facts import Fact
 
@@ -103,9 +91,9 @@ class ChannelCaller:
         clock: Clock | None = None,
         timers: Timers | None = None,
         timeout_ms: int = 60_000,
-        hosts_loop: HostsLoop | None = None,
+        hosts_loop: host.HostsLoop | None = None,
     ) -> None:
-        self._outside = Outside(
+        self._outside = host.Outside(
             pool_size=_MOST_THREADS, keep=keep_threads, name="channels", hosts_loop=hosts_loop
         )
         self._lanes = Lanes(seats)
@@ -117,7 +105,7 @@ class ChannelCaller:
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._channels: dict[str, Channel] = {}
-        self._running: dict[Call, str] = {}
+        self._running: dict[host.Call, str] = {}
         self._stopping = False
 
     def register(self, name: str, channel: AnyChannel) -> None:
@@ -158,7 +146,7 @@ class ChannelCaller:
         done: Callable[[DeliveryResult], None],
         *,
         attempt: int = 1,
-        inside: Inside = nullcontext,
+        inside: host.Inside = nullcontext,
     ) -> None:
         """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
 
@@ -264,15 +252,15 @@ class ChannelCaller:
         name: str,
         function: Callable[[T], object],
         argument: T,
-        done: Callable[[Outcome], None],
+        done: Callable[[host.Outcome], None],
         failed: Callable[[NotDelivered], None],
         *,
         idempotent: bool,
-        inside: Inside = nullcontext,
+        inside: host.Inside = nullcontext,
     ) -> None:
         timer = ("channel", name, str(next(self._numbers)))
 
-        def came_back(outcome: Outcome) -> None:
+        def came_back(outcome: host.Outcome) -> None:
             if self._timers is not None:
                 self._timers.cancel(timer)
             done(outcome)
@@ -292,7 +280,7 @@ class ChannelCaller:
                 self._timers.after(self._timeout_ms, timer, give_up)
             self._outside.call(call, function, argument, inside=inside)
 
-        call = Call(came_back, _nothing)
+        call = host.Call(came_back, _nothing)
         with self._changed:
             if self._stopping:
                 return
@@ -304,7 +292,7 @@ class ChannelCaller:
             return
         self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)))
 
-    def _over(self, name: str, call: Call) -> None:
+    def _over(self, name: str, call: host.Call) -> None:
         with self._changed:
             self._running.pop(call, None)
             self._changed.notify_all()
@@ -336,11 +324,11 @@ def fitted(text: str, channel: Channel) -> tuple[str, int | None]:
     return escape(text[:low] + CUT)[: channel.max_chars], low
 
 
-def _delivery(outcome: Outcome, channel: Channel, cut_at: int | None) -> DeliveryResult:
+def _delivery(outcome: host.Outcome, channel: Channel, cut_at: int | None) -> DeliveryResult:
     match outcome:
-        case Raised(error):
+        case host.Raised(error):
             return _not_delivered(error, channel)
-        case Came(value):
+        case host.Came(value):
             return Delivered(receipt=_receipt(value), cut_at=cut_at)
 
 
@@ -348,7 +336,7 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
     match error:
         case DeliveryRefused():
             return NotDelivered(error=described(error), retry=False)
-        case DeliveryInDoubt() | LoopEnded():
+        case DeliveryInDoubt() | host.LoopEnded():
             return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
         case _:
             return NotDelivered(error=described(error), retry=True, traceback=traced(error))
@@ -373,15 +361,15 @@ def _receipt(value: object) -> str | None:
     return source
 
 
-def _thread(outcome: Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
+def _thread(outcome: host.Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
     match outcome:
-        case Came(str() as thread) if thread.strip():
+        case host.Came(str() as thread) if thread.strip():
             return _checked_thread(thread)
-        case Came(value):
+        case host.Came(value):
             return NotDelivered(
                 error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
             )
-        case Raised(error):
+        case host.Raised(error):
             return _not_delivered(error, channel)
 
 
@@ -393,8 +381,8 @@ def _checked_thread(thread: str) -> ThreadOpened | NotDelivered:
         return NotDelivered(error=f"the channel opened one with a bad id: {refused.error}", retry=False)
 
 
-def _as_function(deliver: Deliver | HostActor) -> Deliver:
-    return asking(deliver) if is_host_actor(deliver) else cast("Deliver", deliver)
+def _as_function(deliver: Deliver | host.HostActor) -> Deliver:
+    return host.asking(deliver) if host.is_host_actor(deliver) else cast("Deliver", deliver)
 
 
 _NOT_CALLED: Final = NotDelivered(error="the system stopped before the channel was called", retry=True)
@@ -411,5 +399,5 @@ def _report(done: Callable[[T], None], result: T) -> None:
         logger.exception("the outcome of a delivery could not be delivered")
 
 
-def _nothing(_: Outcome) -> None:
+def _nothing(_: host.Outcome) -> None:
     """Nobody asks any more."""

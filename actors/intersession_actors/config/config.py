@@ -7,25 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from intersession_actors.config import consistency, host
 from intersession_actors.config.agents import Agents, AgentSettings
 from intersession_actors.config.check import Checked
-from intersession_actors.config.consistency import (
-    Findings,
-    check_agents,
-    check_gateway,
-    check_session,
-    check_tools,
-)
-from intersession_actors.config.host import (
-    Audit,
-    Deliveries,
-    Gateway,
-    Logging,
-    Models,
-    Runs,
-    Tracing,
-    Transcripts,
-)
 from intersession_actors.config.read import check_plain, read_config_file
 from intersession_actors.config.redacted import digest_of, redacted_text, without_none
 from intersession_actors.config.session import SessionSettings
@@ -52,14 +36,14 @@ class Config(Settings, frozen=True, kw_only=True):
     tools: ToolSettings = ToolSettings()
     agents: Agents = Agents()
     channels: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
-    gateway: Gateway = Gateway()
-    models: Models = Models()
-    runs: Runs = Runs()
-    deliveries: Deliveries = Deliveries()
-    transcripts: Transcripts = Transcripts()
-    audit: Audit = Audit()
-    logging: Logging = Logging()
-    tracing: Tracing = Tracing()
+    gateway: host.Gateway = host.Gateway()
+    models: host.Models = host.Models()
+    runs: host.Runs = host.Runs()
+    deliveries: host.Deliveries = host.Deliveries()
+    transcripts: host.Transcripts = host.Transcripts()
+    audit: host.Audit = host.Audit()
+    logging: host.Logging = host.Logging()
+    tracing: host.Tracing = host.Tracing()
     store: Text | None = None
 
     @property
@@ -192,7 +176,7 @@ def load_config(
         raise ConfigError([ConfigProblem("$include", "is not supported; put all settings into one file")])
     renaming = Renaming(given)
     renamed = renaming.run()
-    findings = Findings()
+    findings = consistency.Findings()
     clamp_turns(renamed, findings.notices)
     fold_agent_ids(renamed, findings.notices)
     checked = Checked()
@@ -204,10 +188,10 @@ def load_config(
         raise ConfigError(problems)
     check_plain(filled)  # a variable of the process's environment may be bytes that are no text
     config = _converted(filled)
-    check_session(config.session, findings)
-    check_tools(config.tools, findings)
-    check_agents(config.agents, findings)
-    check_gateway(config.gateway, findings)
+    consistency.check_session(config.session, findings)
+    consistency.check_tools(config.tools, findings)
+    consistency.check_agents(config.agents, findings)
+    consistency.check_gateway(config.gateway, findings)
     if findings.problems:
         raise ConfigError(findings.problems)
     if checked.ignored:

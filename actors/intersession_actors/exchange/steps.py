@@ -1,14 +1,8 @@
 """The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
 
+from intersession_actors import prompt
 from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.rules import Exchange
-from intersession_actors.prompt import (
-    ANNOUNCE_PROMPT,
-    Parties,
-    announce_context,
-    primary_context,
-    turn_context,
-)
 from intersession_actors.session import Enqueue, message_for
 from intersession_events import facts, ids
 from intersession_events.log import StreamAppend
@@ -24,7 +18,7 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         session_id=accepted.target_session_id,
         step="message",
         message_id=accepted.message_id,
-        system_context=primary_context(_parties(accepted)),
+        system_context=prompt.primary_context(_parties(accepted)),
         timeout_ms=command.run_timeout_ms,
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
@@ -70,7 +64,7 @@ def turn_step(
         session_id=generation,
         step="reply",
         message_id=turn.message_id,
-        system_context=turn_context(
+        system_context=prompt.turn_context(
             _parties(accepted), speaker=turn.speaker, turn=turn.turn, turns=accepted.settings.max_turns
         ),
         timeout_ms=accepted.settings.turn_timeout_ms,
@@ -109,7 +103,7 @@ def announce_step(
         session_id=accepted.target_session_id,
         step="announce",
         message_id=asked.message_id,
-        system_context=announce_context(
+        system_context=prompt.announce_context(
             _parties(accepted),
             run_id=asked.run_id,
             request=accepted.message,
@@ -126,7 +120,7 @@ def announce_step(
         exchange_id=accepted.exchange_id,
         hops=budget.hops,
     )
-    message = message_for(queued, ANNOUNCE_PROMPT, provenance, now_ms)
+    message = message_for(queued, prompt.ANNOUNCE_PROMPT, provenance, now_ms)
     return accepted.target, Enqueue(
         budget=budget,
         message=message,
@@ -138,8 +132,8 @@ def announce_step(
     )
 
 
-def _parties(accepted: facts.ExchangeAccepted) -> Parties:
-    return Parties(
+def _parties(accepted: facts.ExchangeAccepted) -> prompt.Parties:
+    return prompt.Parties(
         requester=accepted.requester,
         requester_channel=accepted.requester_channel,
         target=accepted.target,

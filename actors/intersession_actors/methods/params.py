@@ -9,34 +9,20 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from intersession_actors.gate import (
-    IDENTITY,
-    PATH,
-    PREVIEWS,
-    RUN_TIME,
-    WAIT,
-    AgentId,
-    GatewayLabel,
-    Identity,
-    KeyText,
-    MessageText,
-    Name,
-    RunText,
-    SearchText,
-)
+from intersession_actors import gate
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonValue
 
 Busy = Literal["queue", "reject", "interrupt"]
 """What happens to a message for a session that is busy (GATE-4)."""
 
-MAX_WAIT_MS = WAIT.most * 1000
+MAX_WAIT_MS = gate.WAIT.most * 1000
 """A day: the longest wait that a call can ask for."""
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_WAIT_MS)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
 Some = msgspec.Meta(min_length=1)
-IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=IDENTITY.most)]
+IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=gate.IDENTITY.most)]
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -63,42 +49,42 @@ class AgentParams(Params, frozen=True, kw_only=True):
     there is none the call is refused, unless `bestEffortDeliver`.
     """
 
-    message: MessageText
+    message: gate.MessageText
     idempotency_key: IdempotencyKey
-    session_key: KeyText | None = None
-    session_id: KeyText | None = None
-    agent_id: AgentId | None = None
-    thinking: Name | None = None
+    session_key: gate.KeyText | None = None
+    session_id: gate.KeyText | None = None
+    agent_id: gate.AgentId | None = None
+    thinking: gate.Name | None = None
     deliver: bool = False
     best_effort_deliver: bool = False
-    channel: Identity | None = None
-    to: Identity | None = None
-    account_id: Identity | None = None
-    thread_id: Identity | None = None
-    reply_channel: Identity | None = None
-    reply_to: Identity | None = None
-    reply_account_id: Identity | None = None
-    timeout: Annotated[int, msgspec.Meta(ge=0, le=RUN_TIME.most)] | None = None
-    extra_system_prompt: MessageText | None = None
-    label: GatewayLabel | None = None
+    channel: gate.Identity | None = None
+    to: gate.Identity | None = None
+    account_id: gate.Identity | None = None
+    thread_id: gate.Identity | None = None
+    reply_channel: gate.Identity | None = None
+    reply_to: gate.Identity | None = None
+    reply_account_id: gate.Identity | None = None
+    timeout: Annotated[int, msgspec.Meta(ge=0, le=gate.RUN_TIME.most)] | None = None
+    extra_system_prompt: gate.MessageText | None = None
+    label: gate.GatewayLabel | None = None
     busy: Busy = "queue"
     attachments: tuple[JsonValue, ...] = ()
-    lane: Identity | None = None
-    group_id: Identity | None = None
-    group_channel: Identity | None = None
-    group_space: Identity | None = None
+    lane: gate.Identity | None = None
+    group_id: gate.Identity | None = None
+    group_channel: gate.Identity | None = None
+    group_space: gate.Identity | None = None
 
 
 @ready
 class ChatSendParams(Params, frozen=True, kw_only=True):
     """`chat.send`."""
 
-    session_key: KeyText
-    message: MessageText
+    session_key: gate.KeyText
+    message: gate.MessageText
     idempotency_key: IdempotencyKey
-    thinking: Name | None = None
+    thinking: gate.Name | None = None
     deliver: bool = False
-    timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=RUN_TIME.most * 1000)] | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=gate.RUN_TIME.most * 1000)] | None = None
     busy: Busy = "queue"
     attachments: tuple[JsonValue, ...] = ()
 
@@ -107,7 +93,7 @@ class ChatSendParams(Params, frozen=True, kw_only=True):
 class WaitParams(Params, frozen=True, kw_only=True):
     """`agent.wait`."""
 
-    run_id: RunText
+    run_id: gate.RunText
     timeout_ms: Milliseconds = 30_000
 
 
@@ -115,15 +101,15 @@ class WaitParams(Params, frozen=True, kw_only=True):
 class ChatAbortParams(Params, frozen=True, kw_only=True):
     """`chat.abort`: a run, or all that runs or waits in the session."""
 
-    session_key: KeyText
-    run_id: RunText | None = None
+    session_key: gate.KeyText
+    run_id: gate.RunText | None = None
 
 
 @ready
 class ChatHistoryParams(Params, frozen=True, kw_only=True):
     """`chat.history`: uncut."""
 
-    session_key: KeyText
+    session_key: gate.KeyText
     limit: Limit | None = None
 
 
@@ -131,8 +117,8 @@ class ChatHistoryParams(Params, frozen=True, kw_only=True):
 class ChatInjectParams(Params, frozen=True, kw_only=True):
     """`chat.inject`: an assistant message that no run made."""
 
-    session_key: KeyText
-    message: Annotated[MessageText, Some]
+    session_key: gate.KeyText
+    message: Annotated[gate.MessageText, Some]
     label: Annotated[str, msgspec.Meta(max_length=100)] | None = None
 
 
@@ -142,10 +128,10 @@ class SessionsListParams(Params, frozen=True, kw_only=True):
 
     limit: Limit | None = None
     active_minutes: Limit | None = None
-    label: GatewayLabel | None = None
-    agent_id: AgentId | None = None
-    search: SearchText | None = None
-    spawned_by: KeyText | None = None
+    label: gate.GatewayLabel | None = None
+    agent_id: gate.AgentId | None = None
+    search: gate.SearchText | None = None
+    spawned_by: gate.KeyText | None = None
     include_derived_titles: bool = False
     include_last_message: bool = False
     include_global: bool = False
@@ -156,7 +142,7 @@ class SessionsListParams(Params, frozen=True, kw_only=True):
 class PreviewParams(Params, frozen=True, kw_only=True):
     """`sessions.preview`: the last messages of at most 64 sessions, each cut at `maxChars` characters."""
 
-    keys: Annotated[tuple[Annotated[KeyText, Some], ...], msgspec.Meta(max_length=PREVIEWS.most)]
+    keys: Annotated[tuple[Annotated[gate.KeyText, Some], ...], msgspec.Meta(max_length=gate.PREVIEWS.most)]
     limit: Limit = 12
     max_chars: Annotated[int, msgspec.Meta(ge=20, le=2**53 - 1)] = 240
 
@@ -165,11 +151,11 @@ class PreviewParams(Params, frozen=True, kw_only=True):
 class ResolveParams(Params, frozen=True, kw_only=True):
     """`sessions.resolve`: exactly one of the first three."""
 
-    key: KeyText | None = None
-    session_id: KeyText | None = None
-    label: GatewayLabel | None = None
-    agent_id: AgentId | None = None
-    spawned_by: KeyText | None = None
+    key: gate.KeyText | None = None
+    session_id: gate.KeyText | None = None
+    label: gate.GatewayLabel | None = None
+    agent_id: gate.AgentId | None = None
+    spawned_by: gate.KeyText | None = None
     include_global: bool = False
     include_unknown: bool = False
 
@@ -178,24 +164,24 @@ class ResolveParams(Params, frozen=True, kw_only=True):
 class PatchParams(Params, frozen=True, kw_only=True):
     """`sessions.patch`: null clears. What is not here can't be patched, lineage above all (GATE-2)."""
 
-    key: KeyText
+    key: gate.KeyText
     send_policy: Literal["allow", "deny"] | None = None
-    label: GatewayLabel | None = None
-    model: Annotated[Name, Some] | None = None
-    thinking_level: Annotated[Name, Some] | None = None
-    verbose_level: Annotated[Name, Some] | None = None
+    label: gate.GatewayLabel | None = None
+    model: Annotated[gate.Name, Some] | None = None
+    thinking_level: Annotated[gate.Name, Some] | None = None
+    verbose_level: Annotated[gate.Name, Some] | None = None
     reasoning_level: Literal["off", "on", "stream"] | None = None
     elevated_level: Literal["off", "on", "ask", "full"] | None = None
     response_usage: Literal["off", "on", "tokens", "full"] | None = None
     group_activation: Literal["mention", "always"] | None = None
-    display_name: Annotated[Name, Some] | None = None
+    display_name: Annotated[gate.Name, Some] | None = None
 
 
 @ready
 class DeleteParams(Params, frozen=True, kw_only=True):
     """`sessions.delete`."""
 
-    key: KeyText
+    key: gate.KeyText
     delete_transcript: bool = True
     emit_lifecycle_hooks: bool = True
 
@@ -204,7 +190,7 @@ class DeleteParams(Params, frozen=True, kw_only=True):
 class ResetParams(Params, frozen=True, kw_only=True):
     """`sessions.reset`."""
 
-    key: KeyText
+    key: gate.KeyText
     reason: Literal["new", "reset"] = "reset"
 
 
@@ -212,33 +198,33 @@ class ResetParams(Params, frozen=True, kw_only=True):
 class SendParams(Params, frozen=True, kw_only=True):
     """`send`: a text to a channel, in the name of a session."""
 
-    channel: Annotated[Identity, Some]
-    to: Annotated[Identity, Some]
-    message: MessageText
+    channel: Annotated[gate.Identity, Some]
+    to: Annotated[gate.Identity, Some]
+    message: gate.MessageText
     idempotency_key: IdempotencyKey
-    session_key: KeyText | None = None
-    account_id: Identity | None = None
-    thread_id: Identity | None = None
+    session_key: gate.KeyText | None = None
+    account_id: gate.Identity | None = None
+    thread_id: gate.Identity | None = None
 
 
 @ready
 class DeliveryRetryParams(Params, frozen=True, kw_only=True):
     """`deliveries.retry`: a text that is to be delivered after all."""
 
-    delivery_id: Annotated[Identity, Some]
+    delivery_id: Annotated[gate.Identity, Some]
 
 
 @ready
 class IdentityParams(Params, frozen=True, kw_only=True):
     """`agent.identity.get`: of an agent, or of the agent of a session; else of the default one."""
 
-    agent_id: AgentId | None = None
-    session_key: KeyText | None = None
+    agent_id: gate.AgentId | None = None
+    session_key: gate.KeyText | None = None
 
 
 @ready
 class ImportParams(Params, frozen=True, kw_only=True):
     """`import.openclaw`: the whole path of a state directory, and what becomes of sessions whose keys the log has."""
 
-    directory: Annotated[str, msgspec.Meta(min_length=1, max_length=PATH.most)]
+    directory: Annotated[str, msgspec.Meta(min_length=1, max_length=gate.PATH.most)]
     on_taken: Literal["beside", "refuse"] = "beside"

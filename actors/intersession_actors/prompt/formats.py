@@ -14,14 +14,8 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.prompt import rendering
 from intersession_actors.prompt.fencing import OPENING
-from intersession_actors.prompt.rendering import (
-    Call,
-    Seen,
-    fenced,
-    message_fence,
-    seen,
-)
 from intersession_events.facts import ImageBlock, Message
 from intersession_events.plain_json import JsonObject, is_object
 
@@ -32,10 +26,10 @@ _CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class _Said(msgspec.Struct, frozen=True):
     """A message on its way. `told` is what is left for words when pictures and paired calls go as what they are."""
 
-    told: Seen
+    told: rendering.Seen
     identity: str
     images: tuple[ImageBlock, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[rendering.Call, ...]
     answers: str | None
 
     @property
@@ -47,7 +41,7 @@ class _Said(msgspec.Struct, frozen=True):
                 return None
             if text.strip() and not text.startswith(OPENING):
                 return text
-        return fenced(self.told, self.identity)
+        return rendering.fenced(self.told, self.identity)
 
 
 def openai_messages(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
@@ -63,7 +57,7 @@ def anthropic_messages(
 
 
 def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool, senders: bool) -> Iterator[_Said]:
-    shown = [seen(message, with_sender=senders) for message in messages]
+    shown = [rendering.seen(message, with_sender=senders) for message in messages]
     paired = _paired(shown)
     for index, (message, told) in enumerate(zip(messages, shown, strict=True)):
         answers = told.tool_call_id if told.role == "toolResult" and index in paired else None
@@ -73,7 +67,7 @@ def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool, sender
         rest = msgspec.structs.replace(
             told, pictures=() if images else told.pictures, calls=() if calls else told.calls
         )
-        yield _Said(rest, message_fence(run_id, message), images, calls, answers)
+        yield _Said(rest, rendering.message_fence(run_id, message), images, calls, answers)
 
 
 def _images(message: Message) -> tuple[ImageBlock, ...]:
@@ -83,7 +77,7 @@ def _images(message: Message) -> tuple[ImageBlock, ...]:
     return images if all(image.mime_type in _TAKEN and image.data for image in images) else ()
 
 
-def _paired(messages: Sequence[Seen]) -> set[int]:
+def _paired(messages: Sequence[rendering.Seen]) -> set[int]:
     """Return which messages are calls with each one's result right behind them, or such results."""
     paired: set[int] = set()
     for index, message in enumerate(messages):
@@ -99,7 +93,7 @@ def _paired(messages: Sequence[Seen]) -> set[int]:
     return paired
 
 
-def _fits(call: Call) -> bool:
+def _fits(call: rendering.Call) -> bool:
     """Whether servers take a call: its id, its name, and its arguments, which have to be an object."""
     if not (_CALL_NAME.fullmatch(call.id) and _CALL_NAME.fullmatch(call.name)):
         return False
@@ -109,12 +103,12 @@ def _fits(call: Call) -> bool:
         return False
 
 
-def _person(text: str) -> Seen:
-    return Seen(role="user", kind="external_user", text=text)
+def _person(text: str) -> rendering.Seen:
+    return rendering.Seen(role="user", kind="external_user", text=text)
 
 
-def _agent(text: str) -> Seen:
-    return Seen(role="assistant", text=text)
+def _agent(text: str) -> rendering.Seen:
+    return rendering.Seen(role="assistant", text=text)
 
 
 # --- OpenAI

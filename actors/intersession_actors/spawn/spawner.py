@@ -12,6 +12,7 @@ import msgspec
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.policy import budget_of
 from intersession_actors.session import Archive
+from intersession_actors.spawn import rules
 from intersession_actors.spawn.commands import (
     ArchiveDue,
     AskStarted,
@@ -21,16 +22,6 @@ from intersession_actors.spawn.commands import (
     SpawnCommand,
 )
 from intersession_actors.spawn.preparation import prepare, remove_files
-from intersession_actors.spawn.rules import (
-    Circumstances,
-    Spawn,
-    decide,
-    decide_archived,
-    decide_gone,
-    decide_prepared,
-    decide_removed,
-    evolve,
-)
 from intersession_actors.spawn.steps import Causes, announce_step, result_step, start_step
 from intersession_actors.streams import (
     Accepted,
@@ -56,10 +47,10 @@ from intersession_events.log import Recorded
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
 
-SpawnFlow = Flow[Spawn, SpawnCommand]
+SpawnFlow = Flow[rules.Spawn, SpawnCommand]
 
 
-class Spawner(ProcessManager[Spawn, SpawnCommand]):
+class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
     """One actor for all spawns."""
 
     def __init__(self, world: World) -> None:
@@ -78,18 +69,18 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         """Whether this is a command to a spawn."""
         return isinstance(message, SpawnCommand)
 
-    def evolve(self, state: Spawn | None, recorded: Recorded) -> Spawn:
+    def evolve(self, state: rules.Spawn | None, recorded: Recorded) -> rules.Spawn:
         """Apply one recorded event."""
         event = recorded.event
         if not isinstance(event, facts.SpawnEvent):
             raise foreign(recorded)
-        return evolve(state, event)
+        return rules.evolve(state, event)
 
-    def is_over(self, state: Spawn) -> bool:
+    def is_over(self, state: rules.Spawn) -> bool:
         """Whether the spawn is closed and its child needs no archiving any more."""
         return state.phase == "closed" and state.archive_after_ms is None and state.files_due is None
 
-    def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
+    def act(self, stream: str, state: rules.Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
         event = recorded.event
         if isinstance(event, facts.SpawnAccepted):
@@ -158,7 +149,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         if tripped is not None:
             return Refused(code="limit", error=tripped.told("task"), tripped=tripped)
         accepted = msgspec.structs.replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
-        state = evolve(None, accepted)
+        state = rules.evolve(None, accepted)
         if command.started is not None:
             self._hear_started(flow.stream, state, command.started)
         plan = Plan(events=(accepted,), cause=command.causation, correlation=budget.root)
@@ -170,7 +161,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
     def _causes(self, cause: str | None, budget: facts.Budget) -> Causes:
         return Causes(cause=cause, budget=budget, time=self.world.clock.now_ms())
 
-    def _prepare(self, stream: str, state: Spawn, *, again: bool) -> None:
+    def _prepare(self, stream: str, state: rules.Spawn, *, again: bool) -> None:
         # Not told to ourselves: the spawner may have been started anew while the channel was at work.
         prepare(self.world, state.accepted, lambda ready: self.world.tell_flow(stream, ready), again=again)
 
@@ -178,7 +169,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         state = flow.state
         if state is None:
             return None
-        events = decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
+        events = rules.decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
         if not events:
             return None
         plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
@@ -187,7 +178,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         causes = self._causes(flow.cause, _budget(flow, state))
         return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
 
-    def _thread_recorded(self, state: Spawn) -> None:
+    def _thread_recorded(self, state: rules.Spawn) -> None:
         thread = state.accepted.thread
         if thread is not None:
             self.world.channels.thread_recorded(thread.key)
@@ -218,7 +209,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
             return msgspec.structs.replace(command, error=ascii(command.error))
         return super().unstorable(command, error)
 
-    def _hear_started(self, stream: str, state: Spawn, started: Answer) -> None:
+    def _hear_started(self, stream: str, state: rules.Spawn, started: Answer) -> None:
         if state.closed is not None and state.not_started:
             started(why_not_started(state.closed))
         elif state.phase == "preparing":
@@ -232,7 +223,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         for started in self._started.pop(stream, ()):
             started(outcome)
 
-    def _remove_files(self, stream: str, state: Spawn) -> None:
+    def _remove_files(self, stream: str, state: rules.Spawn) -> None:
         """Have the child's files removed if it is time, once (ATT-5)."""
         files = state.files_due
         if files is not None and stream not in self._removing:
@@ -241,12 +232,12 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
 
     def _removed(self, flow: SpawnFlow, command: FilesRemoved) -> Plan | None:
         self._removing.discard(flow.stream)
-        events = () if flow.state is None else decide_removed(flow.state, command.error)
+        events = () if flow.state is None else rules.decide_removed(flow.state, command.error)
         return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
 
     def _gone(self, flow: SpawnFlow) -> Plan | None:
         """Note that somebody else archived the child (HIST-7)."""
-        events = () if flow.state is None else decide_gone(flow.state)
+        events = () if flow.state is None else rules.decide_gone(flow.state)
         return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
 
     def _resume(self, flow: SpawnFlow, command: Resume) -> Plan | None:
@@ -275,7 +266,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         crash_point("P6")
         after = state
         for event in events:
-            after = evolve(after, event)
+            after = rules.evolve(after, event)
         plan = Plan(events=tuple(events), cause=outcome.cause, correlation=flow.correlation)
         causes = self._causes(outcome.cause, budget)
         for event in events:
@@ -313,7 +304,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
     def _decided(
         self,
         flow: SpawnFlow,
-        state: Spawn,
+        state: rules.Spawn,
         outcome: RunEnded | DeliveryEnded,
         budget: facts.Budget,
         *,
@@ -321,7 +312,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
     ) -> list[facts.SpawnEvent]:
         """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
         while True:
-            now = Circumstances(
+            now = rules.Circumstances(
                 log_id=self.world.log.log_id,
                 now_ms=self.world.now_of(budget),
                 has_route=has_route,
@@ -330,14 +321,14 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
                 transcript_path=self.world.transcript_path(state.accepted.child_session_id),
                 refused=dict(flow.refused),
             )
-            events = decide(state, outcome, now)
+            events = rules.decide(state, outcome, now)
             asked = _asked(events)
             if asked is None:
                 return events
             if self.world.chains.reserve(budget, asked, now.now_ms, by=flow.stream) is None:
                 return events
 
-    def _archive_later(self, stream: str, state: Spawn) -> None:
+    def _archive_later(self, stream: str, state: rules.Spawn) -> None:
         after, ended = state.archive_after_ms, state.ended
         if after is not None:
             if after and ended is not None:
@@ -360,7 +351,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
                 lambda: self.tell_self(ArchiveDue(stream=stream)),
             )
             return None
-        archived = decide_archived(state)
+        archived = rules.decide_archived(state)
         crash_point("P8" if archived.reason == "cleanup" else "P9")
         plan = Plan(events=(archived,), cause=flow.cause, correlation=flow.correlation)
         if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream
@@ -379,7 +370,7 @@ class Spawner(ProcessManager[Spawn, SpawnCommand]):
         )
 
 
-def _budget(flow: SpawnFlow, state: Spawn) -> facts.Budget:
+def _budget(flow: SpawnFlow, state: rules.Spawn) -> facts.Budget:
     """Return what the causal chain that a spawn is of may use (LOOP-5)."""
     return budget_of(state.accepted, flow.correlation, 0)
 

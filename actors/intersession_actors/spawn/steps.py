@@ -4,14 +4,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from intersession_actors import prompt
 from intersession_actors.attachments import relative_directory
-from intersession_actors.prompt import (
-    SPAWN_ANNOUNCE_PROMPT,
-    FilesTold,
-    child_context,
-    result_context,
-    spawn_announce_context,
-)
 from intersession_actors.session import Enqueue, message_for
 from intersession_actors.spawn.rules import Spawn
 from intersession_events import facts, ids
@@ -80,7 +74,7 @@ def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
         session_id=accepted.child_session_id,
         step="message",
         message_id=accepted.message_id,
-        system_context=child_context(
+        system_context=prompt.child_context(
             child=accepted.child,
             requester=accepted.requester,
             requester_channel=accepted.requester_channel,
@@ -98,12 +92,14 @@ def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
     )
 
 
-def _files(accepted: facts.SpawnAccepted) -> FilesTold | None:
+def _files(accepted: facts.SpawnAccepted) -> prompt.FilesTold | None:
     files = accepted.attachments
     if files is None:
         return None
     total = sum(file.bytes for file in files.files)
-    return FilesTold(count=len(files.files), total_bytes=total, place=relative_directory(files.directory))
+    return prompt.FilesTold(
+        count=len(files.files), total_bytes=total, place=relative_directory(files.directory)
+    )
 
 
 def announce_step(
@@ -116,7 +112,7 @@ def announce_step(
         session_id=accepted.child_session_id,
         step="announce",
         message_id=asked.message_id,
-        system_context=spawn_announce_context(
+        system_context=prompt.spawn_announce_context(
             run_id=asked.run_id,
             child=accepted.child,
             requester=accepted.requester,
@@ -133,7 +129,7 @@ def announce_step(
         source_tool="sessions_spawn",
         hops=causes.budget.hops,
     )
-    message = message_for(queued, SPAWN_ANNOUNCE_PROMPT, provenance, causes.time)
+    message = message_for(queued, prompt.SPAWN_ANNOUNCE_PROMPT, provenance, causes.time)
     return accepted.child, _step(accepted, message, queued, causes, appends)
 
 
@@ -148,7 +144,7 @@ def result_step(
         session_id=accepted.requester_session_id or "",
         step="message",
         message_id=handed.message_id,
-        system_context=result_context(child=accepted.child, requester=handed.requester),
+        system_context=prompt.result_context(child=accepted.child, requester=handed.requester),
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )

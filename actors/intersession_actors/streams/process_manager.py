@@ -17,18 +17,7 @@ from typing import Generic, TypeGuard, TypeVar
 import pykka
 
 from intersession_actors.runtime import Handler
-from intersession_actors.streams.commands import (
-    Appended,
-    AskedOfFlow,
-    BeginsFlow,
-    Command,
-    FlowCommand,
-    SessionRestarted,
-    StepRefused,
-    StepTaken,
-    StoreDue,
-    StreamLoaded,
-)
+from intersession_actors.streams import commands
 from intersession_actors.streams.failures import Failures
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.owner import Commit, Owner, Told, answer
@@ -39,7 +28,7 @@ from intersession_events.errors import AppendConflict, CorruptEvent, LogError, N
 from intersession_events.log import Recorded, StreamAppend
 
 S = TypeVar("S")
-C = TypeVar("C", bound=FlowCommand | AskedOfFlow | BeginsFlow)
+C = TypeVar("C", bound=commands.FlowCommand | commands.AskedOfFlow | commands.BeginsFlow)
 logger = logging.getLogger("intersession.flows")
 
 
@@ -51,7 +40,7 @@ class Flow(Owner[S, C]):
 
     def __init__(self, stream: str, manager: "ProcessManager[S, C]") -> None:
         super().__init__(stream, manager, manager.world, manager.tell_self)
-        self.refused: dict[str, StepRefused] = {}
+        self.refused: dict[str, commands.StepRefused] = {}
         """Steps of the command under way that a session's actor would not take, by run id."""
 
 
@@ -97,7 +86,7 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
         """Return what takes the place of a command that can't be recorded; None if the flow can't go on."""
-        if isinstance(command, BeginsFlow):
+        if isinstance(command, commands.BeginsFlow):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
         return None
 
@@ -109,28 +98,28 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def _handle(self, message: object) -> None:
         match message:
-            case StreamLoaded() | Appended() | StepTaken() | StepRefused() if (
-                message.stream in self._set_aside
-            ):
+            case (
+                commands.StreamLoaded() | commands.Appended() | commands.StepTaken() | commands.StepRefused()
+            ) if message.stream in self._set_aside:
                 pass  # asked for before the flow was set aside
-            case StreamLoaded():
+            case commands.StreamLoaded():
                 self._flow(message.stream).loaded(message.recorded)
-            case Appended():
+            case commands.Appended():
                 self._flow(message.stream).appended(message)
-            case StoreDue():
+            case commands.StoreDue():
                 self._store_due(message)
-            case StepTaken():
+            case commands.StepTaken():
                 self._taken(message)
-            case StepRefused():
+            case commands.StepRefused():
                 self._step_refused(message)
-            case SessionRestarted():
+            case commands.SessionRestarted():
                 self._tell_again(message.key)
             case _ if self.takes(message):
                 self._take(message)
             case _:
                 logger.warning("%s can't take %r", type(self).__name__, message)
 
-    def tell_self(self, command: Command) -> None:
+    def tell_self(self, command: commands.Command) -> None:
         """Put a command of our own into our inbox, from any thread."""
         with suppress(pykka.ActorDeadError):  # we are being stopped; the log has what matters
             self.me.tell(command, urgent=True)
@@ -147,11 +136,11 @@ class ProcessManager(Handler, Generic[S, C]):
             self.refuse(command, _aside(reason))
             return
         flow = self._flow(command.stream)
-        if not flow.is_busy and flow.state is None and not isinstance(command, BeginsFlow):
+        if not flow.is_busy and flow.state is None and not isinstance(command, commands.BeginsFlow):
             flow.load()
         flow.take(command)
 
-    def _store_due(self, due: StoreDue) -> None:
+    def _store_due(self, due: commands.StoreDue) -> None:
         flow = self._flows.get(due.stream)
         if flow is not None:
             flow.ask_store_again(due)
@@ -195,7 +184,7 @@ class ProcessManager(Handler, Generic[S, C]):
         self._flow(owner.stream).refused.clear()
         for stream, recorded in commit.of_others(owner.stream).items():
             if not stream.startswith("session:"):  # its actor made the append, and knows
-                self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
+                self.world.tell_flow(stream, commands.StepTaken(stream=stream, recorded=recorded))
         for item in commit.fresh:
             if owner.state is not None:
                 self.act(owner.stream, owner.state, item)
@@ -248,12 +237,12 @@ class ProcessManager(Handler, Generic[S, C]):
         """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
         self._flows.pop(owner.stream, None)
         for command in owner.waiting():
-            if isinstance(command, BeginsFlow):
+            if isinstance(command, commands.BeginsFlow):
                 self._take(command)
 
     # --- steps that a session's actor records
 
-    def _taken(self, message: StepTaken) -> None:
+    def _taken(self, message: commands.StepTaken) -> None:
         flow = self._flow(message.stream)
         if not message.recorded:
             flow.reload()
@@ -262,7 +251,7 @@ class ProcessManager(Handler, Generic[S, C]):
         else:
             flow.committed(message.recorded)
 
-    def _step_refused(self, message: StepRefused) -> None:
+    def _step_refused(self, message: commands.StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
         flow = self._flows.get(message.stream)
         told = flow.step_failed() if flow is not None else None

@@ -5,18 +5,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from intersession_actors import gate
 from intersession_actors.errors import ToolRefused
 from intersession_actors.exchange import OpenExchange
-from intersession_actors.gate import (
-    WAIT,
-    AgentId,
-    IdempotencyKey,
-    KeyText,
-    Label,
-    MessageText,
-    invalid,
-    seconds_of,
-)
 from intersession_actors.policy import Verdict
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
@@ -54,14 +45,14 @@ DEFAULT_TIMEOUT_S: Final = 30
 class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SEND-1)."""
 
-    message: MessageText
-    session_key: KeyText | None = None
-    label: Label | None = None
-    agent_id: AgentId | None = None
+    message: gate.MessageText
+    session_key: gate.KeyText | None = None
+    label: gate.Label | None = None
+    agent_id: gate.AgentId | None = None
     timeout_seconds: Annotated[
-        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": WAIT.most})
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": gate.WAIT.most})
     ] = None
-    idempotency_key: IdempotencyKey | None = None
+    idempotency_key: gate.IdempotencyKey | None = None
 
 
 def send_message(service: Service, call: Call, arguments: Result) -> Result | Pending:
@@ -76,7 +67,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     crash_point("S0")
     timeout = _timeout(given)
     if not given.message.strip():
-        raise invalid("message", "blank, write what the other session should read")
+        raise gate.invalid("message", "blank, write what the other session should read")
     run_id = run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key)
     asked = (
         None
@@ -151,7 +142,7 @@ def _was_accepted(send: Send) -> bool:
 
 def _timeout(given: SessionsSend) -> float:
     seconds = DEFAULT_TIMEOUT_S if given.timeout_seconds is None else given.timeout_seconds
-    return seconds_of("timeoutSeconds", seconds)
+    return gate.seconds_of("timeoutSeconds", seconds)
 
 
 def _target(service: Service, call: Call, given: SessionsSend) -> Target:
@@ -162,7 +153,7 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
         if value is not None
     ]
     if len(named) > 1 or (given.session_key is not None and given.agent_id is not None):
-        raise invalid(
+        raise gate.invalid(
             "sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId"
         )
     if given.session_key is not None:
@@ -172,7 +163,7 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     elif given.agent_id is not None:
         found = resolve_main(service.reader, call.requester, given.agent_id, "send")
     else:
-        raise invalid("sessionKey", "give one of sessionKey, label, agentId")
+        raise gate.invalid("sessionKey", "give one of sessionKey, label, agentId")
     key = found.key
     call.summary = AccessSummary(keys=(str(key),))
     if str(key) == call.caller.key:

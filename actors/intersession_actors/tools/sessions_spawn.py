@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from intersession_actors import gate
 from intersession_actors.agents import ACP
 from intersession_actors.attachments import (
     AttachmentArgument,
@@ -16,17 +17,6 @@ from intersession_actors.attachments import (
     stage_files,
 )
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import (
-    MOUNT,
-    RUN_TIME,
-    AgentId,
-    IdempotencyKey,
-    Label,
-    MessageText,
-    Name,
-    invalid,
-    seconds_of,
-)
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
 from intersession_actors.service import (
     AccessSummary,
@@ -57,20 +47,20 @@ LONGER_THAN_A_CHANNEL_S: Final = 30.0
 class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Where the child is told its files would be mounted."""
 
-    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MOUNT.most})] | None = None
+    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": gate.MOUNT.most})] | None = None
 
 
 @ready
 class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SPAWN-1)."""
 
-    task: MessageText
-    label: Label | None = None
-    agent_id: AgentId | None = None
-    model: Name | None = None
-    thinking: Name | None = None
+    task: gate.MessageText
+    label: gate.Label | None = None
+    agent_id: gate.AgentId | None = None
+    model: gate.Name | None = None
+    thinking: gate.Name | None = None
     run_timeout_seconds: Annotated[
-        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": RUN_TIME.most})
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": gate.RUN_TIME.most})
     ] = None
     thread: bool = False
     mode: Literal["run", "session"] | None = None
@@ -79,7 +69,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attachments: tuple[AttachmentArgument, ...] = ()
     attach_as: AttachAs | None = None
     runtime: Literal["subagent", "acp"] = "subagent"
-    idempotency_key: IdempotencyKey | None = None
+    idempotency_key: gate.IdempotencyKey | None = None
 
 
 def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
@@ -92,10 +82,10 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     """
     given = read_arguments(SessionsSpawn, arguments)
     if not given.task.strip():
-        raise invalid("task", "blank, write what the sub-agent should do")
+        raise gate.invalid("task", "blank, write what the sub-agent should do")
     seconds = given.run_timeout_seconds
     if seconds is not None:
-        seconds_of("runTimeoutSeconds", seconds, most=RUN_TIME.most)
+        gate.seconds_of("runTimeoutSeconds", seconds, most=gate.RUN_TIME.most)
     words = SpawnWords(
         task=given.task,
         label=given.label,
@@ -125,7 +115,7 @@ def _check_acp(service: Service, given: SessionsSpawn) -> None:
     if not service.world.agents.has(ACP):
         raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
     if given.attachments:
-        raise invalid("attachments", "not with runtime acp, use subagent or put the content in the task")
+        raise gate.invalid("attachments", "not with runtime acp, use subagent or put the content in the task")
 
 
 def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> SpawnAccepted | None:

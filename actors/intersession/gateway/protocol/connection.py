@@ -9,17 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession.gateway.admission import (
-    ANSWER_BYTES,
-    HANDSHAKE_BYTES,
-    MOST_IN_FLIGHT,
-    Credential,
-    Credentials,
-    FailedAttempts,
-    Handshake,
-    granted,
-    needed_scope,
-)
+from intersession.gateway import admission
 from intersession.gateway.protocol.frames import (
     PROTOCOL,
     BadFrame,
@@ -143,8 +133,8 @@ class Connection:
         *,
         nonce: str,
         address: str,
-        credentials: Credentials,
-        attempts: FailedAttempts,
+        credentials: admission.Credentials,
+        attempts: admission.FailedAttempts,
         now_ms: Callable[[], int],
         parse_key: Callable[[str], SessionKey],
         server: str | None = None,
@@ -156,12 +146,12 @@ class Connection:
         self._now_ms = now_ms
         self._parse_key = parse_key
         self._server = server
-        self._handshake: Handshake | None = None
+        self._handshake: admission.Handshake | None = None
         self._seq = 0
         self._in_flight: set[str] = set()
         self._capabilities: frozenset[str] = frozenset()
         self.state: State = "new"
-        self.credential: Credential | None = None
+        self.credential: admission.Credential | None = None
         self.scopes: frozenset[OperatorScope] = frozenset()
         self.refused_because: str | None = None
         """Why nobody was let in, for the process's own log."""
@@ -175,7 +165,7 @@ class Connection:
         """Take a frame."""
         if self.state == "closed":
             return []
-        if self.state == "new" and len(data) > HANDSHAKE_BYTES:
+        if self.state == "new" and len(data) > admission.HANDSHAKE_BYTES:
             return self._close(TOO_BIG, "frame too large before connect")
         try:
             request = read_request(data)
@@ -286,19 +276,21 @@ class Connection:
         if given.role != "operator":
             return self._turn_away(request.id, "invalid role: only operator is supported")
         credential = self._credential(request.id, given.auth)
-        if not isinstance(credential, Credential):
+        if not isinstance(credential, admission.Credential):
             return credential
         self.credential = credential
-        self.scopes = granted(given.scopes, credential.scopes)
+        self.scopes = admission.granted(given.scopes, credential.scopes)
         self._capabilities = frozenset(given.caps)
         self.state = "welcoming"
         return [Welcome(request.id)]
 
-    def _credential(self, request_id: str, auth: ConnectAuth | None) -> Credential | list[Effect]:
+    def _credential(self, request_id: str, auth: ConnectAuth | None) -> admission.Credential | list[Effect]:
         given = (auth.token or auth.password) if auth is not None else None
         proof = auth.proof if auth is not None and not given else None
         if proof and auth is not None and self._server is not None:
-            self._handshake = Handshake(challenge=self._nonce, nonce=auth.nonce or "", server=self._server)
+            self._handshake = admission.Handshake(
+                challenge=self._nonce, nonce=auth.nonce or "", server=self._server
+            )
         if not given and self._handshake is None:
             details = {"code": "AUTH_TOKEN_MISSING", "authReason": "token_missing"}
             return self._turn_away(request_id, "unauthorized: gateway token missing", details=details)
@@ -341,12 +333,12 @@ class Connection:
     # --- all others
 
     def _ask(self, request: Request) -> list[Effect]:
-        scope = needed_scope(request.method)
+        scope = admission.needed_scope(request.method)
         if scope not in self.scopes:
             return self._refuse(request.id, f"missing scope: {scope}")
         if request.id in self._in_flight:
             return self._refuse(request.id, "a request with this id is not answered yet")
-        if len(self._in_flight) >= MOST_IN_FLIGHT:
+        if len(self._in_flight) >= admission.MOST_IN_FLIGHT:
             shape = error_shape("UNAVAILABLE", "too many requests in flight", retryable=True)
             return [Send(encoded(error_response(request.id, shape)))]
         self._in_flight.add(request.id)
@@ -366,8 +358,8 @@ class Connection:
         if last:
             self._in_flight.discard(request_id)
         text = encoded(frame)
-        if len(text) > ANSWER_BYTES:
-            message = f"the answer is larger than {ANSWER_BYTES} bytes, ask for less (limit)"
+        if len(text) > admission.ANSWER_BYTES:
+            message = f"the answer is larger than {admission.ANSWER_BYTES} bytes, ask for less (limit)"
             self._in_flight.discard(request_id)
             text = encoded(
                 error_response(

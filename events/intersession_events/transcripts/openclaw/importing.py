@@ -30,15 +30,7 @@ from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
 from intersession_events.log import Draft, Log, StreamAppend
-from intersession_events.transcripts.openclaw.appending import (
-    Appended,
-    Fresh,
-    KnownStreams,
-    Progress,
-    append_fresh,
-    begun,
-    fresh,
-)
+from intersession_events.transcripts.openclaw import appending
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
 from intersession_events.transcripts.openclaw.reading import read_state
 from intersession_events.transcripts.openclaw.reconstruction import Survey, survey
@@ -54,9 +46,9 @@ def import_openclaw(
     log: Log,
     *,
     clock: Callable[[], int],
-    progress: Progress | None = None,
+    progress: appending.Progress | None = None,
     on_taken: OnTaken = "beside",
-    appended: Appended | None = None,
+    appended: appending.Appended | None = None,
 ) -> ImportReport:
     """Import a state directory, as far as the log does not have it yet.
 
@@ -95,8 +87,8 @@ class _Import:
         *,
         clock: Callable[[], int],
         on_taken: OnTaken,
-        progress: Progress | None,
-        told: Appended | None,
+        progress: appending.Progress | None,
+        told: appending.Appended | None,
     ) -> None:
         self._found = found
         self._log = log
@@ -108,7 +100,7 @@ class _Import:
 
     def once(self) -> ImportReport:
         found, log = self._found, self._log
-        known = KnownStreams(log)
+        known = appending.KnownStreams(log)
         taken = _foreign(found, known)
         planned = plan_survey(found, log_id=log.log_id, taken=taken)
         notes: list[Note] = []
@@ -118,11 +110,11 @@ class _Import:
             raise ImportFailed(f"the log has other sessions of these keys already: {keys}")
         if parted:
             before, planned = planned, plan_survey(found, log_id=log.log_id, taken=taken | parted)
-            left_open = begun(before, planned, known)
+            left_open = appending.begun(before, planned, known)
             self._append(left_open)
             what = "was begun by an import that was cut off; finished as it was begun"
             notes += [Note(subject=stream, what=what) for stream in left_open.versions]
-        new = fresh(planned, known)
+        new = appending.fresh(planned, known)
         self._append(new)
         what = "goes on in the state; left as an earlier import had closed it"
         notes += [Note(subject=stream, what=what) for stream in new.left]
@@ -137,7 +129,7 @@ class _Import:
             _record(report, log, self._clock())
         return report
 
-    def _append(self, new: Fresh) -> None:
+    def _append(self, new: appending.Fresh) -> None:
         before = self._appended
 
         def progress(done: int, of: int) -> None:
@@ -145,10 +137,10 @@ class _Import:
             if self._progress is not None:
                 self._progress(before + done, before + of)
 
-        append_fresh(self._log, new, progress, self._told)
+        appending.append_fresh(self._log, new, progress, self._told)
 
 
-def _foreign(found: Survey, known: KnownStreams) -> set[str]:
+def _foreign(found: Survey, known: appending.KnownStreams) -> set[str]:
     """Return the keys whose sessions in the log no import of this state made."""
     foreign: set[str] = set()
     for session in found.sessions:
@@ -159,7 +151,7 @@ def _foreign(found: Survey, known: KnownStreams) -> set[str]:
     return foreign
 
 
-def _parted(found: Survey, planned: ImportPlan, known: KnownStreams) -> set[str]:
+def _parted(found: Survey, planned: ImportPlan, known: appending.KnownStreams) -> set[str]:
     """Return the keys of imported sessions that went on here, and elsewhere in the state: two histories by now."""
     lines: dict[str, set[str]] = {}
     for item in planned.planned:

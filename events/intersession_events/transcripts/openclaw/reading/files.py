@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from intersession_events.errors import ImportFailed
 from intersession_events.plain_json import JsonObject
+from intersession_events.transcripts.openclaw.reading import state
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_count,
@@ -22,15 +23,6 @@ from intersession_events.transcripts.openclaw.reading.foreign_json import (
     read_json5,
     read_object,
     text_of,
-)
-from intersession_events.transcripts.openclaw.reading.state import (
-    Closing,
-    Entry,
-    Exported,
-    OpenClawState,
-    RunRecord,
-    Settings,
-    SourceFile,
 )
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
@@ -44,7 +36,7 @@ _EXPECTED: Final = (
 )
 
 
-def read_state(directory: Path) -> OpenClawState:
+def read_state(directory: Path) -> state.OpenClawState:
     """Read a state directory.
 
     Raises:
@@ -68,7 +60,7 @@ class _Reader:
         self._skipped: list[Skipped] = []
         self._notes: list[Note] = []
 
-    def read(self) -> OpenClawState:
+    def read(self) -> state.OpenClawState:
         try:
             self._root = self._given.resolve(strict=True)
             if not self._root.is_dir():
@@ -76,9 +68,9 @@ class _Reader:
             found = sorted(self._root.iterdir())
         except (OSError, RuntimeError, ValueError) as error:
             raise ImportFailed(f"{self._given} can't be read ({error}); {_EXPECTED}") from error
-        settings = self._settings() if self._root / "openclaw.json" in found else Settings()
-        entries: list[tuple[str, Entry]] = []
-        files: list[SourceFile] = []
+        settings = self._settings() if self._root / "openclaw.json" in found else state.Settings()
+        entries: list[tuple[str, state.Entry]] = []
+        files: list[state.SourceFile] = []
         for agent, folder in self._folders(settings):
             for path in self._plain_files(folder):
                 if path.name == "sessions.json":
@@ -87,7 +79,7 @@ class _Reader:
                     files.append(found_file)
         if not entries and not files:
             raise ImportFailed(f"{self._given} has no sessions in it; {_EXPECTED}")
-        return OpenClawState(
+        return state.OpenClawState(
             source=_shown(self._given),
             settings=settings,
             entries=tuple(entries),
@@ -99,7 +91,7 @@ class _Reader:
             notes=tuple(self._notes),
         )
 
-    def _folders(self, settings: Settings) -> Iterator[tuple[str, Path]]:
+    def _folders(self, settings: state.Settings) -> Iterator[tuple[str, Path]]:
         """Yield (agent, folder of sessions); the old place of the default agent's last."""
         for home in self._listed(self._root / "agents"):
             if (home / "sessions").is_dir():
@@ -145,18 +137,18 @@ class _Reader:
             )
         return inside
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> state.Settings:
         path = self._root / "openclaw.json"
         source = self._whole(path)
         if source is None:
-            return Settings()
+            return state.Settings()
         try:
             values = read_json5(source)
         except Unreadable as reason:
             self._note(
                 "openclaw.json", f"{reason}; the defaults were used for scope, main key and default agent"
             )
-            return Settings()
+            return state.Settings()
         if a_text(at(values, "session", "store")):
             self._note(
                 "openclaw.json", "session.store is set; only stores inside this directory were looked for"
@@ -164,25 +156,25 @@ class _Reader:
         listed = [item for item in a_list(at(values, "agents", "list")) if a_text(at(item, "id"))]
         chosen = next((item for item in listed if at(item, "default") is True), listed[0] if listed else None)
         turns = a_count(at(values, "session", "agentToAgent", "maxPingPongTurns"))
-        return Settings(
+        return state.Settings(
             scope="global" if at(values, "session", "scope") == "global" else "per-sender",
             main_key=(a_text(at(values, "session", "mainKey")) or "main").strip().lower(),
             default_agent=agent_id_of(at(chosen, "id")) if chosen is not None else "main",
             max_turns=min(turns, _MAX_TURNS) if turns is not None else _MAX_TURNS,
         )
 
-    def _entries(self, path: Path) -> Iterator[Entry]:
+    def _entries(self, path: Path) -> Iterator[state.Entry]:
         for key, values, source in self._objects(path):
-            yield Entry(file=self._name(path), key=key, values=values, source=source)
+            yield state.Entry(file=self._name(path), key=key, values=values, source=source)
 
-    def _records(self) -> Iterator[RunRecord]:
+    def _records(self) -> Iterator[state.RunRecord]:
         path = self._root / "subagents" / "runs.json"
         if not path.exists() or not self._inside(path):
             return
         for run_id, values, source in self._objects(path, "runs"):
-            yield RunRecord(run_id=run_id, values=values, source=source)
+            yield state.RunRecord(run_id=run_id, values=values, source=source)
 
-    def _exported(self) -> Iterator[tuple[tuple[str, str], Exported]]:
+    def _exported(self) -> Iterator[tuple[tuple[str, str], state.Exported]]:
         """Yield what an export of ours says of its transcripts, if this is one."""
         path = self._root / "intersession.json"
         if not path.exists() or not self._inside(path):
@@ -198,7 +190,7 @@ class _Reader:
             if agent is not None and stem is not None and key is not None:
                 yield (
                     (agent, stem),
-                    Exported(
+                    state.Exported(
                         key=key,
                         session_id=a_text(at(item, "sessionId")),
                         spawned_by=a_text(at(item, "spawnedBy")),
@@ -237,7 +229,7 @@ class _Reader:
                 if session_id and key:
                     yield session_id, key
 
-    def _transcript(self, agent: str, path: Path) -> SourceFile | None:
+    def _transcript(self, agent: str, path: Path) -> state.SourceFile | None:
         match = _TRANSCRIPT.fullmatch(path.name)
         if match is None:
             if path.suffix not in {".lock", ".tmp"}:
@@ -248,11 +240,11 @@ class _Reader:
         if when is not None:
             date, _, time = when.partition("T")
             closed = a_time(f"{date}T{time.replace('-', ':')}")
-        return SourceFile(
+        return state.SourceFile(
             path=self._name(path),
             agent=agent,
             stem=_shown(match["stem"]),
-            closing=cast("Closing | None", match["how"]),
+            closing=cast("state.Closing | None", match["how"]),
             closed_ms=closed,
             modified_ms=int(path.stat().st_mtime * 1000),
             lines=tuple(self._lines(path)),
