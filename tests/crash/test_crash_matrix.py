@@ -38,6 +38,10 @@ FLOWS = {
         f"exchange_accepted primary_ended{TURN * 5}{ANNOUNCED}",
         f"exchange_accepted primary_ended{TURN * 2}{ANNOUNCED}",
     ],
+    "counted": [
+        f"exchange_accepted primary_ended{TURN * 5}{ANNOUNCED}",
+        f"exchange_accepted primary_ended{TURN * 2}{ANNOUNCED}",
+    ],
     "ask": [],
     "spawn": [f"{CHILD} spawn_closed child_archived"],
     "files": [f"{CHILD} spawn_closed child_archived"],
@@ -47,15 +51,16 @@ FLOWS = {
 }
 """What the flows of a scenario come to, whatever happens on the way."""
 
-RUNS = {"talk": 11, "ask": 1, "spawn": 2, "files": 2, "hand": 4, "late": 1, "keep": 2}
-MESSAGES = {"talk": 28, "ask": 4, "spawn": 7, "files": 7, "hand": 12, "late": 2, "keep": 7}
-DELIVERIES = {"talk": 1, "ask": 1, "spawn": 1, "files": 1, "hand": 0, "late": 1, "keep": 1}
+RUNS = {"talk": 11, "counted": 11, "ask": 1, "spawn": 2, "files": 2, "hand": 4, "late": 1, "keep": 2}
+MESSAGES = {"talk": 28, "counted": 28, "ask": 4, "spawn": 7, "files": 7, "hand": 12, "late": 2, "keep": 7}
+DELIVERIES = {"talk": 1, "counted": 1, "ask": 1, "spawn": 1, "files": 1, "hand": 0, "late": 1, "keep": 1}
 
 
 ENDS: dict[tuple[str, type[Event]], list[str]] = {
     ("talk", DeliveryDone): ["announced", "silent"],
     ("talk", DeliveryFailed): ["announce_failed", "silent"],
     ("talk", DeliveryUnknown): ["delivery_unknown", "silent"],
+    ("counted", DeliveryDone): ["announced", "silent"],
     ("ask", DeliveryDone): [],
     ("ask", DeliveryUnknown): [],
     ("spawn", DeliveryDone): ["announced"],
@@ -94,6 +99,9 @@ class Case:
         return f"{self.point}-{self.scenario}-{self.channel}"
 
 
+UNSHARED = "{} run_completed"
+"""A result waits a moment for the step that shares its commit; under load it may have been stored without it."""
+
 CASES = [
     # One send, waited for.
     Case("S0", left="inbound_taken"),
@@ -103,21 +111,26 @@ CASES = [
     Case("S4", left="run_started", again="message"),
     Case("S5", left="run_started", asked=None, again="message"),
     Case("S6", left="message_recorded", asked=1, again="message"),
-    Case("S7", left="run_completed", asked=1),
-    Case("S8", left="run_completed", asked=1),
+    Case("S7", left="run_queued", asked=1),
+    Case("S7", "counted", left="run_completed", asked=1, nightly=True),
+    Case("S8", "counted", left="run_completed", asked=1),
     # Its loop. The points of a turn are passed before and after its agent is asked.
-    Case("K1", left="run_completed", asked=1),
-    Case("K1:5", left="run_completed", asked=5),
+    Case("K1", left=UNSHARED.format("message_recorded"), asked=1, again="message"),
+    Case("K1:5", left=UNSHARED.format("run_started"), asked=5, again="reply"),
+    Case("K1", "counted", left="run_completed", asked=1),
+    Case("K1:5", "counted", left="run_completed", asked=5, nightly=True),
     Case("K2", left="run_started", asked=1, again="reply"),
     Case("K2:2", left="run_started", asked=None, again="reply"),
     Case("K2:9", left="run_started", asked=5, again="reply", nightly=True),
     Case("K3", left="run_started", asked=2, again="reply"),
     Case("K3:2", left="run_started", asked=3, again="reply", nightly=True),
-    Case("K4", left="run_completed", asked=2),
-    Case("K4:5", left="run_completed", asked=6, nightly=True),
-    Case("K5", left="run_completed", asked=1),
-    Case("K5:6", left="run_completed", asked=6, nightly=True),
-    Case("K6", left="run_queued", asked=6),
+    Case("K4", "counted", left="run_completed", asked=2),
+    Case("K4:5", "counted", left="run_completed", asked=6, nightly=True),
+    Case("K5", left=UNSHARED.format("message_recorded"), asked=1, again="message"),
+    Case("K5:6", left=UNSHARED.format("run_started"), asked=6, again="reply", nightly=True),
+    Case("K5", "counted", left="run_completed", asked=1),
+    Case("K6", left="run_started", asked=None, again="announce"),
+    Case("K6", "counted", left="run_queued", asked=6),
     # Its announce.
     Case("A1", left="run_started", asked=6, again="announce"),
     Case("A1:2", left="run_started", asked=None, again="announce"),
@@ -196,7 +209,7 @@ def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(tmp_path: 
     assert after[: len(before)] == before
     expected = [[case.again] if case.again else []]
     if " " in case.left:
-        expected.append(["message"])
+        expected += [["message"], []]
     assert interrupted(after) in expected
     check_scenario(after, case.scenario, case.end)
     assert list(tmp_path.rglob("note.txt")) == []

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from intersession_events.facts import Event, topic_of
 from intersession_events.log import (
     Committed,
+    InFlight,
     InlineView,
     OnLoaded,
     OnOutcome,
@@ -140,7 +141,14 @@ class PlainLog:
         tables = self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
         return {name: sorted(self.query(f"SELECT * FROM {name}"), key=repr) for (name,) in tables}  # noqa: S608
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: InFlight | None = None,
+    ) -> InFlight:
         raise NotImplementedError
 
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:

@@ -125,18 +125,21 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def _after(self, flow: ExchangeFlow, outcome: RunEnded | DeliveryEnded) -> Plan | None:
         state = flow.state
-        if state is None:
+        behind = outcome.behind if isinstance(outcome, RunEnded) else None
+        if state is None or (behind is not None and behind.has_failed):
             return None
-        if state.phase in _DECIDING:
+        if state.phase in _DECIDING and behind is None:
             crash_point(_DECIDING[state.phase])
         events = self._decided(flow, state, outcome)
         if not events:
+            if behind is not None:
+                behind.hurry()
             return None
         after = state
         for event in events:
             after = evolve(after, event)
         crash_point("K5")
-        plan = Plan(events=tuple(events), cause=outcome.cause, correlation=state.budget.root)
+        plan = Plan(events=tuple(events), behind=behind, cause=outcome.cause, correlation=state.budget.root)
         return self._carried_on(plan, after, events[-1], outcome)
 
     def _decided(

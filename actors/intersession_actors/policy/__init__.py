@@ -25,6 +25,7 @@ from intersession_actors.policy.chain import (
     check_hop,
     check_run,
     check_start,
+    counts_use,
     find_wait_cycle,
     one_hop_on,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "check_hop",
     "check_run",
     "check_start",
+    "counts_use",
     "effective_visibility",
     "find_model",
     "find_wait_cycle",

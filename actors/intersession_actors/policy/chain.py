@@ -97,6 +97,11 @@ def check_start(budget: Budget, spent: Spent) -> Tripped | None:
     )
 
 
+def counts_use(budget: Budget) -> bool:
+    """Say whether what runs of the chain have used can keep another from starting: then each waits for what is known."""
+    return bool(budget.limits.tokens or budget.limits.cost_micros)
+
+
 def find_wait_cycle(
     waits: Mapping[str, Collection[str]], requester: str, target: str
 ) -> tuple[str, ...] | None:

@@ -91,6 +91,22 @@ class TranscriptFold:
             version=self.version,
         )
 
+    def context_ahead(self, queued: facts.RunQueued, message: facts.Message, version: int) -> RunContext:
+        """Return the context of a run that is about to be queued behind all there is, while none runs or waits.
+
+        `version` is the one that its `RunQueued` will have. Should it come to nothing, the transcript is as it was.
+        """
+        self._settle()
+        self._close()
+        return RunContext(
+            message=message,
+            transcript=tuple(self._transcript),
+            partial=(),
+            system_context=queued.system_context,
+            hash=_hash(self._chain, queued.system_context, message, ()),
+            version=version,
+        )
+
     def _begin(self, session_id: str) -> None:
         self._session_id = session_id
         self._transcript = []

@@ -13,10 +13,10 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import Answered, Broke
-from intersession_actors.policy import Spent, Verdict
+from intersession_actors.policy import Spent, Verdict, counts_use
 from intersession_actors.runtime import Handler
 from intersession_actors.session import commands, rules
-from intersession_actors.session.answers import decide_returned, ended_of, failure_notice
+from intersession_actors.session.answers import decide_returned, ended_of, failure_notice, leads_on
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
 from intersession_actors.session.state import Session, Waiting, causes, evolve
@@ -42,7 +42,7 @@ from intersession_actors.streams import (
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log import InFlight, Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
@@ -62,6 +62,8 @@ class SessionActor(Handler):
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
         self._told_parked: str | None = None
+        self._told_ahead: str | None = None
+        """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
         self._starter = RunStarter(world, contexts, make_turn, key, self._tell_self)
 
@@ -179,6 +181,15 @@ class SessionActor(Handler):
             f"{owner.stream}: {plan} with {len(appends)} appends goes through no other session"
         )
 
+    def leads_on(self, owner: SessionOwner, append: StreamAppend, in_flight: InFlight) -> None:
+        """Tell the flow whose run has ended, so that its next step shares the commit."""
+        del owner
+        for draft in append.drafts:
+            ended = ended_of(self.state, draft)
+            if ended is not None:
+                self._told_ahead = draft.id
+                self.world.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
+
     def accepted(
         self, owner: SessionOwner, command: commands.SessionCommand, recorded: tuple[Recorded, ...]
     ) -> None:
@@ -209,7 +220,8 @@ class SessionActor(Handler):
         self._transcripts.take(self.key, commit.fresh)
         for stream, recorded in commit.of_others(owner.stream).items():
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
-        if isinstance(command, commands.Enqueue) and command.queue is not None:
+        started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)
+        if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")
         self._mark(commit.fresh)
         self._watch_thread()
@@ -302,13 +314,40 @@ class SessionActor(Handler):
         run = command.queue
         if (run is not None and self.state.knows(run.run_id)) or command.message.id in self.state.heard:
             return Plan()  # told twice, after a restart of whoever tells it: the log has it
+        if command.behind is not None and command.behind.has_failed:
+            return (
+                Plan()
+            )  # what it follows from was not recorded: whoever leads the flow reads its stream again
         denied = self._denied() if command.check_policy else None
-        return denied or _plan(
-            rules.decide_enqueue(self.state, command, thread_left=self._thread_left()),
+        if denied is not None:
+            return denied
+        decided = rules.decide_enqueue(self.state, command, thread_left=self._thread_left())
+        return _plan(
+            decided if isinstance(decided, Refused) else (*decided, *self._started_with(decided)),
             carried=command.carried,
+            behind=command.behind,
             cause=command.causation,
             correlation=command.budget.root,
         )
+
+    def _started_with(self, decided: Sequence[facts.Event]) -> Sequence[facts.Event]:
+        """Return the start of the run that is about to be queued, where the session is free and its transcript is at hand."""
+        found = rules.queued_to_start(self.state, decided)
+        if found is None or not self._may_start():
+            return ()
+        said, queued = found
+        version = self._owner.version
+        context = self._starter.context_ahead(
+            queued, said.message, at=version, version=version + len(decided)
+        )
+        if context is None:
+            return ()
+        now_ms = self.world.clock.now_ms()
+        return (rules.started(self.state, queued, context_hash=context.hash, now_ms=now_ms),)
+
+    def _may_start(self) -> bool:
+        """Whether runs are begun now: the agent is here, and the system does not stop."""
+        return not self.world.stopping and self.world.agents.has(self.world.agent_of(self.key))
 
     def _denied(self) -> Refused | None:
         verdict = self._policy(None)
@@ -351,7 +390,10 @@ class SessionActor(Handler):
             now_ms=self.world.clock.now_ms(),
             retry_interrupted=self.world.retry_interrupted,
         )
-        return self._of_the_run(events, carried or self._notice(events))
+        plan = self._of_the_run(events, carried or self._notice(events))
+        if isinstance(plan, Refused) or not leads_on(self.state, events):
+            return plan
+        return msgspec.structs.replace(plan, leads_on=True)
 
     def _notice(self, events: Sequence[facts.Event]) -> tuple[StreamAppend, ...]:
         """Return what the person is told whose message found no answer."""
@@ -434,10 +476,7 @@ class SessionActor(Handler):
 
     def _spent(self, head: Waiting) -> Spent:
         """Return what the chain of a run has used, where that can keep the run from starting (LOOP-5)."""
-        budget = head.budget
-        if budget.limits.tokens or budget.limits.cost_micros:
-            return self.world.chains.spent(budget.root)
-        return Spent()
+        return self.world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
 
     # --- acting
 
@@ -451,7 +490,7 @@ class SessionActor(Handler):
             if isinstance(event, facts.RunAborted):
                 self.world.agents.cancel(event.run_id)
             ended = ended_of(before, recorded)
-            if ended is not None:
+            if ended is not None and recorded.id != self._told_ahead:
                 self.world.tell_flow(ended.stream, ended)
         elif isinstance(event, facts.SessionArchived) and before.opened is not None:
             spawn_id = before.opened.spawn_id
@@ -540,10 +579,11 @@ def _plan(
     decided: Sequence[facts.Event] | Refused,
     *,
     carried: tuple[StreamAppend, ...] = (),
+    behind: InFlight | None = None,
     cause: str | None = None,
     correlation: str | None = None,
 ) -> Plan | Refused:
     """Return a plan for what the rules decided, unless they refused it."""
     if isinstance(decided, Refused):
         return decided
-    return Plan(events=tuple(decided), carried=carried, cause=cause, correlation=correlation)
+    return Plan(events=tuple(decided), carried=carried, behind=behind, cause=cause, correlation=correlation)

@@ -6,13 +6,14 @@ import msgspec
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
+from intersession_actors.policy import counts_use
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, visible_text
 from intersession_actors.session import rules
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Running, Session, is_current
 from intersession_actors.streams import RunEnded, into_outbox
 from intersession_events import facts, ids
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log import Draft, Recorded, StreamAppend
 
 
 def decide_returned(
@@ -159,8 +160,22 @@ def failure_notice(
     )
 
 
-def ended_of(before: Session, recorded: Recorded) -> RunEnded | None:
-    """Return the word to the flow whose run has ended; None for a run of no flow."""
+def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:
+    """Say whether the next step of an exchange can be recorded together with these events, which end one of its runs.
+
+    Not where the chain's use of tokens or money is limited: what this run has used counts once it is recorded.
+    """
+    running = state.running
+    return (
+        running is not None
+        and running.waiting.queued.exchange_id is not None
+        and not counts_use(running.waiting.budget)
+        and any(isinstance(event, facts.RunCompleted | facts.RunFailed) for event in events)
+    )
+
+
+def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
+    """Return the word to the flow whose run has ended, by what is recorded of it or about to be; None for a run of no flow."""
     event = recorded.event
     if not isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
         return None
@@ -206,7 +221,7 @@ def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
 
 
 def ended_word(
-    stream: str, recorded: Recorded, *, started_ms: int | None, last_tool_result: str | None
+    stream: str, recorded: Recorded | Draft, *, started_ms: int | None, last_tool_result: str | None
 ) -> RunEnded | None:
     """Return what a flow is told of the end of its run; None for an event that is no end."""
     event = recorded.event

@@ -10,6 +10,7 @@ from typing import Final
 
 from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_events import ids
+from intersession_events.facts import Message, RunQueued
 from intersession_events.log import Log, Recorded
 
 MOST_SESSIONS: Final = 256
@@ -75,6 +76,23 @@ class ContextCache:
             before = fold.size
             try:
                 return fold.context(run_id)
+            finally:
+                self._bytes += fold.size - before
+
+    def ahead(
+        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int
+    ) -> RunContext | None:
+        """Return the context of a run that is about to be queued as `version` of a stream that stands `at` an earlier one.
+
+        None if the transcript that is here is not of that version: then the context is read once the run is queued.
+        """
+        with self._lock:
+            fold = self._folds.get(key)
+            if fold is None or fold.version != at:
+                return None
+            before = fold.size
+            try:
+                return fold.context_ahead(queued, message, version)
             finally:
                 self._bytes += fold.size - before
 

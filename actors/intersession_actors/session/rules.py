@@ -3,11 +3,12 @@
 Each function takes the state (`state.py`) and a command and returns events, or a refusal.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from intersession_actors.policy import Spent, check_start
+from intersession_actors.policy import Spent, check_start, counts_use
 from intersession_actors.session import commands
 from intersession_actors.session.state import Session, is_current
 from intersession_actors.streams import Refused
@@ -196,17 +197,39 @@ def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int
     if tripped is not None:
         error = f"limit: {tripped.words}, so this run was not started"
         return [facts.RunFailed(run_id=queued.run_id, attempt=state.interrupted, code="limit", error=error)]
-    return [
-        facts.RunStarted(
-            run_id=queued.run_id,
-            attempt=state.interrupted + 1,
-            context_hash=context_hash,
-            deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
-            model=queued.model or state.settings.get("model"),
-            thinking=queued.thinking or state.settings.get("thinkingLevel"),
-            settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
-        )
-    ]
+    return [started(state, queued, context_hash=context_hash, now_ms=now_ms)]
+
+
+def queued_to_start(
+    state: Session, decided: Sequence[facts.Event]
+) -> tuple[facts.MessageRecorded, facts.RunQueued] | None:
+    """Return the message and the run that an enqueuing ends with, if the free session can start it in the same append.
+
+    A session that opens or changes its settings with it starts the run afterwards, and so does one whose chain may be
+    over what it may use by then (`check_start`).
+    """
+    match decided:
+        case [
+            *before,
+            facts.MessageRecorded() as said,
+            facts.RunQueued(budget=facts.Budget() as budget) as queued,
+        ] if state.idle and state.exists and all(isinstance(event, facts.RouteChanged) for event in before):
+            return None if counts_use(budget) else (said, queued)
+        case _:
+            return None
+
+
+def started(state: Session, queued: facts.RunQueued, *, context_hash: str, now_ms: int) -> facts.RunStarted:
+    """Return the start of the next attempt of a run."""
+    return facts.RunStarted(
+        run_id=queued.run_id,
+        attempt=state.interrupted + 1,
+        context_hash=context_hash,
+        deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
+        model=queued.model or state.settings.get("model"),
+        thinking=queued.thinking or state.settings.get("thinkingLevel"),
+        settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
+    )
 
 
 def timed_out(queued: facts.RunQueued) -> str:

@@ -16,7 +16,7 @@ from intersession_actors.session.state import Running
 from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import RunQueued, RunStarted, Step
+from intersession_events.facts import Message, RunQueued, RunStarted, Step
 
 
 class TurnMaker(Protocol):
@@ -61,6 +61,15 @@ class RunStarter:
         context = self._contexts.at(self._key, run_id, version)
         if context is not None:
             self._ready = {run_id: context}
+        return context
+
+    def context_ahead(
+        self, queued: RunQueued, message: Message, *, at: int, version: int
+    ) -> RunContext | None:
+        """Return the context of a run that is queued by the very append that starts it, if the transcript is at hand."""
+        context = self._contexts.ahead(self._key, queued, message, at=at, version=version)
+        if context is not None:
+            self._ready = {queued.run_id: context}
         return context
 
     def has_read_beyond(self, run_id: str, version: int) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.errors import RefusalCode
 from intersession_actors.streams.outcomes import Answer
 from intersession_events.facts import Route, RunStatus, Usage
-from intersession_events.log import Outcome, Recorded
+from intersession_events.log import InFlight, Outcome, Recorded
 
 # --- kinds of commands
 
@@ -32,9 +32,11 @@ class Step(Asked, frozen=True, kw_only=True):
     """A command to a session that may be the step of a flow, named by its stream.
 
     The manager of the flow hears `StepTaken` or `StepRefused`. `run_id` is the run that the step would queue, empty for none.
+    `behind` is the append that the step follows from, if that may not be durable yet.
     """
 
     flow: str | None = None
+    behind: InFlight | None = None
 
     @property
     def is_waited_for(self) -> bool:
@@ -102,7 +104,8 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
 class RunEnded(FlowCommand, frozen=True, kw_only=True):
     """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it.
 
-    `thread` is the one that the session is bound to. `gone`: the session was archived, and the run ended with it.
+    `thread` is the one that the session is bound to. `gone`: the session was archived, and the run ended with it. `behind`
+    is the append of that event, where the word came before it was durable; if that fails, the word is void.
     """
 
     run_id: str
@@ -117,6 +120,12 @@ class RunEnded(FlowCommand, frozen=True, kw_only=True):
     cause: str | None = None
     thread: Route | None = None
     gone: bool = False
+    behind: InFlight | None = None
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the end was not recorded after all: the session says it again."""
+        return self.behind is not None and self.behind.has_failed
 
     @property
     def awaited(self) -> str:

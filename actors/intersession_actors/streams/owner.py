@@ -21,7 +21,7 @@ from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.world import Tell, World
 from intersession_events.errors import AppendConflict, NotStorable, StoreUnavailable
-from intersession_events.log import Committed, Conflict, Recorded, StreamAppend, Unavailable
+from intersession_events.log import Committed, Conflict, InFlight, Recorded, StreamAppend, Unavailable
 
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
@@ -63,6 +63,10 @@ class Work(Protocol[S, C]):
 
     def send_through(self, owner: "Owner[S, C]", plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
         """Have a session's actor make the append; the outcome comes back by `Owner.committed` or `Owner.step_failed`."""
+        ...
+
+    def leads_on(self, owner: "Owner[S, C]", append: StreamAppend, in_flight: InFlight) -> None:
+        """Tell of an append that is queued and not yet durable, so that what follows from it can share its commit."""
         ...
 
     def loaded(self, owner: "Owner[S, C]") -> bool:
@@ -123,6 +127,8 @@ class Owner(Generic[S, C]):
         self._waiting: deque[Told[C]] = deque()
         self._under_way: Told[C] | None = None
         """The command whose append is under way."""
+        self._in_flight: InFlight | None = None
+        """That append, if it may be put off."""
         self._loading = False
         self._numbers = count(1)
         self._put_off: dict[int, Told[C]] = {}
@@ -157,6 +163,8 @@ class Owner(Generic[S, C]):
     def take(self, command: C) -> None:
         """Take a command; it is decided when its turn comes."""
         self._waiting.append(Told(command))
+        if self._in_flight is not None:
+            self._in_flight.hurry()  # somebody waits for it now
         self.go_on()
 
     def take_first(self, command: C) -> None:
@@ -250,7 +258,15 @@ class Owner(Generic[S, C]):
             self._work.send_through(self, plan, appends)
             return
         stream, tell = self.stream, self._tell_self
-        self._world.log.append(appends, lambda outcome: tell(Appended(stream=stream, outcome=outcome)))
+        in_flight = self._world.log.append(
+            appends,
+            lambda outcome: tell(Appended(stream=stream, outcome=outcome)),
+            patient=plan.leads_on,
+            behind=plan.behind,
+        )
+        if plan.leads_on:
+            self._in_flight = in_flight
+            self._work.leads_on(self, appends[0], in_flight)
 
     def _appends(self, plan: Plan) -> tuple[StreamAppend, ...]:
         if not plan.events and not plan.carried and plan.through is None:
@@ -268,7 +284,7 @@ class Owner(Generic[S, C]):
 
     def appended(self, message: Appended) -> None:
         """Take the log's word on the append that is under way."""
-        told = self._under_way
+        told, self._in_flight = self._under_way, None
         match message.outcome:
             case Committed(recorded=recorded, again=again):
                 self._world.reports.store_back()

@@ -6,7 +6,7 @@ import msgspec
 
 from intersession_actors.streams.commands import Step
 from intersession_events.facts import Event
-from intersession_events.log import StreamAppend
+from intersession_events.log import InFlight, StreamAppend
 
 Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Step]]
 """Gets the appends of a flow's step and returns the key of the session that records them, and the command to it."""
@@ -17,11 +17,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     With `through` a session's actor makes the append, from a command that carries it: a step over a session's stream is always made by
     that session's actor, so that each stream has one writer. A plan without events is accepted as it is.
+
+    One that `leads_on` is told of before it is durable, so that the next step of its flow can share its commit: that one
+    is `behind` it, and is recorded only if this one is.
     """
 
     events: tuple[Event, ...] = ()
     carried: tuple[StreamAppend, ...] = ()
     through: Through | None = None
+    leads_on: bool = False
+    behind: InFlight | None = None
     cause: str | None = None
     correlation: str | None = None
 

@@ -14,6 +14,7 @@ import logging
 from contextlib import suppress
 from typing import Generic, TypeGuard, TypeVar
 
+import msgspec
 import pykka
 
 from intersession_actors.runtime import Handler
@@ -25,7 +26,7 @@ from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.slow import handle_timed
 from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, CorruptEvent, LogError, NotStorable
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log import InFlight, Recorded, StreamAppend
 
 S = TypeVar("S")
 C = TypeVar("C", bound=commands.FlowCommand | commands.AskedOfFlow | commands.BeginsFlow)
@@ -164,8 +165,14 @@ class ProcessManager(Handler, Generic[S, C]):
         if plan.through is None:
             raise ValueError("the plan goes through no session")
         key, command = plan.through(appends)
+        if plan.behind is not None:
+            command = msgspec.structs.replace(command, behind=plan.behind)
         self._flow(owner.stream).told = key
         self.world.tell_session(key, command)
+
+    def leads_on(self, owner: Owner[S, C], append: StreamAppend, in_flight: InFlight) -> None:
+        """Refuse: what follows from a flow's own events is told when they are durable."""
+        raise NotImplementedError(f"{owner.stream}: {append} can't be told ahead of {in_flight}")
 
     def accepted(self, owner: Owner[S, C], command: C, recorded: tuple[Recorded, ...]) -> None:
         """Tell whoever waits for a command that it is durable."""
@@ -190,8 +197,9 @@ class ProcessManager(Handler, Generic[S, C]):
                 self.act(owner.stream, owner.state, item)
 
     def overtaken(self, owner: Owner[S, C], told: Told[C], error: AppendConflict) -> None:
-        """Read the flow again and decide anew: another stream of the step has moved."""
-        self.cannot_go_on(owner, error, told)
+        """Read the flow again and decide anew: another stream of the step has moved. A word that is void leads to nothing."""
+        if not (isinstance(told.command, commands.RunEnded) and told.command.is_void):
+            self.cannot_go_on(owner, error, told)
 
     def gives_up(self, owner: Owner[S, C], command: C, away_ms: int) -> bool:
         """Give nothing up: a step of a flow is taken as soon as the store is back."""

@@ -61,6 +61,19 @@ class InlineView(Protocol):
         ...
 
 
+class InFlight(Protocol):
+    """An append on its way: what follows from it may be appended behind it, before it is durable."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is known that nothing of it was recorded."""
+        ...
+
+    def hurry(self) -> None:
+        """Let it wait for no other append any more, if it is a patient one."""
+        ...
+
+
 class Log(Protocol):
     """An append-only, hash-chained log of events with one total order."""
 
@@ -79,10 +92,18 @@ class Log(Protocol):
         """The real path of the log's file; `:memory:` for a log that has none."""
         ...
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: InFlight | None = None,
+    ) -> InFlight:
         """Queue events of one or several streams for one atomic append; never blocks.
 
-        Nobody waits for a `patient` one: it may be put off for a moment, to share the sync of another append.
+        A `patient` one may be put off for a moment, to share the sync of another append. One that is `behind` another is
+        recorded only if that one is, after it; else it is a `Conflict` on a stream of that one.
 
         `on_outcome` is called once, from the writer's thread, after the sync (or the refusal). It must not block.
         """

@@ -36,6 +36,10 @@ CONFIG: dict[str, Any] = {
 }
 
 
+COUNTED: dict[str, Any] = {"session": {"agentToAgent": {"limits": {"tokens": 1_000_000}}}}
+"""What a run has used is recorded before the next one is asked for: no step shares the commit of the one before it."""
+
+
 class Lines:
     """A file of JSON lines; each is on the disk before `add` returns."""
 
@@ -134,7 +138,7 @@ class Channels:
 class Host:
     """The system and what a scenario does with it."""
 
-    def __init__(self, directory: Path, channel: str, hours: int) -> None:
+    def __init__(self, directory: Path, channel: str, hours: int, config: Mapping[str, Any]) -> None:
         self._acks = Lines(directory / "acks")
         self._waits = Lines(directory / "waits")
         self._agents = Agents(Lines(directory / "turns"), directory / "workspaces")
@@ -144,7 +148,7 @@ class Host:
             directory / "log.db",
             agents=dict.fromkeys(("main", "research", "helper"), self._agents),
             channels=Channels(Lines(directory / "calls"), Lines(directory / "shown")).all,
-            config=CONFIG,
+            config={**CONFIG, **config},
             clock=self._clock,
         )
 
@@ -221,6 +225,11 @@ def talk(host: Host) -> None:
     host.settle()
 
 
+def counted(host: Host) -> None:
+    """The same, with the tokens of its chains counted."""
+    talk(host)
+
+
 def ask(host: Host) -> None:
     """A person asks, and is answered."""
     host.person("research", "what is new", deliver=True)
@@ -273,12 +282,12 @@ def busy(host: Host) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Host], None]] = {
-    scenario.__name__: scenario for scenario in (talk, ask, spawn, files, hand, late, keep, busy)
+    scenario.__name__: scenario for scenario in (talk, counted, ask, spawn, files, hand, late, keep, busy)
 }
 
 
 def main(directory: str, scenario: str, channel: str, hours: str) -> None:
-    host = Host(Path(directory), channel, int(hours))
+    host = Host(Path(directory), channel, int(hours), COUNTED if scenario == "counted" else {})
     SCENARIOS[scenario](host)
     host.end()
 

@@ -15,6 +15,7 @@ from intersession_events.log import (
     Committed,
     Conflict,
     Draft,
+    InFlight,
     OnOutcome,
     Outcome,
     Recorded,
@@ -126,12 +127,37 @@ class Sealing(NamedTuple):
     clock: LogClock
 
 
+class NotTaken:
+    """An append that was refused before it was queued."""
+
+    has_failed = True
+    stands = False
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+
+    def hurry(self) -> None:
+        """Do nothing: it is over."""
+
+
 class Append:
-    """The events of one caller, for one or several streams: all of them or none."""
+    """The events of one caller, for one or several streams: all of them or none; with `behind`, none without those."""
 
     alone = False
 
-    def __init__(self, sealing: Sealing, parts: Sequence[Part], on_outcome: OnOutcome) -> None:
+    def __init__(
+        self,
+        sealing: Sealing,
+        parts: Sequence[Part],
+        on_outcome: OnOutcome,
+        *,
+        behind: InFlight | None = None,
+    ) -> None:
+        self.stands = False
+        """Whether it is written: in the transaction that goes on, or in one that is durable."""
+        self.has_failed = False
+        self.stream = parts[0].stream if parts else ""
+        self._behind = behind
         self.recorded: tuple[Recorded, ...] = ()
         """What this append put in the log; empty if it was a conflict or had been recorded before."""
         self._sealing = sealing
@@ -142,7 +168,15 @@ class Append:
 
     def write(self, cursor: SQLiteCursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
-        self.recorded, self._verdict = (), None
+        self.recorded, self._verdict, self.stands = (), None, False
+        before = self._behind
+        if isinstance(before, Append | NotTaken) and not before.stands:
+            self._verdict = Conflict(
+                stream=before.stream,
+                expected=ANY_VERSION,
+                actual=self._sealing.heads.of(cursor, before.stream).version,
+            )
+            return
         ends: dict[str, Head] = {}
         versions: dict[str, int] = {}
         for part in self._parts:
@@ -156,6 +190,7 @@ class Append:
                     if again is None
                     else Committed(recorded=again, again=True)
                 )
+                self.stands = again is not None
                 return
             versions[part.stream] = version + len(part.events)
         self.recorded = tuple(self._seal(ends))
@@ -165,6 +200,15 @@ class Append:
             msgspec.structs.force_setattr(recorded, "position", position)
         self._verdict = Committed(recorded=self.recorded)
         self._sealing.heads.learn(ends)
+        self.stands = True
+
+    def undo(self) -> None:
+        """Forget what was rolled back."""
+        self.stands = False
+
+    def hurry(self) -> None:
+        """Have it written with the next transaction."""
+        self._sealing.recorder.commits.hurry()
 
     def is_stored(self, cursor: SQLiteCursor) -> bool:
         """Say whether the rows are in the file, byte for byte: no other append has the same salts and hashes."""
@@ -184,6 +228,8 @@ class Append:
         if error is not None or self._verdict is None:
             self.recorded = ()
             self._verdict = Unavailable(error=log_error(error or RuntimeError("never written")))
+        self.stands = isinstance(self._verdict, Committed)
+        self.has_failed = not self.stands
         tell(self._on_outcome, self._verdict)
 
     def _seal(self, ends: dict[str, Head]) -> Iterator[Recorded]:

@@ -36,6 +36,9 @@ class Transact(Generic[T]):
         """Return False: only the caller could tell, so it is told that it failed and looks."""
         return False
 
+    def undo(self) -> None:
+        """Do nothing: what it has returned is given to nobody."""
+
     def done(self, error: Exception | None) -> None:
         """Wake the caller. What follows a success (`then`) runs before any later transaction."""
         self._error = error

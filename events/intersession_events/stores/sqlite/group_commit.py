@@ -34,6 +34,10 @@ class Work(Protocol):
         """Say whether what was written is in the file: asked when nobody knows how the commit ended."""
         ...
 
+    def undo(self) -> None:
+        """Hear that what was written was rolled back, while the others of the transaction go on."""
+        ...
+
     def done(self, error: Exception | None) -> None:
         """Hear how it ended: None means durable. Must not raise and must not block."""
         ...
@@ -74,6 +78,13 @@ class GroupCommit:
                 self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
                 self._thread.start()
             self._changed.notify()
+
+    def hurry(self) -> None:
+        """Let what waits with patience be written now."""
+        with self._changed:
+            if self._waiting and not self._hurried:
+                self._hurried = True
+                self._changed.notify()
 
     def step(self) -> bool:
         """Write one batch of what waits, in the calling thread. False if nothing did."""

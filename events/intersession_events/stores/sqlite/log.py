@@ -14,6 +14,7 @@ from typing import Final, Self, TypeVar
 from intersession_events.errors import ForkedStoreError, LogError, StoreUnavailable
 from intersession_events.log import (
     Committed,
+    InFlight,
     InlineView,
     OnCommitted,
     OnLoaded,
@@ -29,7 +30,7 @@ from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.folding import ViewsBeside
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.sqlite.appends import tell
+from intersession_events.stores.sqlite.appends import NotTaken, tell
 from intersession_events.stores.sqlite.application import LogApplication, SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY
 from intersession_events.stores.sqlite.event_reader import EventReader
@@ -134,10 +135,18 @@ class SqliteLog:
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         return self._application
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: InFlight | None = None,
+    ) -> InFlight:
         """Queue events of one or several streams for one atomic append; never blocks.
 
-        A `patient` one waits up to 10 ms for another append whose sync it can share.
+        A `patient` one waits up to 10 ms for another append whose sync it can share. One that is `behind` another is
+        recorded only if that one is, after it; else it is a `Conflict` on a stream of that one.
 
         `on_outcome` is called once: from the writer's thread after the sync, or at once, in the calling thread, if
         the append is refused (busy, closed, forked, read only, not storable).
@@ -146,8 +155,8 @@ class SqliteLog:
             writer = self._the_writer()
         except StoreUnavailable as error:
             tell(on_outcome, Unavailable(error=error))
-        else:
-            writer.append(batch, on_outcome, patient=patient)
+            return NotTaken(batch[0].stream if batch else "")
+        return writer.append(batch, on_outcome, patient=patient, behind=behind)
 
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
         """Append and wait: the blocking form, for doors.

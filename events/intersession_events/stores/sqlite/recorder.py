@@ -316,6 +316,8 @@ class GroupCommitRecorder(ReadingRecorder):
                     if (refusal := attempt(cursor, partial(self._write_alone, cursor, work))) is not None:
                         failed[work] = refusal
                         self._queued, self._given = [], before
+                        self.observer.undone()
+                        work.undo()
             try:
                 self.flush(cursor)
             except Exception as error:

@@ -20,6 +20,7 @@ from intersession_events.errors import (
 from intersession_events.facts import Event, ExchangeAccepted, TurnRequested
 from intersession_events.log import (
     Committed,
+    InFlight,
     InlineView,
     OnOutcome,
     Recorded,
@@ -30,7 +31,7 @@ from intersession_events.log import (
 from intersession_events.stores.folding import Fold, page_of
 from intersession_events.stores.library import Fresh, Frontier, Pending
 from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, Part, Sealing, tell
+from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, NotTaken, Part, Sealing, tell
 from intersession_events.stores.sqlite.blocking import Transact, Waiting
 from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.group_commit import Work
@@ -82,13 +83,23 @@ class Writer:
         if outdated:
             self.rebuild(outdated, on_folding)
 
-    def append(self, batch: Sequence[StreamAppend], on_outcome: OnOutcome, *, patient: bool = False) -> None:
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: InFlight | None = None,
+    ) -> InFlight:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
             parts = [self._part(one) for one in batch]
-            self._recorder.submit(Append(self._sealing, parts, on_outcome), patient=patient)
+            append = Append(self._sealing, parts, on_outcome, behind=behind)
+            self._recorder.submit(append, patient=patient)
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
+            return NotTaken(batch[0].stream if batch else "")
+        return append
 
     def append_now(self, batch: Sequence[StreamAppend], timeout: float) -> Committed:
         """Append and wait."""
