@@ -10,6 +10,7 @@ import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.channels import Outbound, ThreadWanted
+from intersession_actors.host.door_threads import THREADS as THREADS_OF_DOORS
 from intersession_events.facts import DeliveryDone, MessageRecorded
 from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
 
@@ -130,3 +131,20 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
     assert [shown.to for shown in fast.delivered] == ["1"]
     assert status["channelCalls"] == {"hung": {"underWay": 0, "waiting": 0, "lost": 8}}
     assert status["channelZombies"] == 8
+
+
+@pytest.mark.clause("SPAWN-2")
+async def test_what_reads_settings_alone_is_answered_while_all_threads_are_held(tmp_path: Path) -> None:
+    """Finding E10: `agents_list` went to a thread and back, which took longer than the answer."""
+    go_on = threading.Event()
+    async with SessionSystem(tmp_path / "log.db", agents={"main": echo()}) as system:
+        held = [system.threads.submit(lambda: go_on.wait(WAIT), lane) for lane in range(THREADS_OF_DOORS)]
+        try:
+            answer = await asyncio.wait_for(system.tools().acall("agents_list"), WAIT)
+        finally:
+            go_on.set()
+        await asyncio.gather(*map(asyncio.wrap_future, held))
+
+    assert answer["requester"] == "main"
+    closed = await system.tools().acall("agents_list")
+    assert (closed["status"], closed["code"]) == ("error", "unavailable")

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Final
 
@@ -21,7 +21,7 @@ from intersession_actors.gate import KeyText, invalid
 from intersession_actors.methods import NoParams, unknown_method
 from intersession_actors.service import claimed_session, read_arguments
 from intersession_actors.system import SessionSystem
-from intersession_actors.tools import TOOLS
+from intersession_actors.tools import TOOLS, Tools
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
@@ -258,19 +258,32 @@ class Door:
         """
         if self.draining:
             raise ToolRefused("unavailable", STOPPING)
-        key = await asyncio.to_thread(self.acting_as, credential, session_key, tool, arguments)
-        tools = self.system.tools(
+        try:
+            if session_key is None:
+                tools = self._tools(credential, None, tool, arguments)
+                return await tools.acall(tool, arguments) if tool in TOOLS else None
+            caller = credential.caller
+
+            def begin() -> Coroutine[object, object, Frame] | None:
+                tools = self._tools(credential, session_key, tool, arguments)
+                return tools.begin(tool, arguments) if tool in TOOLS else None
+
+            # One thread finds the session and makes the call: it costs as much to change threads as to do either.
+            begun = await self.system.threads.run(begin, session_key if caller.is_operator else caller.name)
+            return None if begun is None else await begun
+        except (IntersessionError, RuntimeError) as error:
+            raise self.known(error, tool) from None
+
+    def _tools(
+        self, credential: Credential, session_key: str | None, tool: str, arguments: JsonMapping
+    ) -> Tools:
+        """Return the tools as a session that a credential may act as has them, or as the operator."""
+        key = self.acting_as(credential, session_key, tool, arguments)
+        return self.system.tools(
             None if key is None else str(key),
             name=credential.caller.name if key is None else None,
             credential=credential.caller.credential,
         )
-        if tool not in TOOLS:
-            return None
-        try:
-            answer: JsonObject = await tools.acall(tool, arguments)
-        except (IntersessionError, RuntimeError) as error:
-            raise self.known(error, tool) from None
-        return answer
 
     def acting_as(
         self, credential: admission.Credential, text: str | None, tool: str, arguments: JsonMapping

@@ -61,6 +61,17 @@ class DoorThreads:
             raise StoreUnavailable("the system is closed") from error
         return future
 
+    def here(self, work: Callable[[], T]) -> T:
+        """Run a function that blocks for nothing on the calling thread, under the same conditions.
+
+        Raises:
+            StoreUnavailable: the system is closed, or another process's.
+        """
+        self._check()
+        if self._workers.stopped:
+            raise StoreUnavailable("the system is closed")
+        return work()
+
     async def run(self, work: Callable[[], T], lane: Hashable = None) -> T:
         """Run a function on a thread and await what it returns.
 

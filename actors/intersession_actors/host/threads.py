@@ -112,6 +112,11 @@ class Workers:
                 self._queue.clear()
             self._changed.notify_all()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._stopped
+
     def _staff(self) -> None:
         """See to it that whatever may start has a thread. Holds the lock."""
         startable = min(len(self._queue), self._size - self._busy)

@@ -19,6 +19,7 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
 from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, position_of, seconds_of
+from intersession_actors.host import DoorThreads
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
 from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
@@ -191,6 +192,11 @@ class SessionSystem:
     def service(self) -> Service:
         """What doors work with. For those who build another door."""
         return self._parts.service
+
+    @property
+    def threads(self) -> DoorThreads:
+        """The threads on which doors on an event loop have blocking work done. For those who build another door."""
+        return self._parts.threads
 
     @property
     def log(self) -> Log:

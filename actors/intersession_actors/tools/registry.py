@@ -20,13 +20,14 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool, and all that doors need to know of it. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`.
 
     `title` is what a person sees. A tool that only `reads` changes nothing, and asks for `operator.read` at the gateway, any other
-    for `operator.write`. A sub-agent has the tools that are `for_children`, and those that its settings give it (SPAWN-7).
+    for `operator.write`. One that answers `at_once` reads settings alone, and never the log. A sub-agent has the tools that are `for_children`, and those that its settings give it (SPAWN-7).
     """
 
     name: str
     title: str
     description: str
     reads: bool = False
+    at_once: bool = False
     for_children: bool = False
     arguments: type[msgspec.Struct]
     call: Callable[[Service, Call, Result], Result | Pending]
@@ -88,6 +89,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
             name="agents_list",
             title="List agents",
             reads=True,
+            at_once=True,
             description="List the agents you may start sub-agents of.",
             arguments=AgentsList,
             call=list_agents,

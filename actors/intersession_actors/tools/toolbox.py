@@ -1,7 +1,7 @@
 """The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
 
 import itertools
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
 
@@ -73,14 +73,14 @@ class Tools(ToolBox):
     def _requester(self) -> Requester:
         return self._service.reader.requester(self._caller.key)
 
-    def _names(self, requester: Requester) -> tuple[str, ...]:
+    def _names(self, requester: Requester, among: Sequence[str] = tuple(TOOLS)) -> tuple[str, ...]:
         config, key = self._service.config, requester.key
         if key is None:
-            return tuple(TOOLS)
+            return tuple(among)
         return tools_for(
             config,
             key.agent_id,
-            TOOLS,
+            among,
             subagent=key.is_spawned,
             withheld=[name for name, tool in TOOLS.items() if not tool.for_children],
             sandboxed=requester.sandboxed,
@@ -111,12 +111,28 @@ class Tools(ToolBox):
     async def abegin(self, name: str, arguments: Given = None) -> Coroutine[object, object, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
         given, ordinal = _copied(arguments), next(self._ordinals)
+
+        def begin() -> _Begun:
+            return self._begin(name, given, ordinal)
+
         try:
             with refusing_without_store():
-                begun = await self._threads.run(lambda: self._begin(name, given, ordinal), self._caller.name)
+                if self._is_at_once(name):
+                    begun = self._threads.here(begin)
+                else:
+                    begun = await self._threads.run(begin, self._caller.name)
         except ToolRefused as refused:
             begun = _Begun(None, dict(refused.as_result()))
         return self._afinish(begun, name)
+
+    def begin(self, name: str, arguments: JsonMapping | None = None) -> Coroutine[object, object, Result]:
+        """Do what `abegin` does, on this thread, which may block. For a door that has more to do on it."""
+        return self._afinish(self._begin(name, _copied(arguments), next(self._ordinals)), name)
+
+    def _is_at_once(self, name: str) -> bool:
+        """Whether a call reads nothing of the log, so that it needs no thread: who asks is not looked up either."""
+        tool = TOOLS.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        return tool is not None and tool.at_once and self._caller.key is None
 
     async def _afinish(self, begun: _Begun, name: str) -> Result:
         result = await afinished(begun.answer, self._threads, self._caller.name)
@@ -158,15 +174,14 @@ class Tools(ToolBox):
                 self._service.receipts.keep(self._caller, name, arguments, call.summary)
 
     def _tool(self, name: str, requester: Requester) -> Tool:
-        names = self._names(requester)
-        if name not in names:
+        if name not in TOOLS or not self._names(requester, (name,)):
             if name == "sessions_spawn" and self._is_too_deep(requester):
                 raise ToolRefused(
                     "subagent_spawn",
                     "tool: a sub-agent can't start another, report back what is left to do "
                     "(agents.defaults.subagents.maxSpawnDepth)",
                 )
-            had = ", ".join(names) or "none"
+            had = ", ".join(self._names(requester)) or "none"
             raise ToolRefused("not_supported", f"tool: there is no {name[:128]!r} here, use one of {had}")
         return TOOLS[name]
 

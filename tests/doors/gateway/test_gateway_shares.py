@@ -1,6 +1,7 @@
 """What one credential has open never shuts out the others: streams, connections, waits, kept sockets (C3)."""
 
 import socket
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -208,3 +209,26 @@ def test_nobody_has_more_than_a_share_and_who_has_less_finds_room(
             assert number <= (together if who is None else min(each, together))
             assert shares.held("operator" if who is None else f"credential:{who}") == number
         assert sum(number for who, number in now.items() if who is not None) <= together
+
+
+@pytest.mark.clause("VIS-6")
+def test_a_call_as_a_session_needs_one_thread_of_the_doors_and_no_other(tmp_path: Path) -> None:
+    """Findings A13, E10: who calls was looked up on threads that everything else in the process shares, too."""
+    go_on = threading.Event()
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=GATEWAY) as system,
+        LiveGateway(system) as live,
+    ):
+        for _ in range(64):
+            live.loop.call_soon_threadsafe(live.loop.run_in_executor, None, go_on.wait, WAIT)
+        try:
+            answers = [
+                live.invoke("agents_list", token=token, sessionKey="agent:main:main").json()
+                for token in (TOKEN, READER)
+            ]
+            beyond = live.invoke("agents_list", token=WRITER, sessionKey="agent:main:main")
+        finally:
+            go_on.set()
+
+    assert [answer["result"]["details"]["requester"] for answer in answers] == ["main", "main"]
+    assert (beyond.status_code, beyond.json()["error"]["code"]) == (403, "not_visible")
