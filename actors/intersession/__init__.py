@@ -3,63 +3,73 @@
 from intersession import SessionSystem, Turn, Reply
 """
 
-from intersession_actors.agents import Reply, Turn, echo, openai_agent, scripted
-from intersession_actors.answers import (
-    AcceptedAnswer,
-    AgentsAnswer,
-    ChatHistoryAnswer,
-    HistoryAnswer,
-    InboundAnswer,
-    ListAnswer,
-    RunAnswer,
-    SendAnswer,
-    SessionAnswer,
-    SpawnAnswer,
-)
-from intersession_actors.channels import (
-    Channel,
-    DeliveryInDoubt,
-    DeliveryRefused,
-    MemoryChannel,
-    Outbound,
-    console_channel,
-)
-from intersession_actors.config import Config, load_config
-from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
-from intersession_actors.failures import Failure
-from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
-from intersession_actors.system import As, Inbound, SessionSystem
-from intersession_actors.tools import AgentsList, SessionsHistory, SessionsList, SessionsSend, SessionsSpawn
-from intersession_events.errors import (
-    AlteredLog,
-    AppendConflict,
-    BadCheckpoint,
-    BadKey,
-    CorruptEvent,
-    ExportFailed,
-    ForgedTopic,
-    ForkedStoreError,
-    ImportFailed,
-    IntersessionError,
-    InvalidKey,
-    LogError,
-    LogTooNew,
-    MissingExtra,
-    NoSuchStore,
-    NotALog,
-    NotStorable,
-    StoreBusy,
-    StoreFull,
-    StoreLocked,
-    StoreUnavailable,
-    UnknownTopic,
-    UnknownWord,
-    WriterSuperseded,
-)
-from intersession_events.facts import Message, Usage
-from intersession_events.keys import SessionKey
-from intersession_projections.seek import UnknownPlace
-from intersession_projections.sessions import UnknownMessage
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from intersession_actors.agents import Reply, Turn, echo, openai_agent, scripted
+    from intersession_actors.answers import (
+        AcceptedAnswer,
+        AgentsAnswer,
+        ChatHistoryAnswer,
+        HistoryAnswer,
+        InboundAnswer,
+        ListAnswer,
+        RunAnswer,
+        SendAnswer,
+        SessionAnswer,
+        SpawnAnswer,
+    )
+    from intersession_actors.channels import (
+        Channel,
+        DeliveryInDoubt,
+        DeliveryRefused,
+        MemoryChannel,
+        Outbound,
+        console_channel,
+    )
+    from intersession_actors.config import Config, load_config
+    from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
+    from intersession_actors.failures import Failure
+    from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
+    from intersession_actors.system import As, Inbound, SessionSystem
+    from intersession_actors.tools import (
+        AgentsList,
+        SessionsHistory,
+        SessionsList,
+        SessionsSend,
+        SessionsSpawn,
+    )
+    from intersession_events.errors import (
+        AlteredLog,
+        AppendConflict,
+        BadCheckpoint,
+        BadKey,
+        CorruptEvent,
+        ExportFailed,
+        ForgedTopic,
+        ForkedStoreError,
+        ImportFailed,
+        IntersessionError,
+        InvalidKey,
+        LogError,
+        LogTooNew,
+        MissingExtra,
+        NoSuchStore,
+        NotALog,
+        NotStorable,
+        StoreBusy,
+        StoreFull,
+        StoreLocked,
+        StoreUnavailable,
+        UnknownTopic,
+        UnknownWord,
+        WriterSuperseded,
+    )
+    from intersession_events.facts import Message, Usage
+    from intersession_events.keys import SessionKey
+    from intersession_projections.seek import UnknownPlace
+    from intersession_projections.sessions import UnknownMessage
 
 __all__ = [
     "AcceptedAnswer",
@@ -132,3 +142,47 @@ __all__ = [
     "openai_agent",
     "scripted",
 ]
+
+_HOMES: Final = {
+    name: home
+    for home, names in {
+        "intersession_actors.agents": "Reply Turn echo openai_agent scripted",
+        "intersession_actors.answers": """
+            AcceptedAnswer AgentsAnswer ChatHistoryAnswer HistoryAnswer InboundAnswer ListAnswer RunAnswer
+            SendAnswer SessionAnswer SpawnAnswer
+        """,
+        "intersession_actors.channels": """
+            Channel DeliveryInDoubt DeliveryRefused MemoryChannel Outbound console_channel
+        """,
+        "intersession_actors.config": "Config load_config",
+        "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
+        "intersession_actors.failures": "Failure",
+        "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
+        "intersession_actors.system": "As Inbound SessionSystem",
+        "intersession_actors.tools": "AgentsList SessionsHistory SessionsList SessionsSend SessionsSpawn",
+        "intersession_events.errors": """
+            AlteredLog AppendConflict BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
+            ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew MissingExtra
+            NoSuchStore NotALog NotStorable StoreBusy StoreFull StoreLocked StoreUnavailable UnknownTopic
+            UnknownWord WriterSuperseded
+        """,
+        "intersession_events.facts": "Message Usage",
+        "intersession_events.keys": "SessionKey",
+        "intersession_projections.seek": "UnknownPlace",
+        "intersession_projections.sessions": "UnknownMessage",
+    }.items()
+    for name in names.split()
+}
+"""Where each name lives. It is loaded when it is first asked for: a command that shows its help needs no actors and no store."""
+
+
+def __getattr__(name: str) -> Any:  # whatever the name stands for
+    """Load a public name."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,8 +1,12 @@
 """What `from intersession import …` gives: sorted, complete, and every error a caller may want to catch."""
 
+import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 import intersession
 import intersession_actors
@@ -46,6 +50,27 @@ def test_the_public_names_are_sorted_and_each_stands_once() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert [name for name in intersession.__all__ if not hasattr(intersession, name)] == []
+
+
+def test_type_checkers_are_told_of_the_names_that_are_loaded_when_they_are_asked_for() -> None:
+    """Finding E10: the names stand twice, once for type checkers and once for the moment of use."""
+    source = ast.parse(Path(str(intersession.__file__)).read_text(encoding="utf-8"))
+    told = {
+        alias.name: found.module
+        for block in source.body
+        if isinstance(block, ast.If)
+        for found in block.body
+        if isinstance(found, ast.ImportFrom)
+        for alias in found.names
+    }
+
+    assert told == vars(intersession)["_HOMES"]
+    assert sorted(told) == intersession.__all__
+
+
+def test_a_name_that_is_not_there_is_refused_as_of_any_module() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        getattr(intersession, "nothing")  # noqa: B009 - as a variable, for type checkers
 
 
 def test_nothing_public_is_left_out_of_the_list() -> None:

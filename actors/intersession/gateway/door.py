@@ -275,7 +275,7 @@ class Door:
             raise self.known(error, tool) from None
 
     def _tools(
-        self, credential: Credential, session_key: str | None, tool: str, arguments: JsonMapping
+        self, credential: admission.Credential, session_key: str | None, tool: str, arguments: JsonMapping
     ) -> Tools:
         """Return the tools as a session that a credential may act as has them, or as the operator."""
         key = self.acting_as(credential, session_key, tool, arguments)

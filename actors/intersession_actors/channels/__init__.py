@@ -17,7 +17,6 @@ from intersession_actors.channels.channels import (
     Outbound,
     ThreadWanted,
     console_channel,
-    printable,
 )
 from intersession_actors.channels.configured import configured_channels
 
@@ -37,5 +36,4 @@ __all__ = [
     "ThreadWanted",
     "configured_channels",
     "console_channel",
-    "printable",
 ]

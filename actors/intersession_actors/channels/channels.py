@@ -11,6 +11,7 @@ from intersession_actors.host import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact
 from intersession_events.plain_json import JsonObject
+from intersession_events.printable import printable
 
 Deliver = Callable[["Outbound"], object]
 """Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""
@@ -95,14 +96,6 @@ def console_channel(stream: TextIO | None = None) -> Channel:
         out.flush()
 
     return Channel(deliver=deliver)
-
-
-def printable(text: str) -> str:
-    """Return a text with everything that is neither printable nor a line break or tab shown as its escape."""
-    return "".join(
-        character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
-        for character in text
-    )
 
 
 class MemoryChannel(Channel):

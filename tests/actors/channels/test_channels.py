@@ -23,11 +23,11 @@ from intersession_actors.channels import (
     ThreadOpened,
     ThreadWanted,
     console_channel,
-    printable,
 )
 from intersession_actors.channels.caller import MOST_LOST, DeliveryResult, fitted
 from intersession_actors.channels.lanes import Calls
 from intersession_actors.host import HostsLoop
+from intersession_events.printable import printable
 from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0

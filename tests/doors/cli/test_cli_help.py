@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession.cli.app import app
+from intersession.cli.app import app, overview
 from support.doors.command_line import ran, ran_as_process
 
 COMMANDS = [name for name in app if not name.startswith("-")]
@@ -19,6 +19,15 @@ def test_help_says_a_line_of_each_command(tokens: tuple[str, ...]) -> None:
     lines = {line.strip("│ ").split("  ")[0]: line.strip("│ ") for line in told.splitlines()}
     for name in COMMANDS:
         assert len(lines[name].split()) > 3, name
+
+
+def test_the_line_of_a_command_is_the_first_of_its_own_help() -> None:
+    """Finding E10: help on all commands loads none of them, so the lines stand in the table, too."""
+    brief = overview()
+    assert {name: brief[name].help for name in COMMANDS} == {
+        name: (app[name].help or str(app[name].default_command.__doc__)).strip().splitlines()[0]
+        for name in COMMANDS
+    }
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

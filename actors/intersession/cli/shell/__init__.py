@@ -1,7 +1,6 @@
 """What all commands share: options, times, answers, failures, the terminal, and the way to an exit code."""
 
-from intersession.cli.shell.answer import NOT_VERIFIED, OK, REFUSED, Answer
-from intersession.cli.shell.failures import UsageError
+from intersession.cli.shell.answer import NOT_VERIFIED, OK, REFUSED, Answer, UsageError
 from intersession.cli.shell.log_lines import console_log, use_level
 from intersession.cli.shell.options import (
     COMMON,

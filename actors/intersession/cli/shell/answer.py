@@ -1,13 +1,13 @@
-"""The answer of a command: one value for programs, and how people are shown it."""
+"""The answer of a command: one value for programs, and how people are shown it; or what it failed with."""
 
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from intersession.cli.shell.terminal import Screen
-from intersession_events.plain_json import JsonValue
+from intersession_events.plain_json import JsonObject, JsonValue
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -27,6 +27,24 @@ class Answer:
     value: JsonValue
     show: Callable[[Screen], None]
     exit_code: int = OK
+
+
+class UsageError(Exception):
+    """The command was called in a way that makes no sense; the message says what to do."""
+
+
+class Failure(NamedTuple):
+    """`code` is for programs: one of the refusals of `docs/errors.md`, or one of those of the command line."""
+
+    exit_code: int
+    code: str
+    error: str
+    status: str = "error"
+
+    @property
+    def value(self) -> JsonObject:
+        """What `--json` prints."""
+        return {"status": self.status, "code": self.code, "error": self.error}
 
 
 def json_text(value: object, encoding: str | None) -> str:

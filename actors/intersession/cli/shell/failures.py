@@ -1,10 +1,10 @@
-"""Turns an exception into what a command reports: a code, a sentence, and the exit code that a script looks at."""
+"""Turns an exception into what a command reports. It knows errors of every room, so `run.py` loads it when there is one."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from cyclopts import CycloptsError
 
-from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE
+from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_events.errors import (
     BadCheckpoint,
@@ -22,28 +22,8 @@ from intersession_events.errors import (
     StoreUnavailable,
     UnknownTopic,
 )
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores import holder_of
 from intersession_projections.seek import UnknownPlace
-
-
-class UsageError(Exception):
-    """The command was called in a way that makes no sense; the message says what to do."""
-
-
-class Failure(NamedTuple):
-    """`code` is for programs: one of the refusals of `docs/errors.md`, or one of those of the command line."""
-
-    exit_code: int
-    code: str
-    error: str
-    status: str = "error"
-
-    @property
-    def value(self) -> JsonObject:
-        """What `--json` prints."""
-        return {"status": self.status, "code": self.code, "error": self.error}
-
 
 _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (UsageError, USAGE, "usage"),

@@ -5,10 +5,12 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from intersession.cli.shell.terminal import shown
-from intersession_actors.config import Logging
+
+if TYPE_CHECKING:
+    from intersession_actors.config import Logging
 
 ROOT: Final = "intersession"
 
@@ -27,7 +29,7 @@ class _Lines(logging.Formatter):
 
 
 @contextmanager
-def console_log(settings: Logging) -> Generator[None]:
+def console_log(settings: "Logging") -> Generator[None]:
     """Print what our loggers say to standard error while the block lasts, from the level of the configuration on."""
     logger = logging.getLogger(ROOT)
     handler = logging.StreamHandler(sys.stderr)
@@ -44,6 +46,6 @@ def console_log(settings: Logging) -> Generator[None]:
         logger.setLevel(before[0])
 
 
-def use_level(settings: Logging) -> None:
+def use_level(settings: "Logging") -> None:
     """Say no more than `logging.level` asks for."""
     logging.getLogger(ROOT).setLevel(settings.threshold)

@@ -7,8 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.shell.failures import UsageError
-from intersession_actors.gate import LISTED
+from intersession.cli.shell.answer import UsageError
 
 Store = Annotated[
     str | None,
@@ -36,9 +35,18 @@ AsOf = Annotated[
     str | None,
     Parameter(help="As it stood at a position (a number) or at an ISO time."),
 ]
+
+
+def _can_be_listed(_: object, number: int) -> None:
+    """Refuse a number that no list has. The limits are loaded by who needs them: help does not."""
+    from intersession_actors.gate import LISTED  # noqa: PLC0415 - see above
+
+    Number(gte=1, lte=LISTED.most)(int, number)
+
+
 Newest = Annotated[
     int,
-    Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=LISTED.most)),
+    Parameter(help="At most this many, the newest. Default: 50.", validator=_can_be_listed),
 ]
 
 Since = Annotated[str | None, Parameter(help="Only after a position or an ISO time.")]

@@ -5,9 +5,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from intersession.cli.app import app, load_all
-from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, json_text
-from intersession.cli.shell.failures import Failure, failure_of
+from intersession.cli.app import app, overview
+from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure, json_text
 from intersession.cli.shell.log_lines import ROOT
 from intersession.cli.shell.terminal import Screen, give_up_output, safe
 
@@ -35,10 +34,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 def _run(tokens: list[str], screen: Screen) -> int:
     as_json = wants_json(tokens)
-    if not tokens or tokens[0] in {"--help", "-h"}:
-        load_all()
+    table = overview() if not tokens or tokens[0] in {"--help", "-h"} else app
     try:
-        answer = app(
+        answer = table(
             tokens,
             exit_on_error=False,
             print_error=False,
@@ -53,6 +51,8 @@ def _run(tokens: list[str], screen: Screen) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, a program that reads JSON must get JSON
+        from intersession.cli.shell.failures import failure_of  # noqa: PLC0415 - most commands need none of it
+
         failure = failure_of(error)
         if failure is None:
             traceback.print_exc()

@@ -9,11 +9,10 @@ from unicodedata import category
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from intersession_actors.channels import printable
+from intersession_events.printable import printable
 
 _WIDE: Final = 10_000
 """The width of a pipe or a file: long lines are left to whoever reads it."""
@@ -108,11 +107,13 @@ class Screen:
 
         Where nobody knows of how many, `of` is None.
         """
-        bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
+        from rich import progress  # noqa: PLC0415 - few commands show one
+
+        bar = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeRemainingColumn(),
             console=self._err,
             transient=True,
             disable=not self._err.is_terminal,
