@@ -11,11 +11,10 @@ Errors of one part only live beside it, below the same base.
 """
 
 import asyncio
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
-from intersession_events.errors import IntersessionError, StoreUnavailable
+from intersession_events.errors import IntersessionError
 
 RefusalCode = Literal[
     "invalid_request",
@@ -130,15 +129,6 @@ class ToolRefused(IntersessionError):
     def as_result(self) -> dict[str, str]:
         """Return the answer that the tool gives."""
         return {"status": self.status, "code": self.code, "error": self.error}
-
-
-@contextmanager
-def refusing_without_store() -> Generator[None]:
-    """Turn a store that is away, or closed, into the refusal that a caller gets for it (`unavailable`)."""
-    try:
-        yield
-    except StoreUnavailable as error:
-        raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
 
 
 class LimitReached(ToolRefused):

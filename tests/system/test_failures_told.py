@@ -4,6 +4,7 @@ import asyncio
 import logging
 import queue
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from intersession import (
     Turn,
 )
 from intersession_actors.session import CheckSend
+from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import DeliveryDecided, DeliveryFailed, RunCompleted, RunFailed
+from intersession_events.log import SqlValue
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.fakes import ManualClock
@@ -475,3 +478,53 @@ def test_an_actor_that_fails_is_told_each_time_and_when_it_is_given_up(
 
 def _policy_question() -> Any:
     return CheckSend(channel=None, answer=lambda _verdict: None)
+
+
+class Unreadable(SqliteLog):
+    """A log whose views can't be read while it is `away`."""
+
+    away = False
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Any]:
+        if self.away:
+            raise StoreUnavailable("the disk is gone")
+        return super().query(statement, parameters)
+
+
+def test_a_store_that_a_door_cannot_read_is_one_line_and_another_after_a_minute(
+    tmp_path: Path, heard: Heard, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Finding D1, the kind: whoever asked was refused, and nothing said so on the console."""
+    clock = ManualClock()
+    with (
+        Unreadable(tmp_path / "log.db", inline=inline_views()) as log,
+        SessionSystem(log, agents={"main": parrot}, clock=clock, on_failure=heard) as system,
+    ):
+
+        def asked() -> list[Any]:
+            return [
+                system.tools().call("sessions_list"),
+                system.tools(MAIN).call("sessions_history", {"sessionKey": MAIN}),
+                system.gateway.call("sessions.list"),
+                asyncio.run(system.tools().acall("sessions_list")),
+            ]
+
+        log.away = True
+        refused = asked()
+        failure = heard.next("store_trouble")
+        first = [line.getMessage() for line in lines_of(caplog, "store")]
+        clock.advance(59_000)
+        asked()
+        still = len(lines_of(caplog, "store"))
+        clock.advance(2_000)
+        asked()
+        heard.next("store_trouble")
+        log.away = False
+        assert system.tools().call("sessions_list")["count"] == 0
+
+    assert {answer["code"] for answer in refused} == {"unavailable"}
+    assert failure.error == "StoreUnavailable: the disk is gone"
+    assert first == ["store is not available: StoreUnavailable: the disk is gone"]
+    assert still == 1
+    assert system.tools().call("sessions_list")["code"] == "unavailable"
+    assert len(lines_of(caplog, "store")) == 2, "a closed system is no failure"

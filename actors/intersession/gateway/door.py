@@ -96,11 +96,11 @@ class Door:
         shared = self.limits
         self.open = admission.Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
         self.waits = admission.Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
-        self.hub = Hub(system.log)
-        self.metrics = Metrics(system)
-        self.draining = False
         self.logger = admission.limited_logger("intersession.gateway", monotonic)
         """For what clients can cause as often as they like."""
+        self.hub = Hub(system.log, self.logger)
+        self.metrics = Metrics(system)
+        self.draining = False
         self._monotonic = monotonic
         self._started = monotonic()
         refuse_without_token(self.credentials, self.settings.auth)

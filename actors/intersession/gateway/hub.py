@@ -1,6 +1,7 @@
 """Hands what was committed on to all who are connected: one listener on the log, its batches carried over to the event loop."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from intersession.gateway.protocol import RunEvent, RunEvents
@@ -15,8 +16,9 @@ Listener = Callable[[Sequence[RunEvent]], None]
 class Hub:
     """Listens to the log while somebody listens here. Belongs to one event loop at a time."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, logger: logging.Logger) -> None:
         self._log = log
+        self._logger = logger
         self._told = RunEvents(self._asked)
         self._listeners: dict[int, Listener] = {}
         self._next = 0
@@ -46,8 +48,11 @@ class Hub:
     def _asked(self, run_id: str) -> Asked | None:
         try:
             return Runs(self._log).asked(run_id)
-        except IntersessionError:
-            return None  # it goes by its id
+        except IntersessionError as error:
+            self._logger.warning(
+                "run %s goes by its id, what its caller calls it can't be read: %s", run_id, error
+            )
+            return None
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, batch: Sequence[Recorded]) -> None:
         # From the writer's thread, which must not wait.

@@ -15,6 +15,9 @@ from intersession_actors.runtime import Clock
 OnFailure = Callable[[Failure], object]
 """Hears of failures, sync or async; what it returns is not used."""
 
+UNREAD_S: Final = 60.0
+"""A store that can't be read is told this often at most: each caller meets it anew."""
+
 MOST_WAITING: Final = 1_000
 """So many failures may wait for the host's callback; what comes then is logged and counted, and not told to it."""
 
@@ -36,6 +39,7 @@ class Reports:
         self._dropped = 0
         self._store_since: float | None = None
         self._store_error: str | None = None
+        self._unread_since: float | None = None
 
     @property
     def counts(self) -> dict[FailureKind, int]:
@@ -96,6 +100,16 @@ class Reports:
         if since is not None:
             seconds = self._clock.monotonic() - since
             logging.getLogger("intersession.store").warning("store is available again after %.1f s", seconds)
+
+    def store_unread(self, error: BaseException) -> None:
+        """Tell that something could not be read, at most once in `UNREAD_S`, and not while the store is known to be away."""
+        now = self._clock.monotonic()
+        with self._changed:
+            told = self._unread_since is not None and now - self._unread_since < UNREAD_S
+            if told or self._store_since is not None:
+                return
+            self._unread_since = now
+        self.tell("store_trouble", error=described(error))
 
     # --- the host's callback
 

@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_actors.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.config import OperatorScope
-from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
+from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.runs import GatewayRuns
@@ -185,7 +185,7 @@ class GatewayMethods:
             CalledOnLoop: this is a coroutine.
         """
         not_on_a_loop("gateway.call(…)", "await gateway.acall(…)")
-        with refusing_without_store():
+        with self._service.refusing_without_store():
             return finished(self._begin(method, params or {}, caller))
 
     async def aperform(
@@ -196,7 +196,7 @@ class GatewayMethods:
         Raises:
             ToolRefused: the call was refused.
         """
-        with refusing_without_store():
+        with self._service.refusing_without_store():
             given = params or {}
             begun = await self._threads.run(
                 lambda: self._begin(method, given, caller), _lane(method, given, caller)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.chains import current_cause
-from intersession_actors.errors import LimitReached, ToolRefused, refusing_without_store
+from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.policy import Tripped, begun, check_hop, one_hop_on
 from intersession_actors.service.callers import Call, Caller
 from intersession_actors.service.pending import Pending, Result
@@ -185,7 +185,7 @@ def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
 
 def _check_process(service: Service) -> None:
     """Refuse in a forked child, or once the log is closed: the threads that would answer are not there."""
-    with refusing_without_store():
+    with service.refusing_without_store():
         service.log.head()
 
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from intersession_actors.answers import InboundAnswer
-from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
+from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.gate import AgentId, Identity, MessageText, invalid, seconds_of, shown_name
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import parse_send_command
@@ -314,7 +314,7 @@ class ChatDoor:
         """
         not_on_a_loop("system.inbound(…)", "await system.ainbound(…)")
         try:
-            with refusing_without_store():
+            with self._service.refusing_without_store():
                 answer = finished(self.begin(given, wait))
         except ToolRefused as refused:
             answer = dict(refused.as_result())
@@ -323,7 +323,7 @@ class ChatDoor:
     async def ainbound(self, given: JsonMapping, wait: float | None) -> InboundAnswer:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
-            with refusing_without_store():
+            with self._service.refusing_without_store():
                 begun = await self._threads.run(lambda: self.begin(given, wait), lane_of(given))
                 answer = await afinished(begun, self._threads, lane_of(given))
         except ToolRefused as refused:

@@ -1,15 +1,18 @@
 """What every door works with: the log, its views, the actors to tell, the ends of runs to wait for. Wired by the system."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from intersession_actors.config import Config
+from intersession_actors.errors import ToolRefused
 from intersession_actors.runtime import Clock
 from intersession_actors.service.reader import Reader
 from intersession_actors.service.receipts import Receipts
 from intersession_actors.service.supervisor import Supervisor
 from intersession_actors.service.waits import OneAtATime, RunWaits, WaitGraph
 from intersession_actors.streams import World
+from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.log import Log
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs
@@ -36,6 +39,20 @@ class Service:
         self.wait_graph = WaitGraph(self.clock.monotonic)
         self.waits = RunWaits(self.log, self.wait_graph.run_ended)
         self.spawning = OneAtATime()
+
+    @contextmanager
+    def refusing_without_store(self) -> Generator[None]:
+        """Turn a store that is away, or closed, into the refusal that a caller gets for it (`unavailable`)."""
+        try:
+            yield
+        except StoreUnavailable as error:
+            self.store_failed(error)
+            raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
+
+    def store_failed(self, error: Exception) -> None:
+        """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""
+        if not self.world.stopping and not isinstance(error, ForkedStoreError):
+            self.world.reports.store_unread(error)
 
     @property
     def config(self) -> Config:

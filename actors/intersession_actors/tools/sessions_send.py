@@ -1,6 +1,5 @@
 """`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
 
-from contextlib import suppress
 from typing import Annotated, Final
 
 import msgspec
@@ -278,8 +277,10 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
     def finish() -> Result:
         outcome: RunOutcome | None = None
         # It was accepted, so a store that is away is no refusal: the run goes on after the restart.
-        with suppress(StoreUnavailable):
+        try:
             outcome = service.runs.get(run_id)
+        except StoreUnavailable as error:
+            service.store_failed(error)
         return send_result(outcome, run_id, target.shown, send.timeout, delivery)
 
     return Pending(future=future, timeout=send.timeout, finish=finish, over=over)

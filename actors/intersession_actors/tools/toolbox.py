@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_actors.agents import Given, ToolBox
-from intersession_actors.errors import ToolRefused, not_on_a_loop, refusing_without_store
+from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import Requester, tools_for
@@ -33,6 +33,7 @@ from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
 class _Recording(NamedTuple):
     """Where a call and its result are recorded, and the id that ties them together."""
 
+    service: Service
     recorder: RunRecorder
     call_id: str
 
@@ -116,7 +117,7 @@ class Tools(ToolBox):
             return self._begin(name, given, ordinal)
 
         try:
-            with refusing_without_store():
+            with self._service.refusing_without_store():
                 if self._is_at_once(name):
                     begun = self._threads.here(begin)
                 else:
@@ -154,7 +155,7 @@ class Tools(ToolBox):
             if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("arguments", "they are not a JSON object, send one")
             recording = self._record_call(name, arguments, ordinal)
-            with refusing_without_store():
+            with self._service.refusing_without_store():
                 return _Begun(recording, self._made(name, arguments, ordinal))
         except ToolRefused as refused:
             return _Begun(recording, dict(refused.as_result()))
@@ -194,15 +195,19 @@ class Tools(ToolBox):
         call_id = f"call_{ids.derive(self._service.log.log_id, 'call', run.run_id, run.attempt, ordinal)}"
         recorder = RunRecorder(self._service, key, run)
         recorder.tool_call(call_id, name, _recorded(arguments))
-        return _Recording(recorder, call_id)
+        return _Recording(self._service, recorder, call_id)
 
 
 def _record_result(recording: _Recording | None, name: str, result: Result) -> None:
     if recording is None:
         return
     is_error = result.get("status") in {"error", "forbidden"}
-    with suppress(ToolRefused):  # the attempt is over; its agent is talking to nobody
+    try:
         recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
+    except ToolRefused as refused:
+        # Else the attempt is over; its agent is talking to nobody.
+        if refused.code == "unavailable":
+            recording.service.store_failed(refused)
 
 
 def _recorded(arguments: Result) -> str:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from intersession_events.errors import LogError
+from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import (
     LineImported,
     Message,
@@ -154,7 +154,7 @@ def taken_forwards(batch: Sequence[Recorded], log: Log) -> Iterator[Recorded]:
             case LineImported():
                 yield recorded
             case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
-                with suppress(LogError):
+                with suppress(CorruptEvent, UnknownTopic):
                     waited = _message_of(event.run_id, recorded, log)
                     if waited is not None:
                         yield waited
@@ -169,7 +169,7 @@ def _is_queued(recorded: Recorded, in_batch: Mapping[tuple[str, int], Recorded],
         return False
     behind = in_batch.get((recorded.stream, recorded.version + 1))
     if behind is None:
-        with suppress(LogError):
+        with suppress(CorruptEvent, UnknownTopic):
             behind = next(iter(log.stream(recorded.stream, after=recorded.version, limit=1)), None)
     queued = None if behind is None else behind.event
     return isinstance(queued, RunQueued) and queued.message_id == message.id

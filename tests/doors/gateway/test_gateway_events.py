@@ -1,9 +1,11 @@
 """Committed events as a stream that resumes, and what the description of the routes promises."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -444,3 +446,25 @@ def test_a_hundred_thousand_wrong_tokens_are_ten_failures_a_minute() -> None:
 
     assert looked <= 10 * (100_000 / 60_000 + 1)
     assert len(attempts) <= MOST_ADDRESSES
+
+
+def test_a_row_that_can_not_be_read_is_left_out_of_the_stream_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Finding D1, the kind: whoever follows missed an event, and nothing said so."""
+    path = tmp_path / "log.db"
+    with SessionSystem(path, agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY)) as system:
+        say(system, "main", "hello")
+        head = system.log.head()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE stored_events SET state=x'00' WHERE rowid=3")
+    with (
+        SessionSystem(path, agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY)) as system,
+        LiveGateway(system, limits=SHORT) as made,
+    ):
+        events = followed(made, head - 1, params={"after": 0})
+
+    assert [int(event["id"]) for event in events] == [n for n in range(1, head + 1) if n != 3]
+    (line,) = [record for record in caplog.records if "is in no event stream" in record.msg]
+    assert (line.name, line.levelname) == ("intersession.gateway", "WARNING")
+    assert line.getMessage().startswith("position 3 ")

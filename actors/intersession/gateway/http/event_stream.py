@@ -64,8 +64,10 @@ def _page(door: Door, after: int) -> tuple[list[Recorded], int]:
             after = recorded.position
     except LogError as error:
         if error.position is None:
+            door.system.service.store_failed(error)
             return page, after
         after = error.position
+        door.logger.warning("position %d is in no event stream, it can't be read: %s", after, error)
     return page, after
 
 
