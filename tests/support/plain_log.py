@@ -15,6 +15,7 @@ from intersession_events.log import (
     Recorded,
     SetAside,
     Sql,
+    States,
     StreamAppend,
 )
 
@@ -115,6 +116,10 @@ class PlainLog:
 
     def streams(self, prefix: str) -> Sequence[str]:
         return sorted({recorded.stream for recorded in self.events if recorded.stream.startswith(prefix)})
+
+    @property
+    def states(self) -> States:
+        raise NotImplementedError("no view folds a state")
 
     def head(self) -> int:
         return len(self.events)

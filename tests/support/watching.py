@@ -8,6 +8,7 @@ import msgspec
 
 from intersession_actors.gate import is_storable
 from intersession_actors.runtime import Handler, PooledRuntime, Ref
+from intersession_actors.session import SessionRead
 from intersession_actors.streams import Appended, Command, StreamLoaded
 from intersession_events.plain_json import is_too_deep
 
@@ -17,7 +18,7 @@ _LONGEST = 2 * 1024 * 1024
 
 def flaw_of_command(command: Any) -> str | None:
     """Say what of a command no log can hold, or None. What comes from the log, and what is called, is not looked at."""
-    if isinstance(command, StreamLoaded | Appended):
+    if isinstance(command, StreamLoaded | SessionRead | Appended):
         return None
     left: list[tuple[str, Any]] = [(type(command).__name__, command)]
     while left:

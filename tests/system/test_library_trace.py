@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
+from intersession_events.log import EVERY
+from intersession_events.stores import SqliteLog
+from intersession_projections.inline_views import inline_views
+from support.log_drafts import anywhere, said
 from support.running import closed_exchange
 
-ROOMS = ("eventsourcing/", "stores/library/", "stores/sqlite/recorder")
+ROOMS = ("eventsourcing/", "stores/library/", "stores/snapshots/", "stores/sqlite/recorder")
 
 
 @contextmanager
@@ -65,6 +69,10 @@ def answer(turn: Turn) -> str:
     return "yes" if turn.step == "message" else "REPLY_SKIP"
 
 
+CONFIG = {"tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}}}
+AGENTS = {"main": answer, "ops": answer}
+
+
 @pytest.mark.parametrize(
     ("path", "did"),
     [
@@ -77,11 +85,9 @@ def answer(turn: Turn) -> str:
 def test_each_path_goes_through_the_library(
     tmp_path: Path, path: Callable[[SessionSystem], None], did: set[str]
 ) -> None:
-    config = {"tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}}}
-    agents = {"main": answer, "ops": answer}
-    with SessionSystem(tmp_path / "log.db", agents=agents, config=config) as system:
+    with SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
         inbound(system)
-    with traced() as opened, SessionSystem(tmp_path / "log.db", agents=agents, config=config) as system:
+    with traced() as opened, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
         restarted = set(opened)
         opened.clear()
         path(system)
@@ -93,3 +99,22 @@ def test_each_path_goes_through_the_library(
         "InfrastructureFactory.mapper",
         "SQLiteFactory.application_recorder",
     } <= restarted
+
+
+def test_a_session_wakes_by_the_snapshot_store_of_the_library(tmp_path: Path) -> None:
+    with SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+        inbound(system)
+        stream = next(item.stream for item in system.follow(0, timeout=0) if item.topic == "session_opened.1")
+    with SqliteLog(tmp_path / "log.db", inline=inline_views()) as log:
+        log.append_now((anywhere(stream, *(said(str(number)) for number in range(EVERY))),))
+
+    with traced() as first, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+        inbound(system)
+    with traced() as again, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+        inbound(system)
+
+    took = {"EventStore.put", "SnapshotMapper.to_stored_event", "SQLiteAggregateRecorder._insert_events"}
+    read = {"EventStore.get", "SnapshotRecorder.select_events", "SnapshotMapper.to_domain_event"}
+    assert took <= first
+    assert not took & again
+    assert read <= again

@@ -24,7 +24,8 @@ from intersession_actors.prompt.silence import (
     spoken,
     visible_text,
 )
-from intersession_actors.prompt.transcript import RunContext, TranscriptFold
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold, TranscriptState
+from intersession_actors.prompt.window import Earlier, Transcript, Window
 
 __all__ = [
     "ANNOUNCE_PROMPT",
@@ -32,10 +33,14 @@ __all__ = [
     "NO_REPLY",
     "REPLY_SKIP",
     "SPAWN_ANNOUNCE_PROMPT",
+    "Earlier",
     "FilesTold",
     "Parties",
     "RunContext",
+    "Transcript",
     "TranscriptFold",
+    "TranscriptState",
+    "Window",
     "announce_context",
     "anthropic_messages",
     "child_context",

@@ -6,9 +6,11 @@ talking is not shown in the middle of that talk.
 """
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 
+from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
 from intersession_events import facts
 from intersession_events.log import Recorded
 
@@ -22,28 +24,74 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     message: facts.Message
-    transcript: tuple[facts.Message, ...]
+    transcript: Sequence[facts.Message]
     partial: tuple[facts.Message, ...]
     system_context: str
     hash: str
     version: int
 
 
+class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a fold goes on from: all of it but the messages that are in the transcript already.
+
+    `chain` (hex) stands for these, `count` and `size` say how many they are and how many bytes they have as JSON. `began` is
+    the version of the event with which the session id began.
+    """
+
+    session_id: str = ""
+    began: int = 0
+    count: int = 0
+    size: int = 0
+    chain: str = ""
+    last: facts.Message | None = None
+    waiting: tuple[tuple[facts.RunQueued, facts.Message], ...] = ()
+    started: tuple[facts.RunQueued, facts.Message, tuple[facts.Message, ...]] | None = None
+
+
 class TranscriptFold:
     """The transcript as its next run will see it, event by event.
 
     `version` is how far it has come, `size` how many bytes its messages have as JSON, those of the run under way left out.
+    It begins with the stream, or goes on from a state. Of the messages it keeps the last ones, `room` bytes of them as
+    JSON (None: all that it has seen); `earlier` reads those before.
     """
 
-    def __init__(self) -> None:
-        self.version = 0
-        self.size = 0
-        self._session_id = ""
-        self._transcript: list[facts.Message] = []
-        self._chain = b""
-        self._waiting: dict[str, tuple[facts.RunQueued, facts.Message]] = {}
-        self._last: facts.Message | None = None
+    def __init__(
+        self,
+        state: TranscriptState | None = None,
+        *,
+        version: int = 0,
+        room: int | None = None,
+        earlier: Earlier = nothing_earlier,
+    ) -> None:
+        state = state or TranscriptState()
+        self.version = version
+        self.size = state.size
+        self._room = room
+        self._earlier = earlier
+        self._session_id = state.session_id
+        self.window = Window(state.began, start=state.count, room=room, earlier=earlier)
+        self._chain = bytes.fromhex(state.chain)
+        self._waiting = {queued.run_id: (queued, message) for queued, message in state.waiting}
+        self._last = state.last
         self._started: tuple[facts.RunQueued, facts.Message, list[facts.Message]] | None = None
+        if state.started is not None:
+            queued, message, done = state.started
+            self._started = (queued, message, list(done))
+
+    def state(self) -> TranscriptState:
+        """Return what another fold can go on from at this version."""
+        started = self._started
+        return TranscriptState(
+            session_id=self._session_id,
+            began=self.window.began,
+            count=self.window.end,
+            size=self.size,
+            chain=self._chain.hex(),
+            last=self._last,
+            waiting=tuple(self._waiting.values()),
+            started=None if started is None else (started[0], started[1], tuple(started[2])),
+        )
 
     def apply(self, recorded: Recorded) -> None:
         """Take the stream's next event in."""
@@ -61,6 +109,9 @@ class TranscriptFold:
                 self._start(run_id)
             case facts.RunAborted(run_id=run_id) | facts.RunFailed(run_id=run_id):
                 self._give_up(run_id)
+                self._end(run_id)
+            case facts.RunCompleted(run_id=run_id):
+                self._end(run_id)
             case _:
                 pass
 
@@ -84,7 +135,7 @@ class TranscriptFold:
             raise LookupError(f"run {run_id} has no message in this stream")
         return RunContext(
             message=message,
-            transcript=tuple(self._transcript),
+            transcript=self.window.transcript(),
             partial=partial,
             system_context=queued.system_context,
             hash=_hash(self._chain, queued.system_context, message, partial),
@@ -100,7 +151,7 @@ class TranscriptFold:
         self._close()
         return RunContext(
             message=message,
-            transcript=tuple(self._transcript),
+            transcript=self.window.transcript(),
             partial=(),
             system_context=queued.system_context,
             hash=_hash(self._chain, queued.system_context, message, ()),
@@ -109,7 +160,7 @@ class TranscriptFold:
 
     def _begin(self, session_id: str) -> None:
         self._session_id = session_id
-        self._transcript = []
+        self.window = Window(self.version, room=self._room, earlier=self._earlier)
         self.size = 0
         self._chain = b""
         self._last = self._started = None
@@ -146,6 +197,12 @@ class TranscriptFold:
             self._last = waiting[1]
             self._settle()
 
+    def _end(self, run_id: str) -> None:
+        """Let the transcript have a run that is over: what is said next would stand behind it in any case."""
+        if self._started is not None and self._started[0].run_id == run_id:
+            self._settle()
+            self._close()
+
     def _close(self) -> None:
         """Move the run that was started last, and what it said, into the transcript."""
         if self._started is not None:
@@ -155,8 +212,8 @@ class TranscriptFold:
                 self._add(said)
 
     def _add(self, message: facts.Message) -> None:
-        self._transcript.append(message)
         encoded = _ENCODER.encode(message)
+        self.window.add(message, len(encoded))
         self.size += len(encoded)
         self._chain = hashlib.sha256(self._chain + encoded).digest()
 

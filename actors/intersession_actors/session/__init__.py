@@ -12,6 +12,7 @@ from intersession_actors.session.commands import (
     ReadAgain,
     RecordMessages,
     Reset,
+    SessionRead,
     Unbind,
     Wake,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Reset",
     "Running",
     "SessionActor",
+    "SessionRead",
     "Unbind",
     "Wake",
     "ended_again",

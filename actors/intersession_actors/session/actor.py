@@ -18,6 +18,7 @@ from intersession_actors.runtime import Handler
 from intersession_actors.session import commands, rules
 from intersession_actors.session.answers import decide_returned, ended_of, failure_notice, leads_on
 from intersession_actors.session.context_cache import ContextCache
+from intersession_actors.session.folding import Awake
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
 from intersession_actors.session.state import Session, Waiting, causes, evolve
 from intersession_actors.streams import (
@@ -33,7 +34,6 @@ from intersession_actors.streams import (
     StepRefused,
     StepTaken,
     StoreDue,
-    StreamLoaded,
     Told,
     World,
     answer,
@@ -42,7 +42,7 @@ from intersession_actors.streams import (
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
-from intersession_events.log import InFlight, Recorded, StreamAppend
+from intersession_events.log import EVERY, Folded, InFlight, Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
@@ -57,8 +57,11 @@ class SessionActor(Handler):
         self.key = key
         self._transcripts = contexts
         self._owner: SessionOwner = Owner(
-            ids.session_stream(key), self, world, self._tell_self, empty=Session()
+            ids.session_stream(key), self, world, self._tell_self, empty=Session(), read=self._read
         )
+        self._folding = contexts.folding(key)
+        self._snapshot_due = EVERY
+        """From which version on there is to be another snapshot."""
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
         self._told_parked: str | None = None
@@ -85,10 +88,8 @@ class SessionActor(Handler):
 
     def _handle(self, message: object) -> None:
         match message:
-            case StreamLoaded():
-                if not isinstance(message.recorded, Exception):
-                    self._transcripts.offer(self.key, message.recorded)
-                self._owner.loaded(message.recorded)
+            case commands.SessionRead():
+                self._wake(message.folded)
             case Appended():
                 self._owner.appended(message)
             case StoreDue():
@@ -109,6 +110,33 @@ class SessionActor(Handler):
     def _tell_self(self, command: Command) -> None:
         with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
             self.me.tell(command, urgent=True)
+
+    # --- waking, and what the next waking goes on from
+
+    def _read(self) -> None:
+        tell = self._tell_self
+        self.world.log.states.load(
+            self._owner.stream, self._folding, lambda folded: tell(commands.SessionRead(folded=folded))
+        )
+
+    def _wake(self, folded: Folded[Awake] | Exception) -> None:
+        if isinstance(folded, Exception):
+            self._owner.loaded(folded)
+            return
+        self._transcripts.offer(self.key, folded.state.transcript)
+        self._snapshot_due = folded.kept + EVERY
+        self._owner.resume(folded.state.session, folded.last)
+
+    def _take_snapshot(self, last: Recorded) -> None:
+        """Have the session's state kept, now and then; nobody waits for it."""
+        if last.version < self._snapshot_due:
+            return
+        transcript = self._transcripts.transcript_at(self.key, last.version)
+        kept = transcript is not None and self.world.log.states.keep(
+            self._owner.stream, self._folding, Folded(Awake(self.state, transcript), last, 0)
+        )
+        # One that was too large is tried again when the run that made it so has ended.
+        self._snapshot_due = last.version + (EVERY if kept else EVERY // 10)
 
     # --- what the owner of the stream leaves to its actor
 
@@ -218,6 +246,8 @@ class SessionActor(Handler):
         """Tell the flows of the append, and do what the session's own events ask for."""
         self.world.chains.take(commit.recorded)
         self._transcripts.take(self.key, commit.fresh)
+        if commit.fresh:
+            self._take_snapshot(commit.fresh[-1])
         for stream, recorded in commit.of_others(owner.stream).items():
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
         started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)
@@ -291,6 +321,7 @@ class SessionActor(Handler):
         refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
         for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
             answer(command, refused)
+        self._transcripts.forget(self.key)
         raise error
 
     def at_rest(self, owner: SessionOwner) -> None:
@@ -570,6 +601,7 @@ class SessionActor(Handler):
             owner.go_on()
             return
         if not owner.has_work and self.me.close_if_idle():
+            self._transcripts.forget(self.key)
             self.world.passivated(self.key)
         else:
             self._asleep_after = -1

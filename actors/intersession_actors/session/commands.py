@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from intersession_actors.agents import AgentResult
 from intersession_actors.prompt import RunContext
+from intersession_actors.session.folding import Awake
 from intersession_actors.streams import Asked, Command, OfOneLife, Step
 from intersession_events import facts
-from intersession_events.log import StreamAppend
+from intersession_events.log import Folded, StreamAppend
 
 
 class Enqueue(Step, frozen=True, kw_only=True):
@@ -113,6 +114,12 @@ class Wake(Command, frozen=True, kw_only=True):
 
 class ReadAgain(Command, frozen=True, kw_only=True):
     """Somebody else wrote to the session's stream (an import): read it again before anything is decided."""
+
+
+class SessionRead(OfOneLife, frozen=True, kw_only=True):
+    """The session's stream was read. `folded` is the exception if it could not be."""
+
+    folded: Folded[Awake] | Exception
 
 
 class ContextBuilt(OfOneLife, frozen=True, kw_only=True):

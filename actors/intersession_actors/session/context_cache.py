@@ -1,24 +1,30 @@
-"""Keeps the transcripts of the sessions that talk, so that each run reads only what is new since the one before.
+"""Keeps the transcripts of the sessions that are awake, so that each run reads only what is new since the one before.
 
-A transcript is folded from the log and can be dropped at any time; the least recently used go first.
+Of each it keeps how far it has come, which is little, and its last messages, as long as there is room. All of it is folded from the
+log. What is not here any more is read from there by whoever looks at it.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from intersession_actors.prompt import RunContext, TranscriptFold
+from intersession_actors.prompt import RunContext, TranscriptFold, Window
+from intersession_actors.session.folding import (
+    Awake,
+    EarlierMessages,
+    SessionFolding,
+)
 from intersession_events import ids
 from intersession_events.facts import Message, RunQueued
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Folded, Log, Recorded
 
-MOST_SESSIONS: Final = 256
-MOST_JUST_READ: Final = 16
-"""How many streams that an actor has just read wait here for their first context."""
+MOST_OF_ONE: Final = 1024 * 1024
+"""How much of the messages of one transcript is kept at hand, in bytes of JSON: more than most models take."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""How much all transcripts that are kept may have, as JSON. The one that was used last is always kept."""
+"""How much of the messages of all transcripts together is. What was used least recently goes first."""
 
 OnContext = Callable[[RunContext | Exception], None]
 
@@ -29,39 +35,51 @@ class ContextCache:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._lock = threading.Lock()
-        self._folds: OrderedDict[str, TranscriptFold] = OrderedDict()
+        self._folds: dict[str, TranscriptFold] = {}
         self._bytes = 0
-        self._just_read: OrderedDict[str, Sequence[Recorded]] = OrderedDict()
+        self._used: OrderedDict[str, None] = OrderedDict()
+        """The sessions that have messages at hand, the one that was used last behind."""
+        self._readers: dict[str, EarlierMessages] = {}
 
-    def offer(self, key: str, recorded: Sequence[Recorded]) -> None:
-        """Take the whole stream of a session that its actor has just read, for the context of the run that it woke for.
+    def folding(self, key: str) -> SessionFolding:
+        """Return how the stream of a session is folded, for an actor that wakes; it offers the transcript here."""
+        return SessionFolding(room=MOST_OF_ONE, earlier=partial(self._earlier, key))
 
-        What comes after it is read when that is asked for; it is not read twice. A few are kept, until they are used.
-        """
+    def offer(self, key: str, transcript: TranscriptFold) -> None:
+        """Take the transcript of a session that its actor has just read."""
         with self._lock:
-            if recorded and key not in self._folds:
-                self._just_read[key] = recorded
-                self._just_read.move_to_end(key)
-                if len(self._just_read) > MOST_JUST_READ:
-                    self._just_read.popitem(last=False)
+            self._take_out(key)
+            self._folds[key] = transcript
+            self._bytes += transcript.window.size
+            self._use(key)
 
     def read(self, key: str, run_id: str, on_context: OnContext, *, version: int) -> None:
         """Have a run's context read as of a version of its stream, off this thread; never blocks.
 
         What is here already is given back at once.
         """
-        with self._lock:
-            fold = self._taken_out(key) or TranscriptFold()
-            begin = self._just_read.pop(key, ()) if fold.version == 0 else ()
-        if fold.version == version:
-            on_context(self._built(key, run_id, fold, ()))
+        try:
+            context = self.at(key, run_id, version)
+        except LookupError as error:
+            on_context(error)
+            return
+        if context is not None:
+            on_context(context)
             return
 
-        def loaded(recorded: Sequence[Recorded] | Exception) -> None:
-            whole = recorded if isinstance(recorded, Exception) else (*begin, *recorded)
-            on_context(self._built(key, run_id, fold, whole))
+        def loaded(folded: Folded[Awake] | Exception) -> None:
+            if isinstance(folded, Exception):
+                on_context(folded)
+                return
+            try:
+                context = folded.state.transcript.context(run_id)
+            except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
+                on_context(error)
+                return
+            self.offer(key, folded.state.transcript)
+            on_context(context)
 
-        self._log.load(ids.session_stream(key), loaded, after=begin[-1].version if begin else fold.version)
+        self._log.states.load(ids.session_stream(key), self.folding(key), loaded)
 
     def at(self, key: str, run_id: str, version: int) -> RunContext | None:
         """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
@@ -70,14 +88,20 @@ class ContextCache:
             LookupError: no such run waits in the stream.
         """
         with self._lock:
-            fold = self._folds.get(key)
-            if fold is None or fold.version != version:
+            fold = self._at(key, version)
+            if fold is None:
                 return None
-            before = fold.size
+            before = fold.window.size
             try:
                 return fold.context(run_id)
             finally:
-                self._bytes += fold.size - before
+                self._bytes += fold.window.size - before
+                self._use(key)
+
+    def transcript_at(self, key: str, version: int) -> TranscriptFold | None:
+        """Return a session's transcript, if the one that is here is of that version: for its actor, in its own thread."""
+        with self._lock:
+            return self._at(key, version)
 
     def ahead(
         self, key: str, queued: RunQueued, message: Message, *, at: int, version: int
@@ -87,55 +111,76 @@ class ContextCache:
         None if the transcript that is here is not of that version: then the context is read once the run is queued.
         """
         with self._lock:
-            fold = self._folds.get(key)
-            if fold is None or fold.version != at:
+            fold = self._at(key, at)
+            if fold is None:
                 return None
-            before = fold.size
+            before = fold.window.size
             try:
                 return fold.context_ahead(queued, message, version)
             finally:
-                self._bytes += fold.size - before
+                self._bytes += fold.window.size - before
+                self._use(key)
 
     def take(self, key: str, recorded: Sequence[Recorded]) -> None:
         """Take in what a session's actor has just recorded, if it follows on what is here."""
         with self._lock:
             fold = self._folds.get(key)
             if fold is not None and recorded and recorded[0].version == fold.version + 1:
-                before = fold.size
+                before = fold.window.size
                 for item in recorded:
                     fold.apply(item)
-                self._bytes += fold.size - before
+                self._bytes += fold.window.size - before
+                self._use(key)
 
     def forget(self, key: str) -> None:
         """Drop a session's transcript."""
         with self._lock:
-            self._taken_out(key)
-            self._just_read.pop(key, None)
+            self._take_out(key)
 
-    def _built(
-        self, key: str, run_id: str, fold: TranscriptFold, recorded: Sequence[Recorded] | Exception
-    ) -> RunContext | Exception:
-        if isinstance(recorded, Exception):
-            return recorded
-        try:
-            for item in recorded:
-                fold.apply(item)
-            context = fold.context(run_id)
-        except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
-            return error
+    def _earlier(self, key: str, window: Window, start: int, stop: int) -> Iterator[Message]:
+        """Yield messages that are not at hand. Those right before what is at hand are kept, if there is room."""
+        messages: list[Message] = []
+        sizes: list[int] = []
+        left = MOST_OF_ONE
+        for message, size in self._reader(key, window).read(start, stop):
+            yield message
+            left -= size
+            if left >= 0:
+                messages.append(message)
+                sizes.append(size)
         with self._lock:
-            self._taken_out(key)
-            self._folds[key] = fold
-            self._bytes += fold.size
-            self._make_room()
-        return context
+            fold = self._folds.get(key)
+            here = fold is not None and fold.window is window and window.start == stop
+            if left >= 0 and here and window.put_before(messages, sizes):
+                self._bytes += sum(sizes)
+                self._use(key)
 
-    def _taken_out(self, key: str) -> TranscriptFold | None:
+    def _reader(self, key: str, window: Window) -> EarlierMessages:
+        with self._lock:
+            reader = self._readers.get(key)
+            if reader is None or reader.began != window.began:
+                reader = EarlierMessages(self._log, ids.session_stream(key), window.began)
+                if key in self._folds:
+                    self._readers[key] = reader
+            return reader
+
+    def _at(self, key: str, version: int) -> TranscriptFold | None:
+        fold = self._folds.get(key)
+        return fold if fold is not None and fold.version == version else None
+
+    def _take_out(self, key: str) -> None:
         fold = self._folds.pop(key, None)
         if fold is not None:
-            self._bytes -= fold.size
-        return fold
+            self._bytes -= fold.window.size
+            self._used.pop(key, None)
+            self._readers.pop(key, None)
 
-    def _make_room(self) -> None:
-        while len(self._folds) > MOST_SESSIONS or (self._bytes > MOST_BYTES and len(self._folds) > 1):
-            self._taken_out(next(iter(self._folds)))
+    def _use(self, key: str) -> None:
+        """Note that a transcript is used, and let go of messages where all of them together are too many."""
+        self._used[key] = None
+        self._used.move_to_end(key)
+        while self._bytes > MOST_BYTES and len(self._used) > 1:
+            least, _ = self._used.popitem(last=False)
+            window = self._folds[least].window
+            self._bytes -= window.size
+            window.shrink(0)

@@ -11,7 +11,7 @@ Two things can go wrong, and each has one policy, for sessions and flows alike:
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -110,8 +110,16 @@ class Owner(Generic[S, C]):
     """The one writer of a stream. It belongs to one actor and is touched by that actor's handler alone."""
 
     def __init__(
-        self, stream: str, work: Work[S, C], world: World, tell_self: Tell, *, empty: S | None = None
+        self,
+        stream: str,
+        work: Work[S, C],
+        world: World,
+        tell_self: Tell,
+        *,
+        empty: S | None = None,
+        read: Callable[[], None] | None = None,
     ) -> None:
+        """Make an owner of a stream that is not read yet. `read` has it read another way, and calls `resume` then."""
         self.stream = stream
         self.state = empty
         self.version = 0
@@ -121,6 +129,7 @@ class Owner(Generic[S, C]):
         self.decided_at = 0.0
         """When the last command was decided, in seconds of the monotonic clock: when its events say that they happened."""
         self._empty = empty
+        self._read = read or self._read_all
         self._work = work
         self._world = world
         self._tell_self = tell_self
@@ -181,8 +190,11 @@ class Owner(Generic[S, C]):
     # --- reading the log
 
     def load(self) -> None:
-        """Read the stream from its beginning; what waits is decided after that."""
+        """Have the stream read; what waits is decided after that."""
         self._loading = True
+        self._read()
+
+    def _read_all(self) -> None:
         stream, tell = self.stream, self._tell_self
         self._world.log.load(stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded)))
 
@@ -208,6 +220,17 @@ class Owner(Generic[S, C]):
         except Exception as error:  # noqa: BLE001 - what a stream holds that its rules do not take is for the actor
             self._work.cannot_go_on(self, error, None)
             return
+        self._go_on_loaded()
+
+    def resume(self, state: S, last: Recorded | None) -> None:
+        """Go on from a state, after the stream's last event."""
+        self.state, self.version = self._empty, 0
+        if last is not None:
+            self.state, self.version = state, last.version
+            self.cause, self.correlation = last.id, last.correlation
+        self._go_on_loaded()
+
+    def _go_on_loaded(self) -> None:
         self._loading = False
         if self._work.loaded(self):
             self.go_on()

@@ -14,19 +14,33 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
+from intersession_events.log.states import (
+    EVERY,
+    LARGEST_STATE,
+    Folded,
+    Folding,
+    Snapshot,
+    States,
+    read_snapshot,
+    stored_snapshot,
+)
 from intersession_events.log.tables import FORMAT, FORMATS, place_problems, schema_problems
 from intersession_events.log.verification import Finding, LogHead, VerifyReport, head, verify_log
 
 __all__ = [
     "ANY_VERSION",
+    "EVERY",
     "FIRST",
     "FORMAT",
     "FORMATS",
+    "LARGEST_STATE",
     "SALT_BYTES",
     "Committed",
     "Conflict",
     "Draft",
     "Finding",
+    "Folded",
+    "Folding",
     "InFlight",
     "InlineView",
     "Log",
@@ -38,8 +52,10 @@ __all__ = [
     "Recorded",
     "Row",
     "SetAside",
+    "Snapshot",
     "Sql",
     "SqlValue",
+    "States",
     "StreamAppend",
     "Unavailable",
     "VerifyReport",
@@ -47,8 +63,10 @@ __all__ = [
     "opened",
     "payload_of",
     "place_problems",
+    "read_snapshot",
     "schema_problems",
     "seal",
+    "stored_snapshot",
     "unseal",
     "verify_log",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
+from intersession_events.log.states import States
 
 T = TypeVar("T")
 
@@ -90,6 +91,11 @@ class Log(Protocol):
     @property
     def path(self) -> str:
         """The real path of the log's file; `:memory:` for a log that has none."""
+        ...
+
+    @property
+    def states(self) -> States:
+        """The states of its streams, folded from their last snapshots on."""
         ...
 
     def append(

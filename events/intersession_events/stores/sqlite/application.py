@@ -1,19 +1,29 @@
 """The log as an application of the eventsourcing library, which composes mapper, recorder and event store."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar, Final, cast
 
-from eventsourcing.application import Application
-from eventsourcing.persistence import ApplicationRecorder
+from eventsourcing.application import Application, Repository
+from eventsourcing.persistence import ApplicationRecorder, EventStore
+from eventsourcing.sqlite import SQLiteCursor
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.errors import NoSuchStore
 from intersession_events.stores.file import check_one_name
 from intersession_events.stores.library import ChainedMapper
+from intersession_events.stores.snapshots import (
+    Later,
+    OnTheWay,
+    Read,
+    SnapshotMapper,
+    SnapshotRecorder,
+    StreamStates,
+)
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore, LogFactory, database_uri
-from intersession_events.stores.sqlite.readers import FileReaders
+from intersession_events.stores.sqlite.readers import FileReaders, Readers, rows
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder, ReadingRecorder
 
 NAME: Final = "intersession"
@@ -36,11 +46,43 @@ class LogApplication(Application[str]):
         f"{_PREFIX}APPLICATION_RECORDER_TOPIC": get_topic(ReadingRecorder),
         f"{_PREFIX}ORIGINATOR_ID_TYPE": "text",
         f"{_PREFIX}CREATE_TABLE": "no",
+        f"{_PREFIX}IS_SNAPSHOTTING_ENABLED": "yes",
     }
 
     def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
         """Return the settings. The process's own environment is not among them: a host may use the library itself."""
         return Environment(name, {**type(self).env, **(env or {})})
+
+    def construct_snapshot_store(self) -> EventStore[str]:
+        """Return the library's store of snapshots, with a mapper and a recorder of ours."""
+        recorder = self.factory.aggregate_recorder(purpose="snapshots")
+        return EventStore(SnapshotMapper(self.chained), recorder)
+
+    def construct_repository(self) -> Repository[str]:
+        """Return a repository without snapshots: those here are of our states, whatever somebody else folds."""
+        return Repository(event_store=self.events)
+
+    def states(
+        self,
+        readers: Readers,
+        *,
+        read: Read,
+        later: Later,
+        transact: Callable[[Callable[[SQLiteCursor], int]], int],
+    ) -> StreamStates:
+        """Return the states of the streams. What the arguments do is the log's: it has the readers and the writer."""
+        snapshots = self.snapshots
+        if snapshots is None:
+            raise NoSuchStore(NAME, "the environment switches the store of snapshots off")
+        recorder = cast("SnapshotRecorder", snapshots.recorder)
+        recorder.rows = partial(rows, readers)
+        recorder.submit = self.submit_snapshot
+        return StreamStates(snapshots, read=read, later=later, clear=lambda: transact(recorder.clear))
+
+    @property
+    def submit_snapshot(self) -> Callable[[OnTheWay], None] | None:
+        """Take a snapshot to be written, for a log that is open for writing."""
+        return None
 
     @property
     def chained(self) -> ChainedMapper:
@@ -66,6 +108,11 @@ class WriterApplication(LogApplication):
     def commits(self) -> GroupCommitRecorder:
         """The recorder, by its own type."""
         return cast("GroupCommitRecorder", self.recorder)
+
+    @property
+    def submit_snapshot(self) -> Callable[[OnTheWay], None]:
+        """Take a snapshot to be written with the next commit: it has time."""
+        return partial(self.commits.submit, patient=True)
 
 
 class SessionLog(LogApplication):

@@ -22,6 +22,7 @@ from eventsourcing.sqlite import (
 from eventsourcing.utils import Environment, EnvType
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.stores.snapshots import SnapshotRecorder
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
@@ -240,6 +241,8 @@ class LogDatastore(SQLiteDatastore):
 
 class LogFactory(SQLiteFactory):
     """The library's factory, with pinned connections."""
+
+    aggregate_recorder_class = SnapshotRecorder
 
     def __init__(self, env: Environment | EnvType | None) -> None:
         super().__init__(env)

@@ -30,6 +30,7 @@ from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.folding import ViewsBeside
 from intersession_events.stores.library import Frontier
+from intersession_events.stores.snapshots import StreamStates
 from intersession_events.stores.sqlite.appends import NotTaken, tell
 from intersession_events.stores.sqlite.application import LogApplication, SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY
@@ -40,7 +41,7 @@ from intersession_events.stores.sqlite.inline_views import TransactionSql
 from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders, rows
 from intersession_events.stores.sqlite.recorder import Row
-from intersession_events.stores.sqlite.writer import Writer
+from intersession_events.stores.sqlite.writer import PAGE_TIMEOUT_S, Writer
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class SqliteLog:
         self._closed = False
         self._following = threading.Lock()
         self._follower: Follower | None = None
-        self._to_load: deque[tuple[str, OnLoaded, int]] = deque()
+        self._to_load: deque[Callable[[], None]] = deque()
         self._loaders: ThreadPoolExecutor | None = None
         self._writer: Writer | None = None
         self._beside: ViewsBeside | None = None
@@ -105,6 +106,7 @@ class SqliteLog:
         self._events = EventReader(recorder, opened.mapper)
         self._frontier = recorder.frontier = Frontier(opened.head)
         self._application: LogApplication = opened.app
+        self._states = self._states_of(opened.app)
         try:
             self._writer = Writer(
                 opened,
@@ -129,6 +131,11 @@ class SqliteLog:
     def epoch(self) -> int:
         """The writer's epoch; 0 for a reader."""
         return self._epoch
+
+    @property
+    def states(self) -> StreamStates:
+        """The states of the log's streams, folded from their last snapshots on."""
+        return self._states
 
     @property
     def application(self) -> LogApplication:
@@ -188,14 +195,7 @@ class SqliteLog:
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         """Read a stream behind a version, off a reader's thread; never blocks."""
-        if self._loaders is None:
-            self._to_load.append((stream, on_loaded, after))
-            return
-        try:
-            self._check_process()
-            self._loaders.submit(self._load, stream, on_loaded, after)
-        except (LogError, RuntimeError) as error:
-            tell(on_loaded, error if isinstance(error, LogError) else StoreUnavailable("the log is closed"))
+        self._later(partial(self._events.stream, stream, after=after), on_loaded)
 
     def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
         """Read all events with `after < position <= to`, in order; every row is proven.
@@ -312,7 +312,7 @@ class SqliteLog:
     def step(self) -> bool:
         """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
         if self._to_load:
-            self._load(*self._to_load.popleft())
+            self._to_load.popleft()()
             return True
         return self._the_writer().step()
 
@@ -355,6 +355,7 @@ class SqliteLog:
         self._readers = app.reading.readers
         self._events = EventReader(app.reading, app.chained)
         self._frontier = Frontier(0)
+        self._states = self._states_of(app)
         try:
             if not all(map(self._is_up_to_date, inline)):
                 self._beside = ViewsBeside(
@@ -387,12 +388,33 @@ class SqliteLog:
                 self._frontier.advance(self._events.head())
                 self._follower = Follower(self._readers, partial(self._events.tell, self._frontier))
 
-    def _load(self, stream: str, on_loaded: OnLoaded, after: int) -> None:
+    def _later(self, read: Callable[[], T], told: Callable[[T | Exception], None]) -> None:
+        """Read off a reader's thread, or by hand, and tell what came of it."""
+
+        def job() -> None:
+            found: T | Exception
+            try:
+                found = read()
+            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+                found = error
+            tell(told, found)
+
+        if self._loaders is None:
+            self._to_load.append(job)
+            return
         try:
-            loaded: Sequence[Recorded] | Exception = self._events.stream(stream, after=after)
-        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
-            loaded = error
-        tell(on_loaded, loaded)
+            self._check_process()
+            self._loaders.submit(job)
+        except (LogError, RuntimeError) as error:
+            tell(told, error if isinstance(error, LogError) else StoreUnavailable("the log is closed"))
+
+    def _states_of(self, app: LogApplication) -> StreamStates:
+        return app.states(
+            self._readers,
+            read=self._events.stream,
+            later=self._later,
+            transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
+        )
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

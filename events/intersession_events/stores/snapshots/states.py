@@ -1,0 +1,197 @@
+"""Folds streams from their last snapshots on: reads a snapshot, holds it against the log, and reads what is behind it.
+
+As `Repository.get` of the eventsourcing library, from the same snapshot store, with three differences. What is behind a snapshot is read
+in pages, so that a long stream is never in memory as a whole. A snapshot that does not fit the log is dropped, not believed. And a
+long stretch without snapshots gets some on the way.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, Protocol, TypeVar, cast
+
+from eventsourcing.persistence import EventStore
+
+from intersession_events.errors import CorruptEvent, LogError
+from intersession_events.log import EVERY, LARGEST_STATE, Folded, Folding, Recorded, Snapshot
+from intersession_events.stores.snapshots.recorder import SnapshotRecorder
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+class Read(Protocol):
+    """Reads the proven events of a stream."""
+
+    def __call__(
+        self, stream: str, *, after: int = 0, to: int | None = None, limit: int | None = None
+    ) -> Sequence[Recorded]:
+        """Return those with `after < version <= to`, the first ones."""
+        ...
+
+
+class Later(Protocol):
+    """Does reading work off a reader's thread, and tells what came of it."""
+
+    def __call__(self, read: Callable[[], R], told: Callable[[R | Exception], None]) -> None:
+        """Never block, never raise."""
+        ...
+
+
+class StreamStates:
+    """The states of one log's streams. `clear` drops all snapshots, in a transaction of the writer's."""
+
+    def __init__(
+        self, snapshots: EventStore[str], *, read: Read, later: Later, clear: Callable[[], int]
+    ) -> None:
+        self._snapshots = snapshots
+        self._recorder = cast("SnapshotRecorder", snapshots.recorder)
+        self._read = read
+        self._later = later
+        self._clear = clear
+
+    def fold(self, stream: str, folding: Folding[S], *, to: int | None = None) -> Folded[S]:
+        """Return the state of a stream, as of a version (None: now).
+
+        Raises:
+            CorruptEvent: an event that was read was changed, or is missing.
+            UnknownTopic: one is of a newer version.
+        """
+        (folded,) = deque(self._walk(stream, folding, self._latest(stream, folding, to), to), maxlen=1)
+        return folded
+
+    def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
+        """Yield the state as of a version that has a snapshot (0: the beginning), then after every few events behind it.
+
+        Raises:
+            CorruptEvent: as `fold` does.
+            UnknownTopic: the same.
+        """
+        return self._walk(stream, folding, self._latest(stream, folding, since) if since else None, None)
+
+    def load(
+        self, stream: str, folding: Folding[S], on_folded: Callable[[Folded[S] | Exception], None]
+    ) -> None:
+        """Fold a stream off a reader's thread; never blocks."""
+        self._later(partial(self.fold, stream, folding), on_folded)
+
+    def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
+        """Keep a state as a snapshot, with the next commit; False if it is not to be kept, or can't be."""
+        if folded.last is None or self._recorder.submit is None:
+            return False
+        data = folding.encode(folded.state)
+        if data is None or len(data) > LARGEST_STATE:
+            return False
+        snapshot = Snapshot(
+            stream=stream,
+            version=folded.last.version,
+            topic=folding.topic,
+            hash=folded.last.hash,
+            data=data,
+        )
+        try:
+            self._snapshots.put([snapshot])
+        except LogError as error:
+            _LOGGER.debug("%s version %d: no snapshot: %s", stream, snapshot.version, error)
+            return False
+        return True
+
+    def versions(self, stream: str, topic: str) -> Sequence[int]:
+        """Return the versions of a stream that have a snapshot of this shape, in order."""
+        return self._recorder.versions(stream, topic)
+
+    def streams(self) -> Sequence[str]:
+        """Return the names of the streams that have snapshots, sorted."""
+        return self._recorder.streams()
+
+    def kept(self, stream: str) -> Iterator[Snapshot | CorruptEvent]:
+        """Yield the snapshots of a stream, by version; for each that was changed, an error that says so."""
+        for stored in self._recorder.select_events(stream):
+            try:
+                yield self._snapshots.mapper.to_domain_event(stored)  # type: ignore[misc]  # of this store, these are all
+            except CorruptEvent as error:
+                yield error
+
+    def drop(self) -> int:
+        """Drop all snapshots, and say how many there were.
+
+        Raises:
+            StoreUnavailable: this log is open for reading only.
+        """
+        return self._clear()
+
+    def _walk(
+        self, stream: str, folding: Folding[S], found: tuple[S, Snapshot] | None, to: int | None
+    ) -> Iterator[Folded[S]]:
+        state, snapshot = found or (folding.begin(), None)
+        kept = 0 if snapshot is None else snapshot.version
+        last: Recorded | None = None
+        while True:
+            # With a snapshot, the event that it is after is read as well: the state must be of this very event.
+            after = last.version if last is not None else max(kept - 1, 0)
+            page = self._read(stream, after=after, to=to, limit=EVERY)
+            if last is None and snapshot is not None:
+                if not page or page[0].hash != snapshot.hash:
+                    reason = "the log has another event there, or none"
+                    self._forget(stream, snapshot.version, folding.topic, reason)
+                    state, snapshot, kept = folding.begin(), None, 0
+                    continue
+                last, fresh = page[0], page[1:]
+                yield Folded(state, last, kept)
+            else:
+                _check_follows(last, page)
+                fresh = page
+            if fresh:
+                state, last = folding.apply(state, fresh), fresh[-1]
+            if (
+                last is not None
+                and last.version - kept >= EVERY
+                and self.keep(stream, folding, Folded(state, last, kept))
+            ):
+                kept = last.version
+            if fresh or snapshot is None:
+                yield Folded(state, last, kept)
+            if len(page) < EVERY:
+                return
+
+    def _latest(self, stream: str, folding: Folding[S], to: int | None) -> tuple[S, Snapshot] | None:
+        """Return the state of the last snapshot up to a version, if it is whole and of this shape."""
+        try:
+            snapshot = next(self._snapshots.get(stream, lte=to, desc=True, limit=1), None)
+        except CorruptEvent as error:
+            (row,) = self._recorder.select_events(stream, lte=to, desc=True, limit=1)
+            self._forget(stream, row.originator_version, folding.topic, error)
+            return None
+        if not isinstance(snapshot, Snapshot):
+            return None
+        if snapshot.topic != folding.topic:
+            reason = f"its shape is {snapshot.topic}, this version's is {folding.topic}"
+            self._forget(stream, snapshot.version, folding.topic, reason)
+            return None
+        try:
+            return folding.decode(snapshot.data, snapshot.version), snapshot
+        except (ValueError, TypeError, RecursionError) as error:
+            self._forget(stream, snapshot.version, folding.topic, error)
+            return None
+
+    def _forget(self, stream: str, version: int, topic: str, reason: object) -> None:
+        _LOGGER.warning(
+            "the snapshot of %r version %s is not used, the stream is folded anew: %s",
+            stream,
+            version,
+            reason,
+        )
+        self._recorder.forget(stream, version, topic)
+
+
+def _check_follows(last: Recorded | None, page: Sequence[Recorded]) -> None:
+    """Make sure that a page of a stream follows on the one before it; within a page that was looked at."""
+    if last is not None and page and page[0].prev != last.hash:
+        broken = CorruptEvent(
+            f"{last.stream!r} version {page[0].version}: does not follow the event before it"
+        )
+        broken.position = page[0].position
+        raise broken
