@@ -1,4 +1,4 @@
-"""The gateway's methods from Python and over the WebSocket: the same answers, and of a run the same for ever (GATE)."""
+"""The methods from Python and over the WebSocket: the same answers, and of a run the same for ever (GATE)."""
 
 import asyncio
 import json

@@ -18,6 +18,7 @@ import pytest
 import intersession
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.tools import Tools
+from support.pages.prose import long_lines, wrapped
 from support.paths import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -197,3 +198,49 @@ def test_every_public_member_is_in_the_reference(shape: type) -> None:
 def test_every_method_of_the_gateway_is_in_the_reference() -> None:
     with SessionSystem(":memory:") as system:
         assert [name for name in system.gateway.methods if not named(name)] == []
+
+
+PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=name_of)
+def test_no_line_of_prose_is_longer_than_120_characters(page: Path) -> None:
+    """Finding D11; `python tests/support/pages/prose.py PAGE` wraps a page. Tables, code and addresses may be longer."""
+    assert long_lines(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_page_is_wrapped_where_its_prose_is_too_long_and_nowhere_else() -> None:
+    long = " ".join(["word"] * 40)
+    kept = f"# {long}\n\n| {long} |\n\n```sh\n{long}\n```\n\nhttps://x.example/{'a' * 200}\n\nshort\nlines\n"
+    text = f"{kept}\n1. {long}\n   and more\n2. short\n"
+
+    lines = wrapped(text).split("\n")
+
+    assert wrapped(text).startswith(kept)
+    assert [number for number, _ in long_lines(text)] == [kept.count("\n") + 2]
+    assert long_lines(wrapped(text)) == []
+    assert lines[-4].startswith("1. word")
+    assert lines[-3].startswith("   word")
+    assert " ".join(wrapped(text).split()) == " ".join(text.split())
+
+
+ANOTHER_GATEWAY = re.compile(
+    r"gateway.{0,2}s? methods?\b|methods? of (?:the|our) gateway|(?:original|OpenClaw).s gateway",
+    re.IGNORECASE,
+)
+
+
+def test_gateway_means_the_network_door_everywhere() -> None:
+    """Finding D11: it meant three things: the network door, the methods in Python, and OpenClaw's server."""
+    sources = [
+        path for part in ("actors", "events", "projections") for path in sorted((ROOT / part).rglob("*.py"))
+    ]
+    found = [
+        f"{name_of(page)}: {' '.join(met[0].split())}"
+        for page in [*PAGES, *sources]
+        for met in ANOTHER_GATEWAY.finditer(" ".join(page.read_text(encoding="utf-8").split()))
+    ]
+
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert found == []
+    assert len(re.findall(r"^\| gateway\b", glossary, re.MULTILINE)) == 1

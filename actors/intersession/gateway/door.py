@@ -140,7 +140,7 @@ class Door:
     async def perform(
         self, credential: admission.Credential, method: str, params: JsonMapping, *, here: bool = False
     ) -> JsonValue:
-        """Call a method of the gateway and return its payload; all but `system-presence` give an object.
+        """Call a method and return its payload; all but `system-presence` give an object.
 
         `here` says that the caller is on this machine, where a path means the same to both.
 

@@ -65,12 +65,10 @@ IDENTITY: Final = Limit(
     "characters",
     _INVALID,
     "Any other id or address: `agentId`, `before`, `idempotencyKey`; `channel`, `chat_id`, `sender`, "
-    "`account`, `thread`, `message_id` of a person's message; `to`, `accountId`, `threadId` of the gateway's methods",
+    "`account`, `thread`, `message_id` of a person's message; `to`, `accountId`, `threadId` of methods",
 )
 LABEL: Final = Limit(256, "characters", _INVALID, "`label` of the session tools")
-GATEWAY_LABEL: Final = Limit(
-    64, "characters", _INVALID, "`label` of the gateway's methods, as in the original"
-)
+GATEWAY_LABEL: Final = Limit(64, "characters", _INVALID, "`label` of methods, as in the original")
 NAME: Final = Limit(
     256,
     "characters",

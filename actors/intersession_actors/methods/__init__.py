@@ -1,4 +1,4 @@
-"""The gateway's methods: what a client of the network door, the command line or a host's own code can ask for."""
+"""The methods, such as `chat.send`: what clients of the gateway, the command line and a host's own code can ask for."""
 
 from intersession_actors.methods.methods import METHODS, GatewayMethods, unknown_method
 from intersession_actors.methods.params import NoParams

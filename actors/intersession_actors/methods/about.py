@@ -1,4 +1,4 @@
-"""The gateway's methods about the system itself: what there is, how it is, `send` to a channel, and the import."""
+"""The methods about the system itself: what there is, how it is, `send` to a channel, and the import."""
 
 from collections import Counter
 from collections.abc import Callable

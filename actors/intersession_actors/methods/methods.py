@@ -1,4 +1,4 @@
-"""The gateway's methods by name: the one surface of Python, WebSocket and command line (GATE)."""
+"""All methods by name: the one surface of Python, WebSocket and command line (GATE)."""
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
@@ -78,7 +78,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
     "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
 }
-"""All methods of the gateway, by name."""
+"""All methods, by name."""
 
 
 def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:

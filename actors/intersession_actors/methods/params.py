@@ -1,4 +1,4 @@
-"""What each method of the gateway takes. Unknown fields are refused.
+"""What each method takes. Unknown fields are refused.
 
 The names are the original's. Some of its fields only mean something to parts that are not here; they are accepted and have no
 effect: `lane`, `groupId`, `groupChannel`, `groupSpace`, `includeGlobal`, `includeUnknown`, `deleteTranscript`,

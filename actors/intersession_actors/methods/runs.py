@@ -1,4 +1,4 @@
-"""The gateway's methods that start, wait for and stop runs: `agent`, `agent.wait`, `chat.send`, `chat.abort` (GATE)."""
+"""The methods that start, wait for and stop runs: `agent`, `agent.wait`, `chat.send`, `chat.abort` (GATE)."""
 
 from typing import Final
 

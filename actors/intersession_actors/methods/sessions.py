@@ -1,4 +1,4 @@
-"""The gateway's methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
+"""The methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -11,7 +11,7 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
     """The decisions of one call (VIS-4): counts by verdict, digest of the keys returned, denied targets.
 
     `filters` is the source text of the call's arguments as a JSON object, `denied` pairs of target as
-    given and why. `tool` is the tool, or the gateway's method. `credential` is the name of the limited credential that
+    given and why. `tool` is the tool, or the method. `credential` is the name of the limited credential that
     asked over the network, acting as `requester` or as none of its sessions.
     """
 

@@ -1,4 +1,4 @@
-"""The gateway's methods from Python: parameters and results of the original where no clause differs (GATE)."""
+"""The methods from Python: parameters and results of the original where no clause differs (GATE)."""
 
 import threading
 from collections.abc import Iterator

@@ -279,7 +279,7 @@ class OverWebSocket:
         return self._answer("tools.invoke", params)
 
     def call(self, method: str, params: Arguments) -> bytes:
-        """Call a method of the gateway; the first answer, where there are two."""
+        """Call a method; the first answer, where there are two."""
         return self._answer(method, as_json(params))
 
     def _answer(self, method: str, params: bytes) -> bytes:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
 from intersession_events.facts import (
     TOPICS,
     Fact,
@@ -30,6 +32,7 @@ from intersession_events.facts import (
     session,
     spawn,
 )
+from support.pages.prose import wrapped
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "events.md"
@@ -138,7 +141,7 @@ def page(before: str) -> str:
         fields = "; ".join(f"{_name(each)} {_kind(each.type)}{_default(each)}" for each in _of(part))
         lines.append(f"| {part.__name__} | {fields} |")
     lines += ["", *(f"- **{part.__name__}**: {_said(part)}" for part in parts), ""]
-    return "\n".join(lines)
+    return wrapped("\n".join(lines))
 
 
 def current_page() -> str:

@@ -7,8 +7,11 @@ python tests/support/pages/limits.py --write    writes docs/reference/limits.md
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
 from intersession_actors.gate import limits
 from intersession_actors.gate.limits import Limit
+from support.pages.prose import wrapped
 
 LIMITS = tuple(row for row in vars(limits).values() if isinstance(row, Limit))
 """All rows, in the order of the page."""
@@ -18,7 +21,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "limits.md"
 HEAD = """# Limits
 
 Whatever comes from outside passes one gate before an actor sees it: what people, agents, models, tools, channels,
-settings and clients of the gateway give. It has to be text and numbers that the log can keep, and of a bounded size.
+settings and clients give. It has to be text and numbers that the log can keep, and of a bounded size.
 This page is the table that the gate itself works with; the schemas of the tools say the same (`maxLength`, `minimum`,
 `maximum`).
 
@@ -46,7 +49,7 @@ def table() -> str:
 
 def page() -> str:
     """Return the whole page."""
-    return HEAD + table()
+    return wrapped(HEAD + table())
 
 
 def _amount(limit: Limit) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
 
+from support.pages.prose import wrapped
 from support.paths import DOCS
 from support.recordings.compared import Difference, found
 from support.recordings.scenarios import DATA, Row, scenarios
@@ -61,7 +62,7 @@ def section() -> str:
     counts = "\n".join(
         f"| {name.partition(' ')[0]} | {name.partition(' ')[2]} | {counted[name]} |" for _, name in rows
     )
-    return SECTION.format(
+    section = SECTION.format(
         heading=HEADING,
         played=len(played()),
         same=len(played()) - len(known),
@@ -69,6 +70,7 @@ def section() -> str:
         counts=counts,
         crashes=len(crashes()),
     )
+    return wrapped(section)
 
 
 def _place(name: str) -> int:

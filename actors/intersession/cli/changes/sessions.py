@@ -87,7 +87,7 @@ def _changed(
     params: Callable[[Reader], JsonObject],
     told: Callable[[JsonMapping], str],
 ) -> Answer:
-    """Have a method of the gateway do it, through the log's host or as the log's writer."""
+    """Have a method of the system do it, through the log's host or as the log's writer."""
     with operator_of(reading) as operator:
         answer = operator.call(method, params(operator.reader))
 

@@ -31,7 +31,7 @@ def access(
             help="Only what this session asked for, by its key in any form or its session id; or `operator`, or `credential:NAME`."
         ),
     ] = None,
-    tool: Annotated[str | None, Parameter(help="Only this tool, or this method of the gateway.")] = None,
+    tool: Annotated[str | None, Parameter(help="Only this tool, or this method.")] = None,
     denied: Annotated[bool, Parameter(help="Only calls that were denied something.")] = False,
     target: Annotated[
         str | None, Parameter(help="Only calls that were denied this target, as it was typed.")
@@ -43,7 +43,7 @@ def access(
 ) -> Answer:
     """List access receipts, newest first: who asked, with which filters, how much was allowed and denied, and why.
 
-    One receipt is one call of a tool, or of a method of the gateway that shows sessions, and each send that a limit
+    One receipt is one call of a tool, or of a method that shows sessions, and each send that a limit
     refused. What `audit.access` did not let be recorded is not there. Reading commands leave none.
     """
     with reader_of(reading) as reader:

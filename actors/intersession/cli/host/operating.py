@@ -15,7 +15,7 @@ from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 class Operating(NamedTuple):
-    """A log, and who changes it. `call` is a method of the gateway; what it refuses is raised as `ToolRefused`."""
+    """A log, and who changes it. `call` calls a method of the system; what it refuses is raised as `ToolRefused`."""
 
     reader: Reader
     call: Callable[[str, JsonMapping], JsonObject]
