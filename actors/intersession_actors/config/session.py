@@ -77,15 +77,7 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
     @property
     def limits(self) -> Limits:
         """The guards over a causal chain, as events carry them."""
-        limits = self.agent_to_agent.limits
-        return Limits(
-            hops=limits.hops,
-            revisits=limits.revisits,
-            runs=limits.runs,
-            tokens=limits.tokens,
-            cost_micros=limits.cost_micros,
-            wall_seconds=limits.wall_seconds,
-        )
+        return msgspec.convert(self.agent_to_agent.limits, Limits, from_attributes=True)
 
     @property
     def exchange(self) -> ExchangeSettings:

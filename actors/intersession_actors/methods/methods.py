@@ -31,6 +31,9 @@ from intersession_actors.service import (
 from intersession_events.plain_json import JsonMapping, JsonValue
 from intersession_projections.run_outcomes import RunOutcome
 
+Given = JsonMapping | None
+"""Parameters; none are an empty object."""
+
 Method = Callable[[Call, JsonMapping], Result | Pending]
 
 
@@ -88,7 +91,7 @@ def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
 
 
 class GatewayMethods:
-    """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. Without a caller the operator calls.
+    """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself.
     """
@@ -122,62 +125,36 @@ class GatewayMethods:
         return tuple(self._methods)
 
     @overload
-    def call(
-        self,
-        method: Literal["agent", "chat.send"],
-        params: JsonMapping | None = None,
-        *,
-        caller: Caller = OPERATOR,
-    ) -> AcceptedAnswer: ...
+    def call(self, method: Literal["agent", "chat.send"], params: Given = None) -> AcceptedAnswer: ...
     @overload
-    def call(
-        self, method: Literal["agent.wait"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> RunAnswer: ...
+    def call(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
     @overload
-    def call(
-        self, method: Literal["chat.history"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> ChatHistoryAnswer: ...
+    def call(self, method: Literal["chat.history"], params: Given = None) -> ChatHistoryAnswer: ...
     @overload
-    def call(
-        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> JsonValue: ...
-    def call(self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR) -> JsonValue:
-        """Call a method and return its result. A refusal is a result: `{status, code, error}`."""
+    def call(self, method: str, params: Given = None) -> JsonValue: ...
+    def call(self, method: str, params: Given = None) -> JsonValue:
+        """Call a method as the operator, and return its result. A refusal is a result: `{status, code, error}`."""
         try:
-            return self.perform(method, params, caller=caller)
+            return self.perform(method, params)
         except ToolRefused as refused:
             return dict(refused.as_result())
 
     @overload
-    async def acall(
-        self,
-        method: Literal["agent", "chat.send"],
-        params: JsonMapping | None = None,
-        *,
-        caller: Caller = OPERATOR,
-    ) -> AcceptedAnswer: ...
+    async def acall(self, method: Literal["agent", "chat.send"], params: Given = None) -> AcceptedAnswer: ...
     @overload
-    async def acall(
-        self, method: Literal["agent.wait"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> RunAnswer: ...
+    async def acall(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
     @overload
-    async def acall(
-        self, method: Literal["chat.history"], params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> ChatHistoryAnswer: ...
+    async def acall(self, method: Literal["chat.history"], params: Given = None) -> ChatHistoryAnswer: ...
     @overload
-    async def acall(
-        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> JsonValue: ...
-    async def acall(
-        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> JsonValue:
-        """Call a method without blocking the event loop. A refusal is a result."""
+    async def acall(self, method: str, params: Given = None) -> JsonValue: ...
+    async def acall(self, method: str, params: Given = None) -> JsonValue:
+        """Call a method as the operator, without blocking the event loop. A refusal is a result."""
         try:
-            return await self.aperform(method, params, caller=caller)
+            return await self.aperform(method, params)
         except ToolRefused as refused:
             return dict(refused.as_result())
 
-    def perform(self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR) -> Result:
+    def perform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method and return its result.
 
         Raises:
@@ -188,9 +165,7 @@ class GatewayMethods:
         with self._service.refusing_without_store():
             return finished(self._begin(method, params or {}, caller))
 
-    async def aperform(
-        self, method: str, params: JsonMapping | None = None, *, caller: Caller = OPERATOR
-    ) -> Result:
+    async def aperform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method without blocking the event loop; who waits for a run holds no thread.
 
         Raises:

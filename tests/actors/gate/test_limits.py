@@ -15,6 +15,7 @@ from intersession_actors.gate.limits import ARGUMENTS, LABEL, MESSAGE, SEARCH
 from intersession_actors.service import Caller
 from intersession_actors.service.receipts import filters_of
 from intersession_events.facts import AccessRecorded
+from support.as_caller import called_by
 from support.pages.limits import LIMITS, PAGE, page
 from support.running import WAIT as PATIENCE
 from support.running import recorded
@@ -307,7 +308,7 @@ def test_a_host_names_nobody_by_what_is_no_name(system: SessionSystem, name: Any
 def test_a_receipt_keeps_a_few_kilobytes_of_what_was_asked_at_most(system: SessionSystem) -> None:
     reader = Caller.by_credential("reader", ("agent:ops:*",))
     keys = [f"agent:main:telegram:group:{'x' * 450}{number}" for number in range(900)]
-    system.gateway.call("sessions.preview", {"keys": keys}, caller=reader)
+    called_by(reader, system, "sessions.preview", {"keys": keys})
     system.gateway.call("sessions.patch", {"key": "main", "displayName": "so that it is written"})
     kept = [event for event in recorded(system, AccessRecorded) if event.tool == "sessions.preview"]
 

@@ -11,6 +11,7 @@ import pytest
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.service import Caller
 from intersession_events.facts import RunStarted
+from support.as_caller import called_by
 from support.running import SEES_ALL, WAIT, Booth, Gate, merged
 
 MAIN = "agent:main:main"
@@ -357,12 +358,12 @@ def test_who_stands_for_some_sessions_never_hears_of_others_by_their_label(syste
     for key in (MAIN, "agent:ops:main", "agent:ops:notes"):
         ran(system, "hello", key, sessionKey=key)
     system.gateway.call("sessions.patch", {"key": MAIN, "label": "desk"})
-    hidden = system.gateway.call("sessions.resolve", {"label": "desk"}, caller=caller)
+    hidden = called_by(caller, system, "sessions.resolve", {"label": "desk"})
     system.gateway.call("sessions.patch", {"key": "agent:ops:notes", "label": "desk"})
 
-    found = system.gateway.call("sessions.resolve", {"label": "desk"}, caller=caller)
+    found = called_by(caller, system, "sessions.resolve", {"label": "desk"})
     all_of_them = system.gateway.call("sessions.resolve", {"label": "desk"})
-    listed = system.gateway.call("sessions.list", {"limit": 1}, caller=caller)
+    listed = called_by(caller, system, "sessions.list", {"limit": 1})
 
     assert hidden["error"] == "session not visible: desk"
     assert found["key"] == "agent:ops:notes"
@@ -376,10 +377,10 @@ def test_keys_of_different_credentials_are_different_keys(system: SessionSystem)
     other = Caller.by_credential("other", ("agent:*",))
     call = {"message": "hi", "idempotencyKey": "k", "sessionKey": MAIN}
 
-    runs = [system.gateway.call("agent", call, caller=caller)["runId"] for caller in (one, other, one)]
+    runs = [called_by(caller, system, "agent", call)["runId"] for caller in (one, other, one)]
 
     assert runs[0] == runs[2] != runs[1]
-    assert system.gateway.call("agent.wait", {"runId": "k"}, caller=other)["runId"] == runs[1]
+    assert called_by(other, system, "agent.wait", {"runId": "k"})["runId"] == runs[1]
 
 
 @pytest.mark.clause("CFG-4")

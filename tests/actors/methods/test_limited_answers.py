@@ -13,6 +13,7 @@ from intersession import SessionSystem, Turn, echo
 from intersession_actors.methods import METHODS
 from intersession_actors.policy import may_act_for
 from intersession_actors.service import OPERATOR, Caller
+from support.as_caller import called_by
 from support.running import SEES_ALL, Gate, merged
 
 BOT = Caller.by_credential("bot", ("agent:ops:main", "agent:ops:notes*"))
@@ -54,11 +55,11 @@ class Twins:
         self._run(self.busy, "agent:vault:other", "late", ELSEWHERE)
 
     def answers(self, method: str, params: dict[str, Any]) -> list[Any]:
-        return [_plain(system.gateway.call(method, params, caller=BOT)) for system in (self.quiet, self.busy)]
+        return [_plain(called_by(BOT, system, method, params)) for system in (self.quiet, self.busy)]
 
     def _run(self, system: SessionSystem, session: str, key: str, caller: Caller = OPERATOR) -> None:
         call = {"message": f"hello {key}", "idempotencyKey": key, "sessionKey": session}
-        accepted = system.gateway.call("agent", call, caller=caller)
+        accepted = called_by(caller, system, "agent", call)
         if caller is OPERATOR:
             assert system.gateway.call("agent.wait", {"runId": accepted["runId"]})["status"] == "ok"
 
@@ -153,7 +154,7 @@ def test_a_label_that_the_caller_can_hear_of_is_still_refused(tmp_path: Path) ->
 def _hears_of_labels(twins: Twins) -> None:
     paper = {"key": "agent:ops:main", "label": "paper"}
     for system in (twins.quiet, twins.busy):
-        assert system.gateway.call("sessions.patch", paper, caller=BOT)["code"] == "invalid_request"
+        assert called_by(BOT, system, "sessions.patch", paper)["code"] == "invalid_request"
         assert system.gateway.call("sessions.patch", paper)["code"] == "invalid_request"
     desk = twins.busy.gateway.call("sessions.patch", {"key": "agent:ops:drafts", "label": "desk"})
     assert desk["error"] == "label: another session of 'ops' has it, use another one"

@@ -11,6 +11,7 @@ from intersession import MemoryChannel, SessionSystem, echo
 from intersession_actors.methods import params
 from intersession_actors.service import Caller
 from intersession_events.facts import DeliveryDone
+from support.as_caller import called_by
 from support.running import SEES_ALL, WAIT, merged, wait_for_number
 
 BOT = Caller.by_credential("bot", ("agent:ops:*",))
@@ -48,12 +49,12 @@ def system(tmp_path: Path, channel: MemoryChannel) -> Iterator[SessionSystem]:
 
 def sends(system: SessionSystem, **fields: Any) -> Any:
     given = {"message": "hi", "idempotencyKey": str(fields), "sessionKey": ROOM, **fields}
-    return system.gateway.call("send", given, caller=BOT)
+    return called_by(BOT, system, "send", given)
 
 
 def delivers(system: SessionSystem, **fields: Any) -> Any:
     given = {"message": "hi", "idempotencyKey": str(fields), "sessionKey": ROOM, "deliver": True, **fields}
-    return system.gateway.call("agent", given, caller=BOT)
+    return called_by(BOT, system, "agent", given)
 
 
 ELSEWHERE: list[dict[str, Any]] = [
@@ -113,7 +114,7 @@ def test_the_operator_sends_anywhere(system: SessionSystem) -> None:
     call = {"message": "hi", "idempotencyKey": "k", "channel": "signal", "to": "+9"}
 
     for caller in (Caller(), Caller.by_credential("all", ("*",))):
-        assert system.gateway.call("send", call, caller=caller)["status"] == "accepted"
+        assert called_by(caller, system, "send", call)["status"] == "accepted"
     wait_for_number(system, DeliveryDone, 2)
 
 
@@ -127,14 +128,14 @@ def test_a_limited_credential_opens_no_chat_to_have_its_route(system: SessionSys
     route = {"channel": "signal", "to": key.rpartition(":")[2]}
 
     refused = [
-        system.gateway.call("agent", {**call, "sessionKey": key, "deliver": True}, caller=BOT),
-        system.gateway.call("chat.send", {**call, "sessionKey": key, "deliver": True}, caller=BOT),
-        system.gateway.call("send", {**call, **route, "sessionKey": key}, caller=BOT),
-        system.gateway.call("sessions.patch", {"key": key, "displayName": "x"}, caller=BOT),
+        called_by(BOT, system, "agent", {**call, "sessionKey": key, "deliver": True}),
+        called_by(BOT, system, "chat.send", {**call, "sessionKey": key, "deliver": True}),
+        called_by(BOT, system, "send", {**call, **route, "sessionKey": key}),
+        called_by(BOT, system, "sessions.patch", {"key": key, "displayName": "x"}),
     ]
 
     assert {answer["error"] for answer in refused} == {f"session not visible: {key}"}
-    assert system.gateway.call("agent", {**call, "sessionKey": "agent:ops:notes"}, caller=BOT)["runId"]
+    assert called_by(BOT, system, "agent", {**call, "sessionKey": "agent:ops:notes"})["runId"]
 
 
 def test_every_parameter_that_names_a_route_is_known_here() -> None:

@@ -10,6 +10,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller, claimed_session
 from intersession_actors.service.receipts import keys_digest
 from intersession_events.facts import AccessRecorded
+from support.as_caller import called_by
 
 MAIN = "agent:main:main"
 OPS = "agent:ops:main"
@@ -51,13 +52,11 @@ def test_what_the_gateways_methods_showed_leaves_receipts_too() -> None:
         system.gateway.call("sessions.patch", {"key": "main", "label": "front"})
         system.gateway.call("sessions.patch", {"key": OPS, "label": "back"})
         limited = Caller.by_credential("bot", ("agent:ops:*",))
-        system.gateway.call("sessions.list", {}, caller=limited)
-        system.gateway.call("chat.history", {"sessionKey": OPS}, caller=limited)
-        system.gateway.call("chat.history", {"sessionKey": MAIN}, caller=limited)
-        system.gateway.call(
-            "chat.send", {"sessionKey": MAIN, "message": "hi", "idempotencyKey": "k"}, caller=limited
-        )
-        system.gateway.call("sessions.preview", {"keys": [OPS, MAIN, "nope"]}, caller=limited)
+        called_by(limited, system, "sessions.list", {})
+        called_by(limited, system, "chat.history", {"sessionKey": OPS})
+        called_by(limited, system, "chat.history", {"sessionKey": MAIN})
+        called_by(limited, system, "chat.send", {"sessionKey": MAIN, "message": "hi", "idempotencyKey": "k"})
+        called_by(limited, system, "sessions.preview", {"keys": [OPS, MAIN, "nope"]})
         system.gateway.call("sessions.list", {})
         kept = receipts(system, "credential:bot")
         operators = receipts(system, "operator")
@@ -81,16 +80,14 @@ async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_wa
     async with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
         run = await system.ainbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=10)
         limited = Caller.by_credential("bot", ("agent:ops:*",))
-        answers = [
-            await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited),
-            await asyncio.to_thread(
-                system.gateway.call, "agent.wait", {"runId": run["runId"], "timeoutMs": 0}, caller=limited
-            ),
-        ]
-        known = await system.gateway.acall("agent.wait", {"runId": run["runId"], "timeoutMs": 0})
+        wait = {"runId": run["runId"], "timeoutMs": 0}
+        with pytest.raises(ToolRefused) as refused:
+            await system.gateway.aperform("agent.wait", wait, caller=limited)
+        answer = await asyncio.to_thread(called_by, limited, system, "agent.wait", wait)
+        known = await system.gateway.acall("agent.wait", wait)
         kept = await asyncio.to_thread(receipts, system, "credential:bot")
 
-    assert [answer["code"] for answer in answers] == ["unknown_run", "unknown_run"]
+    assert (refused.value.code, answer["code"]) == ("unknown_run", "unknown_run")
     assert known["status"] == "ok"
     assert [event.denied for event in kept] == [((run["runId"], "unknown_run"),)] * 2
 

@@ -9,6 +9,7 @@ import pytest
 from intersession import SessionSystem, Turn, echo
 from intersession_actors.service import Caller
 from intersession_events.facts import SendRefused
+from support.as_caller import called_by
 from support.doors.command_line import DemoLog, ran, words
 from support.running import wait_for
 
@@ -32,7 +33,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
         seen.call("sessions_history", {"sessionKey": "ghost"})
         system.tools().call("sessions_list", {})
         limited = Caller.by_credential("bot", ("agent:ops:*",))
-        system.gateway.call("chat.history", {"sessionKey": MAIN}, caller=limited)
+        called_by(limited, system, "chat.history", {"sessionKey": MAIN})
         system.gateway.call("sessions.patch", {"key": MAIN, "label": "b"})
     return path
 

@@ -63,7 +63,6 @@ class Server(uvicorn.Server):
 def run(
     system: SessionSystem,
     *,
-    host: str | None = None,
     port: int | None = None,
     listening: socket.socket | None = None,
     ready: Ready = lambda _address: None,
@@ -81,7 +80,7 @@ def run(
     """
     if listening is None:
         settings = system.config.gateway
-        listening = listen(host or settings.host, settings.port if port is None else port)
+        listening = listen(settings.host, settings.port if port is None else port)
     asyncio.run(_run(system, listening=listening, ready=ready, also=also, limits=limits or Limits()))
 
 

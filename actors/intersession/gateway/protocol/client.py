@@ -44,14 +44,9 @@ class GatewayClient:
             raise ToolRefused("forbidden", f"the gateway at {address} refused: {refused.error}") from None
 
     def call(
-        self,
-        method: str,
-        params: JsonMapping | None = None,
-        *,
-        final: bool = False,
-        timeout: float | None = 60.0,
+        self, method: str, params: JsonMapping | None = None, *, timeout: float | None = 60.0
     ) -> JsonObject:
-        """Call a method and return its payload; with `final` the second one of `agent`.
+        """Call a method and return its payload.
 
         Raises:
             ToolRefused: the gateway refused, or did not answer in time (`unavailable`).
@@ -63,31 +58,20 @@ class GatewayClient:
             frame = self._receive(timeout)
             if frame.get("type") != "res" or frame.get("id") != request_id:
                 continue
-            payload: JsonObject = frame.get("payload") or {}
             if not frame["ok"]:
                 raise _refused(frame["error"])
-            if not final or payload.get("status") != "accepted":
-                return payload
+            payload: JsonObject = frame.get("payload") or {}
+            return payload
 
-    def call_tool(
-        self,
-        tool: str,
-        arguments: JsonMapping,
-        *,
-        session_key: str | None = None,
-        timeout: float | None = None,
-    ) -> JsonObject:
+    def call_tool(self, tool: str, arguments: JsonMapping, *, session_key: str | None = None) -> JsonObject:
         """Call a session tool, as a session or as the operator, and return its answer.
 
         Raises:
             ToolRefused: the gateway refused the call; a tool's own refusal is an answer.
         """
         given = {"name": tool, "args": dict(arguments)}
-        return self.call(
-            "tools.invoke",
-            given if session_key is None else given | {"sessionKey": session_key},
-            timeout=timeout,
-        )
+        named = {} if session_key is None else {"sessionKey": session_key}
+        return self.call("tools.invoke", given | named, timeout=None)
 
     def close(self) -> None:
         """Close the connection."""
