@@ -7,20 +7,12 @@ import msgspec
 
 from intersession_actors.config import Config, ThinkingLevel, milliseconds, primary_of
 from intersession_actors.errors import RefusalCode, RefusalStatus, status_of
+from intersession_actors.policy.access import Requester
 from intersession_actors.policy.models import find_model, model_names
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import SessionKey, parse_agent_id
+from intersession_events.keys import parse_agent_id
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = get_args(ThinkingLevel)
-
-
-class SpawnRequester(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wants to start one. `key` None is the operator. `depth` counts the spawns above it, `running` its children."""
-
-    key: SessionKey | None = None
-    depth: int = 0
-    sandboxed: bool = False
-    running: int = 0
 
 
 class SpawnWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +54,10 @@ class SpawnRefused(msgspec.Struct, frozen=True, kw_only=True):
         return status_of(self.code)
 
 
-def judge_spawn(config: Config, requester: SpawnRequester, wish: SpawnWish) -> SpawnAllowed | SpawnRefused:
-    """Decide whether a sub-agent may be started, and with what."""
+def judge_spawn(
+    config: Config, requester: Requester, wish: SpawnWish, *, running: int = 0
+) -> SpawnAllowed | SpawnRefused:
+    """Decide whether a sub-agent may be started, and with what; `running` is how many the requester has already."""
     own = requester.key.agent_id if requester.key else config.default_agent
     try:
         agent_id = own if wish.agent_id is None else parse_agent_id(wish.agent_id)
@@ -74,7 +68,7 @@ def judge_spawn(config: Config, requester: SpawnRequester, wish: SpawnWish) -> S
     return (
         _bad_mode(wish, mode)
         or _too_deep(config, requester)
-        or _too_many(config, requester)
+        or _too_many(config, running)
         or _not_allowed(config, requester, own, agent_id)
         or _not_sandboxed(requester, wish, sandboxed=sandboxed)
         or _bad_thinking(wish)
@@ -142,9 +136,9 @@ def _bad_mode(wish: SpawnWish, mode: Literal["run", "session"]) -> SpawnRefused 
     return None
 
 
-def _too_deep(config: Config, requester: SpawnRequester) -> SpawnRefused | None:
+def _too_deep(config: Config, requester: Requester) -> SpawnRefused | None:
     is_child = requester.key is not None and requester.key.is_spawned
-    depth = max(requester.depth, 1) if is_child else requester.depth
+    depth = max(requester.spawn_depth, 1) if is_child else requester.spawn_depth
     allowed = config.agents.defaults.subagents.max_spawn_depth
     if depth < allowed:
         return None
@@ -157,20 +151,20 @@ def _too_deep(config: Config, requester: SpawnRequester) -> SpawnRefused | None:
     )
 
 
-def _too_many(config: Config, requester: SpawnRequester) -> SpawnRefused | None:
+def _too_many(config: Config, running: int) -> SpawnRefused | None:
     allowed = config.agents.defaults.subagents.max_children_per_agent
-    if requester.running < allowed:
+    if running < allowed:
         return None
     return SpawnRefused(
         code="spawn_limit",
         error=(
-            f"task: {requester.running} sub-agents are running, wait until one has ended "
+            f"task: {running} sub-agents are running, wait until one has ended "
             f"(agents.defaults.subagents.maxChildrenPerAgent is {allowed})"
         ),
     )
 
 
-def _not_allowed(config: Config, requester: SpawnRequester, own: str, agent_id: str) -> SpawnRefused | None:
+def _not_allowed(config: Config, requester: Requester, own: str, agent_id: str) -> SpawnRefused | None:
     anyone = requester.key is None or "*" in _allow_list(config, own)
     startable = {own, *_startable(config, own, anyone=anyone)} & {own, *config.agent_ids}
     if agent_id in startable:
@@ -184,7 +178,7 @@ def _not_allowed(config: Config, requester: SpawnRequester, own: str, agent_id: 
     )
 
 
-def _not_sandboxed(requester: SpawnRequester, wish: SpawnWish, *, sandboxed: bool) -> SpawnRefused | None:
+def _not_sandboxed(requester: Requester, wish: SpawnWish, *, sandboxed: bool) -> SpawnRefused | None:
     if sandboxed:
         return None
     setting = "agents.list[].sandbox.mode"
@@ -217,7 +211,7 @@ def _bad_model(config: Config, wish: SpawnWish) -> SpawnRefused | None:
 
 def _allowed(
     config: Config,
-    requester: SpawnRequester,
+    requester: Requester,
     wish: SpawnWish,
     agent_id: str,
     mode: Literal["run", "session"],
@@ -234,7 +228,7 @@ def _allowed(
     keeps_on = mode == "session" or wish.cleanup == "delete"
     return SpawnAllowed(
         agent_id=agent_id,
-        depth=requester.depth + 1,
+        depth=requester.spawn_depth + 1,
         sandboxed=sandboxed,
         mode=mode,
         cleanup=wish.cleanup,

@@ -17,7 +17,7 @@ from intersession_actors.attachments import (
     stage_files,
 )
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnRequester, SpawnWish, judge_spawn
+from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnWish, judge_spawn
 from intersession_actors.service import (
     AccessSummary,
     Call,
@@ -180,26 +180,9 @@ def _ask_again(service: Service, accepted: SpawnAccepted) -> FirstAnswer:
 
 def _judge(service: Service, call: Call, given: SessionsSpawn) -> SpawnAllowed:
     key = call.caller.key
-    requester = SpawnRequester(
-        key=call.requester.key,
-        depth=call.requester.spawn_depth,
-        sandboxed=call.requester.sandboxed,
-        running=service.flows.running_children(key) if key is not None else 0,
-    )
-    verdict = judge_spawn(
-        service.config,
-        requester,
-        SpawnWish(
-            agent_id=given.agent_id,
-            model=given.model,
-            thinking=given.thinking,
-            sandbox=given.sandbox,
-            run_timeout_seconds=given.run_timeout_seconds,
-            mode=given.mode,
-            thread=given.thread,
-            cleanup=given.cleanup,
-        ),
-    )
+    running = service.flows.running_children(key) if key is not None else 0
+    wish = msgspec.convert(given, SpawnWish, from_attributes=True)
+    verdict = judge_spawn(service.config, call.requester, wish, running=running)
     if isinstance(verdict, SpawnRefused):
         raise ToolRefused(verdict.code, verdict.error)
     return verdict

@@ -9,9 +9,9 @@ import pytest
 from intersession_actors.config import Config, load_config
 from intersession_actors.policy import (
     THINKING_LEVELS,
+    Requester,
     SpawnAllowed,
     SpawnRefused,
-    SpawnRequester,
     SpawnWish,
     agents_list,
     find_model,
@@ -21,7 +21,8 @@ from intersession_actors.policy import (
 from intersession_events.keys import SessionKey
 
 CHILD = SessionKey.subagent("main", "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97")
-MAIN = SpawnRequester(key=SessionKey.main("main"))
+MAIN = Requester(key=SessionKey.main("main"), agent_id="main")
+OPERATOR = Requester(key=None, agent_id="main")
 
 
 def config(main: dict[str, Any] | None = None, **defaults: Any) -> Config:
@@ -33,14 +34,14 @@ def config(main: dict[str, Any] | None = None, **defaults: Any) -> Config:
     return load_config({"agents": {"defaults": defaults, "list": listed}}).config
 
 
-def allowed(config: Config, requester: SpawnRequester = MAIN, **wish: Any) -> SpawnAllowed:
-    verdict = judge_spawn(config, requester, SpawnWish(**wish))
+def allowed(config: Config, requester: Requester = MAIN, running: int = 0, **wish: Any) -> SpawnAllowed:
+    verdict = judge_spawn(config, requester, SpawnWish(**wish), running=running)
     assert isinstance(verdict, SpawnAllowed), verdict
     return verdict
 
 
-def refused(config: Config, requester: SpawnRequester = MAIN, **wish: Any) -> SpawnRefused:
-    verdict = judge_spawn(config, requester, SpawnWish(**wish))
+def refused(config: Config, requester: Requester = MAIN, running: int = 0, **wish: Any) -> SpawnRefused:
+    verdict = judge_spawn(config, requester, SpawnWish(**wish), running=running)
     assert isinstance(verdict, SpawnRefused), verdict
     return verdict
 
@@ -109,8 +110,8 @@ def test_other_agents_start_only_where_they_are_allowed_and_configured(
 
 @pytest.mark.clause("SPAWN-2")
 def test_the_operator_starts_any_configured_agent() -> None:
-    assert allowed(config(), SpawnRequester(), agent_id="ops").agent_id == "ops"
-    assert refused(config(), SpawnRequester(), agent_id="stranger").code == "agent_not_allowed"
+    assert allowed(config(), OPERATOR, agent_id="ops").agent_id == "ops"
+    assert refused(config(), OPERATOR, agent_id="stranger").code == "agent_not_allowed"
 
 
 @pytest.mark.parametrize("agent_id", ["Worker\u212a", "", "a b", "../x", "a" * 600])
@@ -148,7 +149,7 @@ def test_who_may_start_any_agent_is_shown_all_configured_ones() -> None:
 @pytest.mark.clause("SPAWN-3")
 @pytest.mark.parametrize(("most", "depth", "may"), [(1, 0, True), (1, 1, False), (2, 1, True), (2, 2, False)])
 def test_sub_agents_start_none_unless_the_depth_allows_it(most: int, depth: int, may: bool) -> None:
-    requester = SpawnRequester(key=CHILD if depth else SessionKey.main("main"), depth=depth)
+    requester = Requester(key=CHILD if depth else SessionKey.main("main"), agent_id="main", spawn_depth=depth)
     given = config(subagents={"maxSpawnDepth": most})
 
     if may:
@@ -161,18 +162,18 @@ def test_sub_agents_start_none_unless_the_depth_allows_it(most: int, depth: int,
 
 @pytest.mark.clause("SPAWN-3")
 def test_a_sub_agent_whose_depth_was_not_recorded_is_one_all_the_same() -> None:
-    assert refused(config(), SpawnRequester(key=CHILD, depth=0)).code == "subagent_spawn"
+    assert refused(config(), Requester(key=CHILD, agent_id="main")).code == "subagent_spawn"
 
 
 @pytest.mark.clause("SPAWN-3", "L2")
 def test_one_child_more_than_the_setting_is_forbidden() -> None:
     given = config(subagents={"maxChildrenPerAgent": 2})
 
-    assert allowed(given, msgspec.structs.replace(MAIN, running=1)).depth == 1
-    verdict = refused(given, msgspec.structs.replace(MAIN, running=2))
+    assert allowed(given, running=1).depth == 1
+    verdict = refused(given, running=2)
     assert (verdict.status, verdict.code) == ("forbidden", "spawn_limit")
     assert "maxChildrenPerAgent is 2" in verdict.error
-    assert refused(config(), msgspec.structs.replace(MAIN, running=5)).code == "spawn_limit"
+    assert refused(config(), running=5).code == "spawn_limit"
 
 
 @pytest.mark.clause("SPAWN-5")
