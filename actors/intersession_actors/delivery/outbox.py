@@ -105,15 +105,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return rules.decide_done(state, attempt, receipt, cut_at)
             case NotDelivered() as failed:
                 crash_point("A8")
-                return rules.decide_not_done(
-                    state,
-                    attempt,
-                    error=failed.error,
-                    retry=failed.retry,
-                    in_doubt=failed.in_doubt,
-                    now_ms=self.world.clock.now_ms(),
-                    traceback=failed.traceback,
-                )
+                return rules.decide_not_done(state, attempt, failed, now_ms=self.world.clock.now_ms())
 
     # --- a channel that is not here
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_actors.channels import NotDelivered
 from intersession_actors.policy import Verdict
 from intersession_actors.streams import DeliveryEnded, Refused, foreign
 from intersession_events import facts
@@ -89,31 +90,24 @@ def retry_delay_ms(attempt: int) -> int:
 
 
 def decide_not_done(
-    state: Delivery,
-    attempt: int,
-    *,
-    error: str,
-    retry: bool,
-    now_ms: int,
-    in_doubt: bool = False,
-    traceback: str | None = None,
+    state: Delivery, attempt: int, failed: NotDelivered, *, now_ms: int
 ) -> list[facts.DeliveryEvent]:
     """Return what a failed attempt leads to: another one later, the end, or doubt.
 
-    `in_doubt`: the channel may have shown it. Only one that takes a key twice may be asked again then.
+    In doubt the channel may have shown it. Only one that takes a key twice may be asked again then.
     """
     if state.phase != "started" or state.attempt != attempt:
         return []
-    if in_doubt and not retry:
+    if failed.in_doubt and not failed.retry:
         return [facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt)]
-    again = retry and attempt < MAX_ATTEMPTS
+    again = failed.retry and attempt < MAX_ATTEMPTS
     return [
         facts.DeliveryFailed(
             delivery_id=state.decided.delivery_id,
             attempt=attempt,
-            error=error,
+            error=failed.error,
             retry_at_ms=now_ms + retry_delay_ms(attempt) if again else None,
-            traceback=traceback,
+            traceback=failed.traceback,
         )
     ]
 

@@ -23,15 +23,21 @@ _MARK: Final = re.compile(r"\n… \[[0-9]+ characters cut\]")
 class Capped(msgspec.Struct, frozen=True, kw_only=True):
     """A transcript after cutting, and what was cut.
 
-    `dropped_messages` counts those left out whole, `bytes` the compact UTF-8 JSON of `messages`. `truncated` says that
-    anything at all is missing.
+    `dropped` counts the messages left out whole, `bytes` the compact UTF-8 JSON of `messages`. `truncated` says that
+    anything at all is missing, `content_redacted` that secrets were hidden before.
     """
 
     messages: list[JsonObject]
     truncated: bool
-    dropped_messages: int
+    dropped: int
     content_truncated: bool
+    content_redacted: bool = False
     bytes: int
+
+    @property
+    def first_id(self) -> str | None:
+        """The id of the oldest message shown, to page back from."""
+        return self.messages[0]["id"] if self.messages else None
 
 
 def cap(
@@ -60,7 +66,7 @@ def cap(
     return Capped(
         messages=kept,
         truncated=bool(dropped) or content_truncated or oversized,
-        dropped_messages=dropped,
+        dropped=dropped,
         content_truncated=content_truncated or oversized,
         bytes=size,
     )

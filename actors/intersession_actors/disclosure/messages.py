@@ -5,39 +5,18 @@ from typing import overload
 
 import msgspec
 
-from intersession_actors.disclosure.capping import cap
+from intersession_actors.disclosure.capping import Capped, cap
 from intersession_actors.disclosure.redaction import redact_raw
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.plain_json import JsonMapping
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller gets to see, and what was done to it. `bytes` is the compact UTF-8 JSON of `messages`."""
-
-    messages: list[JsonObject]
-    truncated: bool
-    dropped: int
-    content_truncated: bool
-    content_redacted: bool
-    bytes: int
-
-    @property
-    def first_id(self) -> str | None:
-        """The id of the oldest message shown, to page back from."""
-        return self.messages[0]["id"] if self.messages else None
-
-
-def shown_messages(messages: Sequence[JsonMapping], *, redact: bool) -> Shown:
+def shown_messages(messages: Sequence[JsonMapping], *, redact: bool) -> Capped:
     """Return raw messages, oldest first, as a tool call may show them."""
-    source = _Redacted(messages) if redact else None
-    capped = cap(messages if source is None else source)
-    return Shown(
-        messages=capped.messages,
-        truncated=capped.truncated,
-        dropped=capped.dropped_messages,
-        content_truncated=capped.content_truncated,
-        content_redacted=source is not None and source.hidden_from(capped.dropped_messages),
-        bytes=capped.bytes,
-    )
+    if not redact:
+        return cap(messages)
+    source = _Redacted(messages)
+    capped = cap(source)
+    return msgspec.structs.replace(capped, content_redacted=source.hidden_from(capped.dropped))
 
 
 class _Redacted(Sequence[JsonMapping]):

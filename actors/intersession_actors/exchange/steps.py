@@ -1,5 +1,7 @@
 """The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
 
+import msgspec
+
 from intersession_actors import prompt
 from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.rules import Exchange
@@ -133,12 +135,7 @@ def announce_step(
 
 
 def _parties(accepted: facts.ExchangeAccepted) -> prompt.Parties:
-    return prompt.Parties(
-        requester=accepted.requester,
-        requester_channel=accepted.requester_channel,
-        target=accepted.target,
-        target_channel=accepted.target_channel,
-    )
+    return msgspec.convert(accepted, prompt.Parties, from_attributes=True)
 
 
 def _step_of(appends: Appends) -> str:

@@ -46,15 +46,7 @@ def decide_returned(
         result, key=key, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms
     )
     events = rules.decide_answer(
-        state,
-        run_id=run_id,
-        attempt=attempt,
-        reply=reply,
-        messages=messages,
-        usage=result.usage,
-        model=result.model,
-        stop_reason=result.stop_reason,
-        notes=result.notes,
+        state, result, run_id=run_id, attempt=attempt, reply=reply, messages=messages
     )
     if state.running is None or not is_current(state, run_id, attempt):
         return events, ()

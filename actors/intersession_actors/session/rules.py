@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.agents import Answered
 from intersession_actors.policy import Spent, check_start, counts_use
 from intersession_actors.session import commands
 from intersession_actors.session.state import Session, is_current
@@ -275,15 +276,12 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
 
 def decide_answer(
     state: Session,
+    answered: Answered,
     *,
     run_id: str,
     attempt: int,
     reply: str | None,
     messages: tuple[facts.Message, ...],
-    usage: facts.Usage | None,
-    model: str | None,
-    stop_reason: str | None,
-    notes: tuple[str, ...] = (),
 ) -> list[facts.Event]:
     """Return the end of a run that answered. An attempt that is over already only leaves a note."""
     if not is_current(state, run_id, attempt):
@@ -297,10 +295,10 @@ def decide_answer(
             run_id=run_id,
             attempt=attempt,
             reply=reply,
-            usage=usage,
-            model=model,
-            stop_reason=stop_reason,
-            notes=notes,
+            usage=answered.usage,
+            model=answered.model,
+            stop_reason=answered.stop_reason,
+            notes=answered.notes,
         ),
     ]
 

@@ -6,6 +6,8 @@ comes to the same, or says that it can't be known.
 
 from collections.abc import Callable
 
+import msgspec
+
 from intersession_actors.attachments import Place, claim_files, remove_claimed
 from intersession_actors.channels import Asked, NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.errors import ToolRefused
@@ -66,10 +68,7 @@ def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:
 
 
 def _open_thread(world: World, asked: ThreadAsked, opened: Callable[[Route | Refused], None]) -> None:
-    wanted = ThreadWanted(
-        channel=asked.channel, to=asked.to, title=asked.title, key=asked.key, account=asked.account
-    )
-
+    wanted = msgspec.convert(asked, ThreadWanted, from_attributes=True)
     world.channels.open_thread(asked.channel, wanted, lambda result: opened(_opened(asked, result)))
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from intersession_actors.channels import NotDelivered
 from intersession_actors.delivery.rules import (
     FIRST_RETRY_MS,
     MAX_ATTEMPTS,
@@ -91,12 +92,14 @@ def test_an_outcome_of_an_older_attempt_counts_for_nothing() -> None:
     second = state_after(DECIDED, STARTED, FAILED, DeliveryStarted(delivery_id="d1", attempt=2))
 
     assert decide_done(second, 1, None) == []
-    assert decide_not_done(second, 1, error="late", retry=True, now_ms=0) == []
+    assert decide_not_done(second, 1, NotDelivered(error="late", retry=True), now_ms=0) == []
 
 
 @pytest.mark.clause("ANN-3")
 def test_a_refusal_is_final_at_once() -> None:
-    (failed,) = decide_not_done(state_after(DECIDED, STARTED), 1, error="blocked", retry=False, now_ms=0)
+    (failed,) = decide_not_done(
+        state_after(DECIDED, STARTED), 1, NotDelivered(error="blocked", retry=False), now_ms=0
+    )
 
     assert failed == DeliveryFailed(delivery_id="d1", attempt=1, error="blocked", retry_at_ms=None)
     assert state_after(DECIDED, STARTED, failed).outcome == "failed"
@@ -109,7 +112,9 @@ def test_failures_are_tried_again_later_and_later_and_not_for_ever() -> None:
     for _ in range(MAX_ATTEMPTS):
         log += decide_checked(state_after(*log), ALLOW)
         state = state_after(*log)
-        (failed,) = decide_not_done(state, state.attempt, error="down", retry=True, now_ms=5_000)
+        (failed,) = decide_not_done(
+            state, state.attempt, NotDelivered(error="down", retry=True), now_ms=5_000
+        )
         assert isinstance(failed, DeliveryFailed)
         if failed.retry_at_ms is not None:
             waits.append(failed.retry_at_ms - 5_000)
@@ -157,7 +162,9 @@ def test_whatever_happens_a_channel_without_keys_is_called_again_only_after_it_s
             case "restart":
                 log += decide_resume(state, idempotent=idempotent)
             case _:
-                log += decide_not_done(state, state.attempt, error="no", retry=what == "fail", now_ms=number)
+                log += decide_not_done(
+                    state, state.attempt, NotDelivered(error="no", retry=what == "fail"), now_ms=number
+                )
 
     starts = [at for at, event in enumerate(log) if isinstance(event, DeliveryStarted)]
     if not idempotent:

@@ -25,7 +25,7 @@ def test_what_fits_is_returned_field_by_field() -> None:
     capped = cap(messages)
 
     assert capped.messages == messages
-    assert (capped.truncated, capped.dropped_messages, capped.content_truncated) == (False, 0, False)
+    assert (capped.truncated, capped.dropped, capped.content_truncated) == (False, 0, False)
     assert capped.bytes == len(msgspec.json.encode(messages))
 
 
@@ -83,7 +83,7 @@ def test_the_oldest_go_first_until_the_rest_fits() -> None:
     capped = cap(messages)
 
     assert capped.messages == messages[-len(capped.messages) :]
-    assert capped.dropped_messages == 40 - len(capped.messages)
+    assert capped.dropped == 40 - len(capped.messages)
     assert (capped.truncated, capped.content_truncated) == (True, False)
     assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= MAX_BYTES
     one_more = messages[-len(capped.messages) - 1 :]
@@ -95,8 +95,8 @@ def test_exactly_the_limit_fits() -> None:
     messages = [message("a", number) for number in range(3)]
     size = len(msgspec.json.encode(messages))
 
-    assert cap(messages, max_bytes=size).dropped_messages == 0
-    assert cap(messages, max_bytes=size - 1).dropped_messages == 1
+    assert cap(messages, max_bytes=size).dropped == 0
+    assert cap(messages, max_bytes=size - 1).dropped == 1
 
 
 @pytest.mark.clause("HIST-4")
@@ -107,7 +107,7 @@ def test_a_last_message_that_is_too_large_alone_has_a_placeholder() -> None:
     (placeholder,) = capped.messages
     assert (placeholder["id"], placeholder["role"], placeholder["timestamp"]) == ("m7", "user", 7)
     assert "too large" in placeholder["content"]
-    assert (capped.truncated, capped.dropped_messages, capped.content_truncated) == (True, 1, True)
+    assert (capped.truncated, capped.dropped, capped.content_truncated) == (True, 1, True)
     assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= MAX_BYTES
 
 
@@ -117,7 +117,7 @@ def test_a_message_too_large_before_the_last_is_dropped_with_all_older_ones() ->
     capped = cap([message("a", 0), huge, message("b", 2)])
 
     assert [each["id"] for each in capped.messages] == ["m2"]
-    assert capped.dropped_messages == 2
+    assert capped.dropped == 2
 
 
 @pytest.mark.clause("HIST-4")
@@ -142,10 +142,8 @@ def test_the_result_always_fits_and_accounts_for_every_message(
     capped = cap(messages, max_bytes=max_bytes, max_characters=max_characters)
 
     assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= max_bytes
-    assert len(capped.messages) + capped.dropped_messages == len(messages)
-    assert [each["id"] for each in capped.messages] == [
-        each["id"] for each in messages[capped.dropped_messages :]
-    ]
+    assert len(capped.messages) + capped.dropped == len(messages)
+    assert [each["id"] for each in capped.messages] == [each["id"] for each in messages[capped.dropped :]]
     assert bool(capped.messages) is bool(messages)
     assert capped.truncated is (capped.messages != messages)
 

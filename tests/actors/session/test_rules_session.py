@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
+from intersession_actors.agents import Answered
 from intersession_actors.policy import Spent
 from intersession_actors.session import Abort, AddMessage, Archive, Enqueue, Patch, RecordMessages, Reset
 from intersession_actors.session.rules import (
@@ -101,16 +102,8 @@ def start(state: Session, spent: Spent = NOTHING) -> list[Event]:
 
 
 def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine") -> list[Event]:
-    return decide_answer(
-        state,
-        run_id=run_id,
-        attempt=attempt,
-        reply=reply,
-        messages=(),
-        usage=None,
-        model=None,
-        stop_reason=None,
-    )
+    answered = Answered(text=reply)
+    return decide_answer(state, answered, run_id=run_id, attempt=attempt, reply=reply, messages=())
 
 
 # --- the queue
