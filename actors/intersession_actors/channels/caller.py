@@ -10,7 +10,7 @@ from typing import Final, TypeVar, cast
 import msgspec
 
 from intersession_actors import host
-from intersession_actors.channels.attempts import Asked, Attempts
+from intersession_actors.channels.attempts import Attempts
 from intersession_actors.channels.channels import (
     AnyChannel,
     Channel,
@@ -79,26 +79,26 @@ class ChannelCaller:
     """Keeps the channels and calls them: sync ones on threads, async ones on an event loop.
 
     Each channel has `seats` for its calls. With a clock and timers, a call that has not come back `timeout_ms` after it
-    began is given up; its seat is free then, while its thread is lost until it does come back (`calls`). `keep_threads`
-    are kept for later calls when they have nothing to do.
+    began is given up; its seat is free then, while its thread is lost until it does come back (`calls`).
     """
 
     def __init__(
         self,
         *,
         seats: int = SEATS,
-        keep_threads: int = SEATS,
         clock: Clock | None = None,
         timers: Timers | None = None,
         timeout_ms: int = 60_000,
         hosts_loop: host.HostsLoop | None = None,
     ) -> None:
         self._outside = host.Outside(
-            pool_size=_MOST_THREADS, keep=keep_threads, name="channels", hosts_loop=hosts_loop
+            pool_size=_MOST_THREADS, keep=SEATS, name="channels", hosts_loop=hosts_loop
         )
         self._lanes = Lanes(seats)
-        self._deliveries: Attempts[DeliveryResult] = Attempts()
-        self._threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
+        self.deliveries: Attempts[DeliveryResult] = Attempts()
+        """What came of each attempt, by key and number, that is not on record yet."""
+        self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
+        """The same of threads, each of which is asked for once."""
         self._clock = clock
         self._timers = timers
         self._timeout_ms = timeout_ms
@@ -154,10 +154,10 @@ class ChannelCaller:
         """
         with self._changed:
             channel = self._channels.get(name)
-        self._deliveries.begin(outbound.key, attempt)
+        self.deliveries.begin(outbound.key, attempt)
 
         def came(result: DeliveryResult) -> None:
-            self._deliveries.came(outbound.key, attempt, result)
+            self.deliveries.came(outbound.key, attempt, result)
             _report(done, result)
 
         if channel is None:
@@ -180,24 +180,16 @@ class ChannelCaller:
             inside=inside,
         )
 
-    def delivery(self, key: str, attempt: int) -> DeliveryResult | Asked:
-        """Return what came of an attempt of this process that is not recorded yet, or that it is under way."""
-        return self._deliveries.of(key, attempt)
-
-    def delivery_recorded(self, key: str, attempt: int) -> None:
-        """Hear that the outcome of an attempt is in the log."""
-        self._deliveries.recorded(key, attempt)
-
     def open_thread(
         self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
     ) -> None:
         """Have a channel open a thread; `done` gets its id, or why there is none. Never blocks, never raises."""
         with self._changed:
             channel = self._channels.get(name)
-        self._threads.begin(wanted.key, 1)
+        self.threads.begin(wanted.key, 1)
 
         def came(result: ThreadOpened | NotDelivered) -> None:
-            self._threads.came(wanted.key, 1, result)
+            self.threads.came(wanted.key, 1, result)
             _report(done, result)
 
         if channel is None or channel.threads is None:
@@ -211,14 +203,6 @@ class ChannelCaller:
             came,
             idempotent=channel.idempotent,
         )
-
-    def thread(self, key: str) -> ThreadOpened | NotDelivered | Asked:
-        """Return what came of a thread that this process asked for and that is not recorded yet, or that it is asked for."""
-        return self._threads.of(key, 1)
-
-    def thread_recorded(self, key: str) -> None:
-        """Hear that a thread, or that there is none, is in the log."""
-        self._threads.recorded(key, 1)
 
     def stop(self, grace: float) -> tuple[str, ...]:
         """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.

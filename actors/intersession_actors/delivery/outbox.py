@@ -137,7 +137,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
     def _is_asked(self, state: Delivery) -> DeliveryResult | Asked:
         """Return what this process knows of the attempt under way."""
-        return self.world.channels.delivery(state.decided.key, state.attempt)
+        return self.world.channels.deliveries.of(state.decided.key, state.attempt)
 
     def unstorable(self, command: DeliveryCommand, error: NotStorable) -> DeliveryCommand | Refused | None:
         """Keep of a channel's error what can be recorded: the text did not go out all the same."""
@@ -209,7 +209,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 self._tell_owner(state, recorded.id)
 
     def _recorded(self, state: Delivery) -> None:
-        self.world.channels.delivery_recorded(state.decided.key, state.attempt)
+        self.world.channels.deliveries.recorded(state.decided.key, state.attempt)
 
     def _report(self, stream: str, state: Delivery, event: facts.DeliveryEvent) -> None:
         """Tell the operator what has gone wrong with a delivery."""

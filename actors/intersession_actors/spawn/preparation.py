@@ -30,7 +30,7 @@ def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], No
             done(Prepared(stream=stream, refused=_refused(result)))
         elif accepted.thread is None:
             done(Prepared(stream=stream, manifest_sha256=result))
-        elif again and (asked := world.channels.thread(accepted.thread.key)) is not Asked.NEVER:
+        elif again and (asked := world.channels.threads.of(accepted.thread.key, 1)) is not Asked.NEVER:
             if not isinstance(asked, Asked):
                 done(_prepared(stream, result, _opened(accepted.thread, asked)))
         elif again and not world.channels.idempotent(accepted.thread.channel):

@@ -181,7 +181,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
     def _thread_recorded(self, state: rules.Spawn) -> None:
         thread = state.accepted.thread
         if thread is not None:
-            self.world.channels.thread_recorded(thread.key)
+            self.world.channels.threads.recorded(thread.key, 1)
 
     def refuse(self, command: SpawnCommand, refused: Refused) -> None:
         """Tell whoever waits for a command that it was refused, and wait no more."""

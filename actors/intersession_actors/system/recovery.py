@@ -39,15 +39,14 @@ def _hold_accepted(service: Service) -> None:
 
 def recover_flows(service: Service, prefix: str) -> None:
     """Tell a manager of all its open flows, with the outcomes they may have missed."""
-    match prefix:
-        case "delivery":
-            names = service.flows.open_deliveries()
-        case "exchange":
-            names = service.flows.open_exchanges()
-        case _:
-            names = service.flows.open_spawns()
-    for name in names:
-        recover_flow(service, _stream(prefix, name))
+    flows = service.flows
+    streams_of = {
+        "delivery": flows.open_deliveries,
+        "exchange": flows.open_exchanges,
+        "spawn": flows.open_spawns,
+    }
+    for stream in streams_of[prefix]():
+        recover_flow(service, stream)
     if prefix == "spawn":
         _recover_children(service)
 
@@ -55,34 +54,28 @@ def recover_flows(service: Service, prefix: str) -> None:
 def recover_flow(service: Service, stream: str) -> None:
     """Tell the manager of one open flow to carry it on, with the outcomes that it may have missed."""
     prefix, _, flow_id = stream.partition(":")
-    match prefix:
-        case "delivery":
-            service.supervisor.tell_flow(stream, Resume(stream=stream))
-        case "exchange":
-            exchange = service.flows.exchange(flow_id)
-            if exchange is not None:
-                _resume(service, stream, exchange.awaits, exchange.delivery_id)
-        case _:
-            spawn = service.flows.spawn(flow_id)
-            if spawn is not None:
-                _resume(service, stream, spawn.awaits, spawn.delivery_id)
+    if prefix == "delivery":
+        _resume(service, stream)
+        return
+    flow = service.flows.exchange(flow_id) if prefix == "exchange" else service.flows.spawn(flow_id)
+    if flow is not None:
+        missed = (_run_ended(service, stream, flow.awaits), _delivery_ended(service, flow.delivery_id))
+        _resume(service, stream, tuple(ended for ended in missed if ended is not None))
 
 
 def recover_channel(service: Service, name: str) -> None:
     """Tell the outbox of the texts that wait for a channel: somebody delivers for it now."""
     for delivery in service.flows.open_deliveries_to(name):
-        stream = ids.delivery_stream(delivery.delivery_id)
-        service.supervisor.tell_flow(stream, Resume(stream=stream))
+        _resume(service, ids.delivery_stream(delivery.delivery_id))
 
 
 def _recover_children(service: Service) -> None:
     """Tell of the children of closed spawns: some are to be archived, some have left files."""
     for pending in service.flows.pending_archives():
-        stream = ids.spawn_stream(pending.spawn_id)
-        service.supervisor.tell_flow(stream, Resume(stream=stream))
+        _resume(service, ids.spawn_stream(pending.spawn_id))
     for left in service.flows.spawns_with_files():
         stream = ids.spawn_stream(left.spawn_id)
-        service.supervisor.tell_flow(stream, Resume(stream=stream))
+        _resume(service, stream)
         row = service.sessions.get(left.child)
         if row is not None and row.archived is not None and left.archived is None:
             service.supervisor.tell_flow(stream, ChildGone(stream=stream))
@@ -106,13 +99,8 @@ def wake_agent(service: Service, agent_id: str) -> None:
             service.supervisor.tell_session(key, Wake())
 
 
-def _stream(prefix: str, name: str) -> str:
-    return name if name.startswith(f"{prefix}:") else f"{prefix}:{name}"
-
-
-def _resume(service: Service, stream: str, run_id: str | None, delivery_id: str | None) -> None:
-    told = (_run_ended(service, stream, run_id), _delivery_ended(service, delivery_id))
-    service.supervisor.tell_flow(stream, Resume(stream=stream, ended=tuple(word for word in told if word)))
+def _resume(service: Service, stream: str, ended: tuple[RunEnded | DeliveryEnded, ...] = ()) -> None:
+    service.supervisor.tell_flow(stream, Resume(stream=stream, ended=ended))
 
 
 def _run_ended(service: Service, stream: str, run_id: str | None) -> RunEnded | None:

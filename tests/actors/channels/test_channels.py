@@ -513,13 +513,13 @@ def test_what_came_of_a_call_is_known_until_it_is_recorded(caller: ChannelCaller
     results: Queue[DeliveryResult] = Queue()
     caller.register("telegram", hung.deliver)
 
-    assert caller.delivery("key", 2) is Asked.NEVER
+    assert caller.deliveries.of("key", 2) is Asked.NEVER
     caller.start("telegram", outbound(), results.put, attempt=2)
     hung.began.get(timeout=WAIT)
-    assert caller.delivery("key", 2) is Asked.UNDER_WAY
-    assert caller.delivery("key", 1) is Asked.NEVER
+    assert caller.deliveries.of("key", 2) is Asked.UNDER_WAY
+    assert caller.deliveries.of("key", 1) is Asked.NEVER
     hung.go_on.set()
     assert results.get(timeout=WAIT) == Delivered()
-    assert caller.delivery("key", 2) == Delivered()
-    caller.delivery_recorded("key", 2)
-    assert caller.delivery("key", 2) is Asked.NEVER
+    assert caller.deliveries.of("key", 2) == Delivered()
+    caller.deliveries.recorded("key", 2)
+    assert caller.deliveries.of("key", 2) is Asked.NEVER
