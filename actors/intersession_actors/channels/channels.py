@@ -9,7 +9,7 @@ from typing import TextIO
 
 from intersession_actors.host import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
-from intersession_events.facts import Fact
+from intersession_events.facts import Fact, ready
 from intersession_events.plain_json import JsonObject
 from intersession_events.printable import printable
 
@@ -36,6 +36,7 @@ class Outbound(Fact, frozen=True, kw_only=True):
     account: str | None = None
 
 
+@ready
 class ThreadWanted(Fact, frozen=True, kw_only=True):
     """A thread is to be opened on a channel, for a session of its own (SPAWN-12). `key` as in `Outbound`."""
 

@@ -10,11 +10,13 @@ from intersession_actors.errors import RefusalCode, RefusalStatus, status_of
 from intersession_actors.policy.access import Requester
 from intersession_actors.policy.models import find_model, model_names
 from intersession_events.errors import InvalidKey
+from intersession_events.facts import ready
 from intersession_events.keys import parse_agent_id
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = get_args(ThinkingLevel)
 
 
+@ready
 class SpawnWish(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for, as typed."""
 

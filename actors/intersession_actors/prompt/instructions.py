@@ -10,6 +10,7 @@ import msgspec
 
 from intersession_actors.prompt.fencing import fence, fence_id
 from intersession_actors.prompt.silence import ANNOUNCE_SKIP, REPLY_SKIP
+from intersession_events.facts import ready
 
 FENCES: Final = (
     "What no person typed stands between a line [[message ID …]] or [[quote ID …]] and a line [[end ID]]. The first "
@@ -29,6 +30,7 @@ SPAWN_ANNOUNCE_PROMPT: Final = (
 """The message that a sub-agent's announce turn answers (SPAWN-9)."""
 
 
+@ready
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """Both ends of an exchange, as they are to be shown. A requester of None is the operator."""
 

@@ -1,8 +1,9 @@
 """What a causal chain may use, handed from cause to effect: part of every event that begins something (LOOP-5)."""
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, ready
 
 
+@ready
 class Limits(Fact, frozen=True, kw_only=True):
     """The guards over a causal chain (LOOP-5); 0 turns one off."""
 
