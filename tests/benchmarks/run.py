@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import actors, appends, audit, event_loop, listing, oracle, pingpong, recovery, send
+from benchmarks import actors, appends, audit, event_loop, listing, oracle, pingpong, recovery, send, waking
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
@@ -27,6 +27,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "audit": audit.measure,
     "oracle": oracle.measure,
     "recovery": recovery.measure,
+    "waking": waking.measure,
 }
 
 TINY: Mapping[str, Mapping[str, int]] = {
@@ -39,6 +40,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "audit": {"sessions": 2, "messages": 4},
     "oracle": {"pairs": 5},
     "recovery": {"sessions": 6, "messages": 2, "flows": 3},
+    "waking": {"messages": 20, "times": 2},
 }
 """Sizes at which they only show that they work."""
 

@@ -25,7 +25,7 @@ from intersession_actors.prompt.silence import (
     visible_text,
 )
 from intersession_actors.prompt.transcript import RunContext, TranscriptFold, TranscriptState
-from intersession_actors.prompt.window import Earlier, Transcript, Window
+from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
 
 __all__ = [
     "ANNOUNCE_PROMPT",
@@ -48,6 +48,7 @@ __all__ = [
     "fence_id",
     "is_announce_skip",
     "is_reply_skip",
+    "nothing_earlier",
     "openai_messages",
     "primary_context",
     "render",

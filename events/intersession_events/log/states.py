@@ -3,7 +3,7 @@
 A snapshot is the state after one event of a stream, kept beside the log. It proves nothing and nobody needs it: it can be
 dropped at any time, and is folded anew. So it is used only where it fits what the log says: it holds the hash of its event, which is
 read with what follows, and a digest over all of it. That digest finds damage and careless edits. Somebody who can hash can make
-another snapshot that fits: the proof is in the log alone.
+another snapshot that fits; `verify` folds the streams anew and finds it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -105,6 +105,18 @@ class States(Protocol):
 
     def versions(self, stream: str, topic: str) -> Sequence[int]:
         """Return the versions of a stream that have a snapshot of this shape, in order."""
+        ...
+
+    def streams(self) -> Sequence[str]:
+        """Return the names of the streams that have snapshots, sorted."""
+        ...
+
+    def kept(self, stream: str) -> "Iterator[Snapshot | CorruptEvent]":
+        """Yield the snapshots of a stream, by version; for each that was changed, an error that says so."""
+        ...
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the table of snapshots itself."""
         ...
 
     def drop(self) -> int:

@@ -28,6 +28,9 @@ KEPT: Final = 1000
 VIEWS_UNPROVEN: Final = "That the views hold what the events say: only the events were looked at."
 """Said until the views were folded anew (`VerifyReport.with_views`)."""
 
+SNAPSHOTS_UNPROVEN: Final = "That the snapshots of states are what the events say: they were not compared."
+"""Said of a log that has some, until they were folded anew (`VerifyReport.with_snapshots`)."""
+
 _PAGE: Final = 2000
 
 Code = Literal[
@@ -131,13 +134,20 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_views(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         """Return the report with what a comparison of the views has found and left open."""
+        return self._with(VIEWS_UNPROVEN, findings, unproven)
+
+    def with_snapshots(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
+        """Return the report with what a comparison of the snapshots has found and left open."""
+        return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
+
+    def _with(self, said: str, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         counts = Counter(self.counts)
         counts.update(finding.code for finding in findings)
         return msgspec.structs.replace(
             self,
             counts=dict(counts),
             findings=(*self.findings, *findings)[:KEPT],
-            unproven=(*(said for said in self.unproven if said != VIEWS_UNPROVEN), *unproven),
+            unproven=(*(one for one in self.unproven if one != said), *unproven),
         )
 
 
@@ -200,6 +210,7 @@ class _Walk:
         self._topics: set[str] = set()
         self._true_topics: set[str] = set()
         self._signature_checked = False
+        self._has_snapshots = False
         self._ids: set[int] = set()
         self._twice: set[int] = set()
         self._counts: Counter[str] = Counter()
@@ -248,6 +259,7 @@ class _Walk:
     def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
         self._check_tables(log)
+        self._has_snapshots = bool(log.query("SELECT 1 FROM sqlite_master WHERE name='stored_snapshots'"))
         if given > self.position:
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
         if self._twice:
@@ -407,6 +419,8 @@ class _Walk:
             "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
         )
         yield VIEWS_UNPROVEN
+        if self._has_snapshots:
+            yield SNAPSHOTS_UNPROVEN
         if self._erased:
             yield f"What {self._erased} erased payloads said."
 

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.stores import open_log, views_proven
+from intersession_actors.session import ContextCache
+from intersession_events.facts import SessionOpened
+from intersession_events.log import EVERY
+from intersession_events.stores import SqliteLog, open_log, views_proven
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, ran_forked
+from support.log_drafts import anywhere, draft, said
 from support.rows import edited
 
 
@@ -204,3 +208,31 @@ def test_one_view_is_rebuilt_and_one_that_is_not_there_is_wrong_usage(
     )
     assert (none.exit_code, none.json["code"]) == (2, "usage")
     assert (nowhere.exit_code, (tmp_path / "no.db").exists()) == (3, False)
+
+
+def test_snapshots_are_compared_with_the_events_and_a_rebuild_drops_them(tmp_path: Path) -> None:
+    store = tmp_path / "log.db"
+    stream = "session:agent:main:main"
+    opened = SessionOpened(key="agent:main:main", session_id="s", agent_id="main", opened_by="person")
+    with SqliteLog(store, inline=inline_views()) as log:
+        log.append_now(
+            (anywhere(stream, draft(opened, "o"), *(said(str(number)) for number in range(EVERY))),)
+        )
+        log.states.fold(stream, ContextCache(log).folding("agent:main:main"))
+    whole = ran("verify", "--store", store, "--json")
+    with edited(store) as database:
+        database.execute("UPDATE stored_snapshots SET state=replace(state, 'false', 'true')")
+
+    found = ran("verify", "--store", store, "--json")
+    events = ran("verify", "--events-only", "--store", store, "--json")
+    rebuilt = ran("rebuild", "snapshots", "--store", store)
+    after = ran("verify", "--store", store, "--json")
+    everything = ran("rebuild", "--store", store, "--json")
+
+    assert (whole.exit_code, whole.json["counts"]) == (0, {})
+    assert (found.exit_code, found.json["counts"]) == (4, {"view_differs": 1})
+    assert [finding["view"] for finding in found.json["findings"]] == ["snapshots"]
+    assert not any("snapshots" in what for what in (*whole.json["unproven"], *found.json["unproven"]))
+    assert (events.exit_code, any("snapshots" in what for what in events.json["unproven"])) == (0, True)
+    assert rebuilt.out == "dropped: 1 snapshot\n"
+    assert (after.exit_code, everything.json["snapshotsDropped"]) == (0, 0)

@@ -11,11 +11,16 @@ from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
+from intersession_projections.timeline import counted
+
+SNAPSHOTS = "snapshots"
+"""What `verify` calls the snapshots of sessions."""
 
 
 def rebuild(
     view: Annotated[
-        str | None, Parameter(help="Its name, as `verify` prints it. Default: all of them.")
+        str | None,
+        Parameter(help="Its name, as `verify` prints it; `snapshots` are dropped. Default: all of them."),
     ] = None,
     /,
     *,
@@ -23,22 +28,25 @@ def rebuild(
 ) -> Answer:
     """Build a view anew from the log, or all of them, and put it in the place of the old one.
 
-    Readers see the old view until the new one is whole. While a host writes to the log this is refused.
+    Readers see the old view until the new one is whole. While a host writes to the log this is refused. Snapshots of
+    sessions are dropped: a session that wakes is folded anew, and gets new ones.
     """
     views = inline_views()
     names = [one.name for one in views]
-    if view is not None and view not in names:
-        raise UsageError(f"no view {view!r}: there are {', '.join(names)}")
+    if view is not None and view not in {*names, SNAPSHOTS}:
+        raise UsageError(f"no view {view!r}: there are {', '.join((*names, SNAPSHOTS))}")
     url = store_url(common)
     path = store_path(url)
     if not Path(path).exists():
         raise NoSuchStore(path, "there is no log whose views could be built")
-    built = names if view is None else [view]
+    built = names if view is None else [view] if view in names else []
     with folding() as on_folding:
         log = open_log(url, inline=views, on_folding=on_folding)
     with log:
-        with Screen().progress(f"Building {', '.join(built)}") as progress:
-            log.rebuild(*built, progress=progress)
+        if built:
+            with Screen().progress(f"Building {', '.join(built)}") as progress:
+                log.rebuild(*built, progress=progress)
+        dropped = log.states.drop() if view in {None, SNAPSHOTS} else 0
         position = log.head()
         aside = [lost for lost in log.set_aside() if lost.view in built]
     value: JsonObject = {
@@ -47,10 +55,14 @@ def rebuild(
         "views": [*built],
         "position": position,
         "setAside": len(aside),
+        "snapshotsDropped": dropped,
     }
 
     def show(screen: Screen) -> None:
-        screen.line(safe("rebuilt: ", "bold green"), f"{', '.join(built)} up to position {position}")
+        if built:
+            screen.line(safe("rebuilt: ", "bold green"), f"{', '.join(built)} up to position {position}")
+        if view in {None, SNAPSHOTS}:
+            screen.line(safe("dropped: ", "bold green"), counted(dropped, "snapshot"))
         if aside:
             screen.line(
                 f"  {len(aside)} events could not be taken in; `intersession verify` looks at each event"

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import reading_log
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
+from intersession_actors.session import snapshots_compared
 from intersession_events.log import LogHead, VerifyReport, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import views_proven
@@ -37,7 +38,7 @@ def verify(
         bool,
         Parameter(
             negative="--events-only",
-            help="Fold the log anew and compare every row of every view. --events-only leaves that out.",
+            help="Fold the log anew and compare every row of every view, and every snapshot. --events-only leaves that out.",
         ),
     ] = True,
     common: Common = COMMON,
@@ -57,6 +58,8 @@ def verify(
     if views and not report.counts.get("table_altered"):
         with reading_log(common) as log, Screen().progress("Proving the views") as progress:
             report = report.with_views(*views_proven(log, inline_views(), progress))
+        with reading_log(common) as log, Screen().progress("Comparing the snapshots") as progress:
+            report = report.with_snapshots(*snapshots_compared(log, progress))
     exported = None
     if export_head is not None and report.ok:
         signed = report.head if secret is None else report.head.signed(secret)

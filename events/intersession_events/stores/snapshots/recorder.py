@@ -5,7 +5,7 @@ The table is the library's own. It is made with the first snapshot, so that a sm
 
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 from uuid import UUID
@@ -86,6 +86,13 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
                 (),
             )
         ]
+
+    def problems(self) -> Iterator[str]:
+        """Say whether the table is another than the library's."""
+        (made,) = self.create_table_statements
+        for (found,) in self.rows("SELECT sql FROM sqlite_master WHERE name=?", (self.events_table_name,)):
+            if " ".join(str(found).split()) != made.replace(" IF NOT EXISTS", ""):
+                yield f"the table {self.events_table_name} is not as it was made: {found}"
 
     def forget(self, stream: str, version: int, topic: str) -> None:
         """Have a snapshot dropped with the next commit, and those of its stream that have another shape than `topic`."""

@@ -115,6 +115,10 @@ class StreamStates:
             except CorruptEvent as error:
                 yield error
 
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the table of snapshots itself."""
+        return self._recorder.problems()
+
     def drop(self) -> int:
         """Drop all snapshots, and say how many there were.
 

@@ -1,0 +1,72 @@
+"""Holds the snapshots of sessions against what their streams say, folded anew: for `verify`."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from intersession_actors.prompt import nothing_earlier
+from intersession_actors.session.folding import SHAPE, SessionFolding
+from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.log import EVERY, Finding, Log, Snapshot
+
+VIEW = "snapshots"
+_TABLE = "stored_snapshots"
+
+
+def snapshots_compared(
+    log: Log, progress: Callable[[int, int], None] | None = None
+) -> tuple[list[Finding], list[str]]:
+    """Return how the snapshots of a log differ from what its streams say, and in words what could not be compared.
+
+    `progress` gets how many streams are done, and of how many.
+    """
+    findings = [_finding(None, problem) for problem in log.states.problems()]
+    unread: list[str] = []
+    streams = log.states.streams()
+    foreign = 0
+    for number, stream in enumerate(streams, start=1):
+        ours: list[Snapshot] = []
+        for snapshot in log.states.kept(stream):
+            if isinstance(snapshot, CorruptEvent):
+                findings.append(_finding(stream, str(snapshot)))
+            elif snapshot.topic != SHAPE:
+                foreign += 1
+            else:
+                ours.append(snapshot)
+        try:
+            findings += _differences(log, stream, ours)
+        except (CorruptEvent, UnknownTopic, ValueError) as error:
+            unread.append(f"What the snapshots of {stream} hold: its events can't be folded ({error}).")
+        if progress is not None:
+            progress(number, len(streams))
+    if foreign:
+        unread.append(
+            f"What {foreign} snapshots of another shape hold: this version reads only {SHAPE}, and uses none of them."
+        )
+    return findings, unread
+
+
+def _differences(log: Log, stream: str, snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
+    folding = SessionFolding(room=0, earlier=nothing_earlier)
+    state, version = folding.begin(), 0
+    for snapshot in snapshots:
+        hashed: str | None = None
+        while version < snapshot.version:
+            page = log.stream(stream, after=version, to=snapshot.version, limit=EVERY)
+            if not page:
+                break
+            state, version, hashed = folding.apply(state, page), page[-1].version, page[-1].hash
+        if version != snapshot.version or hashed != snapshot.hash:
+            yield _finding(stream, f"version {snapshot.version}: it is of no event of this log")
+        elif folding.encode(state) != _again(folding, snapshot):
+            yield _finding(stream, f"version {snapshot.version}: the events say another state")
+
+
+def _again(folding: SessionFolding, snapshot: Snapshot) -> bytes | None:
+    """Return what a snapshot holds as this version writes it: events may have got fields that have defaults."""
+    try:
+        return folding.encode(folding.decode(snapshot.data, snapshot.version))
+    except ValueError:
+        return None
+
+
+def _finding(stream: str | None, problem: str) -> Finding:
+    return Finding(code="view_differs", problem=problem, view=VIEW, table=_TABLE, key=stream)

@@ -1,0 +1,122 @@
+"""`verify` folds sessions anew and compares their snapshots; a rebuild drops them."""
+
+import sqlite3
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from intersession_actors.prompt import nothing_earlier
+from intersession_actors.session import ContextCache, snapshots_compared
+from intersession_actors.session.folding import SessionFolding
+from intersession_events.facts import SessionOpened
+from intersession_events.log import EVERY, Finding
+from intersession_events.stores import SqliteLog, open_log
+from intersession_projections.inline_views import inline_views
+from support.log_drafts import anywhere, draft, said
+
+STREAM = "session:agent:main:main"
+OPENED = SessionOpened(key="agent:main:main", session_id="s", agent_id="main", opened_by="person")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a log with a session that has two snapshots."""
+    with SqliteLog(tmp_path / "log.db", inline=inline_views()) as log:
+        drafts = (said(str(number)) for number in range(2 * EVERY + 10))
+        log.append_now((anywhere(STREAM, draft(OPENED, "o"), *drafts),))
+        log.states.fold(STREAM, ContextCache(log).folding("agent:main:main"))
+    return tmp_path / "log.db"
+
+
+def compared(path: Path) -> tuple[Sequence[Finding], Sequence[str]]:
+    with open_log(f"sqlite:///{path}", read_only=True) as log:
+        return snapshots_compared(log)
+
+
+def test_snapshots_that_are_what_the_events_say_are_no_findings(path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with open_log(f"sqlite:///{path}", read_only=True) as log:
+        assert len(log.states.versions(STREAM, "session_state.1")) == 2
+        assert snapshots_compared(log, lambda done, of: seen.append((done, of))) == ([], [])
+
+    assert seen == [(1, 1)]
+
+
+def test_a_log_without_snapshots_has_nothing_to_compare(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        assert snapshots_compared(log) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        """UPDATE stored_snapshots SET state=replace(state, '"archived":false', '"archived":true')""",
+        "UPDATE stored_snapshots SET state=x'7b7d' WHERE originator_version=500",
+        "UPDATE stored_snapshots SET originator_version=originator_version+1",
+        "UPDATE stored_snapshots SET originator_id='session:agent:main:other'",
+        "ALTER TABLE stored_snapshots ADD COLUMN more",
+        "DELETE FROM stored_events WHERE originator_version>=990",
+    ],
+)
+def test_a_snapshot_that_was_changed_is_a_finding(path: Path, statement: str) -> None:
+    with sqlite3.connect(path) as raw:
+        raw.execute(statement)
+
+    findings, _ = compared(path)
+
+    assert findings
+    assert {(finding.code, finding.view) for finding in findings} == {("view_differs", "snapshots")}
+
+
+def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> None:
+    """The digest proves nothing against somebody who can hash; the events do."""
+    with sqlite3.connect(path) as raw:
+        log_id = raw.execute("SELECT log_id FROM log_identity").fetchone()[0]
+        version, topic, state = raw.execute(
+            "SELECT originator_version, topic, state FROM stored_snapshots ORDER BY 1 DESC"
+        ).fetchone()
+        stored = msgspec.json.decode(state)
+        stored["data"]["session"]["settings"] = {"sendPolicy": "allow"}
+        data = msgspec.json.encode(stored["data"], order="sorted")
+        about = msgspec.json.encode([log_id, STREAM, version, topic, stored["hash"]])
+        stored["digest"] = sha256(about + data).hexdigest()
+        forged = b'{"data":%s,"digest":"%s","hash":"%s"}' % (
+            data,
+            stored["digest"].encode(),
+            stored["hash"].encode(),
+        )
+        raw.execute("UPDATE stored_snapshots SET state=? WHERE originator_version=?", (forged, version))
+
+    findings, unproven = compared(path)
+
+    assert [finding.problem for finding in findings] == [f"version {version}: the events say another state"]
+    assert unproven == []
+
+
+def test_snapshots_of_another_shape_are_named_as_not_compared(path: Path) -> None:
+    class Later(SessionFolding):
+        topic = "session_state.99"
+
+    with SqliteLog(path, inline=inline_views()) as log:
+        log.states.drop()
+        log.states.fold(STREAM, Later(room=0, earlier=nothing_earlier))
+
+    findings, unproven = compared(path)
+
+    assert findings == []
+    assert unproven == [
+        "What 2 snapshots of another shape hold: this version reads only session_state.1, and uses none of them."
+    ]
+
+
+def test_snapshots_of_a_stream_that_can_not_be_folded_are_named_as_not_compared(path: Path) -> None:
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE stored_events SET state='{}' WHERE originator_version=3")
+
+    findings, unproven = compared(path)
+
+    assert findings == []
+    assert unproven[0].startswith(f"What the snapshots of {STREAM} hold: its events can't be folded (")
