@@ -1,21 +1,36 @@
-"""Rows of views as canonical JSON text: one column holds a whole struct, beside the few that are searched by.
+"""How views store values small: ids as their bytes, texts to be looked up by as numbers, rows of rare columns as MessagePack."""
 
-JSON text also carries a NUL, which a text column of PostgreSQL refuses.
-"""
-
-from typing import Any, Final, TypeVar
+import re
+from collections.abc import Collection, Mapping, Sequence
+from hashlib import blake2b
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 # Each decodes to its own key, which no type can say.
 _DECODERS: Final[dict[type[object], "msgspec.json.Decoder[Any]"]] = {}
 
+_PACK: Final = msgspec.msgpack.Encoder().encode
+_UNPACK: Final = msgspec.msgpack.Decoder(dict[int, Any]).decode  # by the fields' own types
+_NONE: Final = MappingProxyType(dict[str, type[msgspec.Struct]]())
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_FORM: Final = "00000000-0000-0000-0000-000000000000"
+_BYTES: Final = 16
+_UUID_LENGTH: Final = len(_FORM)
+
 
 def to_text(value: object) -> str:
-    """Return a value as JSON text, for a column."""
+    """Return a value as JSON text, for a column.
+
+    JSON text also carries a NUL, which a text column of PostgreSQL refuses.
+    """
     return _ENCODER.encode(value).decode()
 
 
@@ -26,3 +41,109 @@ def from_text(text: str, kind: type[T]) -> T:
         decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
     decoded: T = decoder.decode(text)
     return decoded
+
+
+def packed(text: str) -> str | bytes:
+    """Return a UUID in its usual form as its 16 bytes, any other text as it is."""
+    if len(text) == _UUID_LENGTH and text[8] == "-" and _UUID.fullmatch(text):
+        return bytes.fromhex(text.replace("-", ""))
+    return text
+
+
+def unpacked(value: str | bytes) -> str:
+    """Return the text that was packed."""
+    if isinstance(value, str):
+        return value
+    digits = value.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def ranges(beginning: str) -> list[tuple[str | bytes, str | bytes]]:
+    """Return between which values, both ends included, packed texts lie that begin with a text."""
+    found: list[tuple[str | bytes, str | bytes]] = [(beginning, f"{beginning}\U0010ffff")]
+    if len(beginning) <= _UUID_LENGTH and _UUID.fullmatch(beginning + _FORM[len(beginning) :]):
+        digits = beginning.replace("-", "")
+        found.append(
+            (bytes.fromhex(digits.ljust(2 * _BYTES, "0")), bytes.fromhex(digits.ljust(2 * _BYTES, "f")))
+        )
+    return found
+
+
+def hashed(text: str) -> int:
+    """Return a number that stands for a text in an index. Others may have the same: whoever looks up compares the text."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+class Packing(Generic[S]):
+    """How structs of one kind are stored: whole, or as what changed since the one before; by the numbers of their fields.
+
+    What equals its default is left out, and what has a column of its own (`apart`). Ids are stored as their bytes. A field that
+    is a struct itself is named in `nested`.
+    """
+
+    def __init__(
+        self,
+        kind: type[S],
+        *,
+        apart: Collection[str] = (),
+        nested: Mapping[str, type[msgspec.Struct]] = _NONE,
+    ) -> None:
+        fields = kind.__struct_fields__
+        defaults = dict(zip(reversed(fields), reversed(kind.__struct_defaults__), strict=False))
+        self._kind = kind
+        self._fields = fields
+        self._nested = {fields.index(name): inner for name, inner in nested.items()}
+        names = [name for name in fields if name not in apart]
+        self._numbers = [fields.index(name) for name in names]
+        self._defaults = [defaults.get(name, msgspec.NODEFAULT) for name in names]
+        self._values = attrgetter(*names)
+
+    def whole(self, value: S) -> bytes:
+        """Return a struct as it is stored."""
+        return self._packed(self._values(value), self._defaults)
+
+    def change(self, before: S, after: S) -> bytes:
+        """Return what has to be known to make the one of the other."""
+        return self._packed(self._values(after), self._values(before))
+
+    def restored(self, *parts: bytes, **apart: Any) -> S:  # each is a value of the column of its name
+        """Return the struct that was stored as a whole one and the changes after it, in their order."""
+        values: dict[int, Any] = {}  # each of its own field's type
+        for part in parts:
+            values.update(_UNPACK(part))
+        fields = self._fields
+        return self._kind(
+            **apart, **{fields[number]: self._large(number, values[number]) for number in values}
+        )
+
+    def _packed(self, values: Sequence[Any], others: Sequence[Any]) -> bytes:  # of the fields, in their order
+        return _PACK(
+            {
+                number: _small(value)
+                for number, value, other in zip(self._numbers, values, others, strict=True)
+                if value is not other and value != other
+            }
+        )
+
+    def _large(self, number: int, value: Any) -> Any:  # of the field's type
+        if isinstance(value, bytes):
+            return unpacked(value)
+        if not isinstance(value, list):
+            return value
+        inner = self._nested.get(number)
+        values = [self._large(-1, one) for one in value]
+        return (
+            tuple(values)
+            if inner is None
+            else inner(**dict(zip(inner.__struct_fields__, values, strict=True)))
+        )
+
+
+def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for it
+    if isinstance(value, str):
+        return packed(value)
+    if isinstance(value, tuple):
+        return [_small(one) for one in value]
+    if isinstance(value, msgspec.Struct):
+        return [_small(one) for one in msgspec.structs.astuple(value)]
+    return value

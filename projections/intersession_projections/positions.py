@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from intersession_events.log import Log, Recorded, Sql
+from intersession_events.log import Log, Moment, Recorded, Sql
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
@@ -17,11 +17,13 @@ class PositionsView:
     """
 
     name = "positions"
-    shape = 1
+    shape = 2
 
     def create(self, sql: Sql) -> None:
         """Create the table."""
-        sql.execute("CREATE TABLE IF NOT EXISTS clock (time_ms BIGINT PRIMARY KEY, position BIGINT NOT NULL)")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS clock (time_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL)"
+        )
 
     def drop(self, sql: Sql) -> None:
         """Drop the table."""
@@ -41,6 +43,10 @@ def _take(sql: Sql, recorded: Recorded) -> None:
         sql.execute("INSERT INTO clock (time_ms, position) VALUES (?, ?)", (recorded.time, recorded.position))
 
 
+_ENDS: Final = "SELECT (SELECT MIN(time_ms) FROM clock), (SELECT MAX(time_ms) FROM clock)"
+"""Each by itself is a step down a tree; both in one select would be a look at all."""
+
+
 class Positions:
     """Queries on the clock of the log."""
 
@@ -50,18 +56,44 @@ class Positions:
     def position_at(self, time_ms: int) -> int:
         """Return the last position before the first event that is later than a time (ms); 0 is before all."""
         head = self._log.head()
-        rows = self._log.query("SELECT MIN(position) FROM clock WHERE time_ms > ?", (time_ms,))
-        later = rows[0][0]
-        return head if later is None else int(later) - 1
+        rows = self._log.query(
+            "SELECT position FROM clock WHERE time_ms > ? ORDER BY time_ms LIMIT 1", (time_ms,)
+        )
+        return int(rows[0][0]) - 1 if rows else head
 
     def time_at(self, position: int) -> int | None:
         """Return the time (ms) the log had reached at a position; None before its first timed event."""
-        rows = self._log.query("SELECT MAX(time_ms) FROM clock WHERE position <= ?", (position,))
-        reached: int | None = rows[0][0]
-        return reached
+        with self._log.moment() as moment:
+            return time_at(moment, position)
 
     def latest_time(self) -> int | None:
         """Return the latest time (ms) that an event of the log carries; None for an empty log."""
         rows = self._log.query("SELECT MAX(time_ms) FROM clock")
         latest: int | None = rows[0][0]
         return latest
+
+
+def time_at(moment: Moment, position: int) -> int | None:
+    """Return the time (ms) that a log had reached at a position; None before its first timed event.
+
+    Times and positions rise together, so halving the time between the first and the last finds it without an index.
+    """
+    low, high = moment.query(_ENDS, ())[0]
+    if low is None or _reached(moment, low)[1] > position:
+        return None
+    while low < high:
+        middle = (low + high + 1) // 2
+        time_ms, reached = _reached(moment, middle)
+        if reached <= position:
+            low = middle
+        else:
+            high = time_ms - 1
+    return _reached(moment, low)[0]
+
+
+def _reached(moment: Moment, time_ms: int) -> tuple[int, int]:
+    """Return the last time up to another that the log has reached, and the position at which it had."""
+    time_ms, position = moment.query(
+        "SELECT time_ms, position FROM clock WHERE time_ms <= ? ORDER BY time_ms DESC LIMIT 1", (time_ms,)
+    )[0]
+    return time_ms, position

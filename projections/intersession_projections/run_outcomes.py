@@ -18,8 +18,8 @@ from intersession_events.facts import (
     Usage,
     ready,
 )
-from intersession_events.log import Log, Recorded, Sql, SqlValue
-from intersession_projections.columns import from_text, to_text
+from intersession_events.log import Log, Recorded, Row, Sql, SqlValue
+from intersession_projections.columns import Packing, hashed, packed, ranges, to_text, unpacked
 from intersession_projections.flows import Position
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
@@ -71,6 +71,24 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status not in {"queued", "running"}
 
 
+_STORED: Final = Packing(
+    RunOutcome, apart=("run_id", "accepted", "position", "status", "root"), nested={"usage": Usage}
+)
+_COLUMNS: Final = "accepted, run_id, status, position, root, state"
+
+
+def _restored(row: Row) -> RunOutcome:
+    accepted, run_id, status, position, root, state = row
+    return _STORED.restored(
+        state,
+        accepted=accepted,
+        run_id=unpacked(run_id),
+        status=status,
+        position=position,
+        root=None if root is None else unpacked(root),
+    )
+
+
 class KeyUse(NamedTuple):
     """The run an idempotency key stands for, and the digest of the request it came with."""
 
@@ -105,22 +123,26 @@ class RunOutcomesView:
     """Keeps a row per run, without its words (the log has them), and the idempotency keys."""
 
     name = "run_outcomes"
-    shape = 1
+    shape = 2
 
     def create(self, sql: Sql) -> None:
-        """Create the tables."""
+        """Create the tables.
+
+        `taken_version` is where in its session's stream a run first started, or was given up in the queue: there its
+        message is taken.
+        """
         sql.execute(
-            "CREATE TABLE IF NOT EXISTS run_outcomes (run_id TEXT PRIMARY KEY, session_key TEXT NOT NULL, "
-            "ended INTEGER NOT NULL, accepted BIGINT NOT NULL, position BIGINT NOT NULL, root TEXT, "
-            "tokens BIGINT NOT NULL, cost_micros BIGINT NOT NULL, state TEXT NOT NULL)"
+            "CREATE TABLE IF NOT EXISTS run_outcomes (accepted INTEGER PRIMARY KEY, run_id BLOB NOT NULL UNIQUE, "
+            "session INTEGER NOT NULL, ended INTEGER NOT NULL, status TEXT NOT NULL, position INTEGER NOT NULL, "
+            "root BLOB, tokens INTEGER NOT NULL, cost_micros INTEGER NOT NULL, "
+            "taken_version INTEGER, state BLOB NOT NULL)"
         )
-        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_open ON run_outcomes (ended, accepted)")
-        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_accepted ON run_outcomes (accepted)")
-        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_session ON run_outcomes (session_key, accepted)")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_open ON run_outcomes (accepted) WHERE ended = 0")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_session ON run_outcomes (session)")
         sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_root ON run_outcomes (root)")
         sql.execute(
-            "CREATE TABLE IF NOT EXISTS run_keys (key TEXT NOT NULL, caller TEXT NOT NULL, run_id TEXT NOT NULL, "
-            "position BIGINT NOT NULL, digest TEXT, PRIMARY KEY (key, caller, run_id))"
+            "CREATE TABLE IF NOT EXISTS run_keys (key TEXT NOT NULL, caller TEXT NOT NULL, run_id BLOB NOT NULL, "
+            "position INTEGER NOT NULL, digest TEXT, PRIMARY KEY (key, caller, run_id)) WITHOUT ROWID"
         )
 
     def drop(self, sql: Sql) -> None:
@@ -156,12 +178,14 @@ class Runs:
 
     def get(self, run_id: str) -> RunOutcome | None:
         """Return what became of a run; None for an unknown one."""
-        found = self._select("WHERE run_id = ?", (run_id,))
+        found = self._select("WHERE run_id = ?", (packed(run_id),))
         return found[0] if found else None
 
     def has_ended(self, run_id: str) -> bool:
         """Whether a run has come to its end; False for an unknown one."""
-        return bool(self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ? AND ended = 1", (run_id,)))
+        return bool(
+            self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ? AND ended = 1", (packed(run_id),))
+        )
 
     def by_idempotency_key(self, caller: str, key: str) -> KeyUse | None:
         """Return the run this caller's key stands for; the first it was used for, for ever (SEND-11)."""
@@ -169,7 +193,7 @@ class Runs:
             "SELECT run_id, digest FROM run_keys WHERE key = ? AND caller = ? ORDER BY position, run_id LIMIT 1",
             (to_text(key), caller),
         )
-        return KeyUse(*rows[0]) if rows else None
+        return next((KeyUse(unpacked(run_id), digest) for run_id, digest in rows), None)
 
     def by_any_key(self, key: str, caller: str | None = None) -> str | None:
         """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by anybody."""
@@ -180,11 +204,11 @@ class Runs:
         rows = self._log.query(
             "SELECT caller, run_id FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
         )
-        return [(caller, run_id) for caller, run_id in rows]
+        return [(caller, unpacked(run_id)) for caller, run_id in rows]
 
     def asked(self, run_id: str) -> Asked | None:
         """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""
-        rows = self._log.query("SELECT accepted FROM run_outcomes WHERE run_id = ?", (run_id,))
+        rows = self._log.query("SELECT accepted FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
         for (position,) in rows:
             for recorded in self._log.all(after=position - 1, to=position):
                 if isinstance(recorded.event, RunQueued):
@@ -198,7 +222,7 @@ class Runs:
     def open_by_status(self) -> dict[str, int]:
         """Return how many runs wait and how many are under way."""
         rows = self._log.query(
-            "SELECT json_extract(state, '$.status'), COUNT(*) FROM run_outcomes WHERE ended = 0 GROUP BY 1",
+            "SELECT status, COUNT(*) FROM run_outcomes WHERE ended = 0 GROUP BY 1",
             (),
         )
         return {str(status): int(number) for status, number in rows}
@@ -210,7 +234,7 @@ class Runs:
     def next_of_session(self, session_key: str, position: int) -> RunOutcome | None:
         """Return the first run that a session accepted behind a position."""
         found = self._select(
-            "WHERE session_key = ? AND accepted > ? ORDER BY accepted LIMIT 1", (session_key, position)
+            "WHERE session = ? AND accepted > ? ORDER BY accepted LIMIT 1", (hashed(session_key), position)
         )
         return found[0] if found else None
 
@@ -224,33 +248,39 @@ class Runs:
         if where.is_open:
             condition += " AND ended = 0"
         if where.session_key is not None:
-            condition += " AND session_key = ?"
-            parameters += (where.session_key,)
+            condition += " AND session = ?"
+            parameters += (hashed(where.session_key),)
         rows = self._log.query(
-            f"SELECT state FROM run_outcomes WHERE {condition} ORDER BY accepted DESC LIMIT ?",  # noqa: S608 - our own words
+            f"SELECT {_COLUMNS} FROM run_outcomes WHERE {condition} ORDER BY accepted DESC LIMIT ?",  # noqa: S608 - our own words
             (*parameters, limit),
         )
-        return [from_text(row, RunOutcome) for (row,) in rows]
+        return [_restored(row) for row in rows]
 
     def ids(self, beginning: str, limit: int) -> list[str]:
         """Return the ids of runs that begin with a text."""
-        rows = self._log.query(
-            "SELECT run_id FROM run_outcomes WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT ?",
-            (beginning, f"{beginning}\U0010ffff", limit),
-        )
-        return [run_id for (run_id,) in rows]
+        found = {
+            unpacked(run_id)
+            for low, high in ranges(beginning)
+            for (run_id,) in self._log.query(
+                "SELECT run_id FROM run_outcomes WHERE run_id BETWEEN ? AND ? ORDER BY run_id LIMIT ?",
+                (low, high, limit),
+            )
+        }
+        return sorted(found)[:limit]
 
     def of_chain(self, root: str) -> list[RunOfChain]:
         """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""
         rows = self._log.query(
             "SELECT run_id, ended, tokens, cost_micros FROM run_outcomes WHERE root = ? ORDER BY accepted",
-            (root,),
+            (packed(root),),
         )
-        return [RunOfChain(run_id, bool(ended), tokens, cost) for run_id, ended, tokens, cost in rows]
+        return [
+            RunOfChain(unpacked(run_id), bool(ended), tokens, cost) for run_id, ended, tokens, cost in rows
+        ]
 
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
-        rows = self._log.query(f"SELECT state FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
-        return [self._with_words(from_text(row, RunOutcome)) for (row,) in rows]
+        rows = self._log.query(f"SELECT {_COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
+        return [self._with_words(_restored(row)) for row in rows]
 
     def _with_words(self, outcome: RunOutcome) -> RunOutcome:
         """Add the reply or the error from the event that ended the run: the row has no copy of the text."""
@@ -295,15 +325,15 @@ def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
         root=recorded.correlation,
     )
     sql.execute(
-        "INSERT INTO run_outcomes (run_id, session_key, ended, accepted, position, root, tokens, cost_micros, state) "
-        "VALUES (?, ?, 0, ?, ?, ?, 0, 0, ?) ON CONFLICT (run_id) DO NOTHING",
+        "INSERT INTO run_outcomes VALUES (?, ?, ?, 0, ?, ?, ?, 0, 0, NULL, ?) ON CONFLICT (run_id) DO NOTHING",
         (
-            outcome.run_id,
-            outcome.session_key,
             outcome.accepted,
+            packed(outcome.run_id),
+            hashed(outcome.session_key),
+            outcome.status,
             outcome.position,
-            outcome.root,
-            to_text(outcome),
+            None if outcome.root is None else packed(outcome.root),
+            _STORED.whole(outcome),
         ),
     )
 
@@ -319,7 +349,7 @@ def _keep_key(
         (
             to_text(event.idempotency_key),
             caller or "operator",
-            event.run_id,
+            packed(event.run_id),
             recorded.position,
             event.request_digest,
         ),
@@ -329,17 +359,27 @@ def _keep_key(
 def _advance(
     sql: Sql, recorded: Recorded, event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted
 ) -> None:
-    found = sql.execute("SELECT state FROM run_outcomes WHERE run_id = ?", (event.run_id,)).fetchone()
+    found = sql.execute(
+        f"SELECT {_COLUMNS} FROM run_outcomes WHERE run_id = ?",  # noqa: S608 - our own words
+        (packed(event.run_id),),
+    ).fetchone()
     if found is None:
         return
-    before = from_text(found[0], RunOutcome)
+    before = _restored(found)
     if before.ended:
         return
     after = _after(before, recorded, event)
     tokens, cost = (after.usage.tokens, after.usage.cost_micros or 0) if after.usage is not None else (0, 0)
+    match event:
+        case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
+            taken: int | None = recorded.version
+        case _:
+            taken = None
+    changes = (int(after.ended), after.status, after.position, tokens, cost, taken, _STORED.whole(after))
     sql.execute(
-        "UPDATE run_outcomes SET ended = ?, position = ?, tokens = ?, cost_micros = ?, state = ? WHERE run_id = ?",
-        (int(after.ended), after.position, tokens, cost, to_text(after), after.run_id),
+        "UPDATE run_outcomes SET ended = ?, status = ?, position = ?, tokens = ?, cost_micros = ?, "
+        "taken_version = COALESCE(taken_version, ?), state = ? WHERE accepted = ?",
+        (*changes, after.accepted),
     )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from intersession_events.facts import Event
 from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions import SessionListView, Sessions
+from intersession_projections.sessions import Sessions
 from support.plain_log import PlainLog, PlainSql
 from support.story import listed
 from support.vocabulary import logs
@@ -52,7 +52,7 @@ def test_a_rebuilt_view_has_the_same_bytes_over_ten_thousand_logs(entries: list[
 @settings(max_examples=25, deadline=None)
 @given(logs())
 def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[Entry]) -> None:
-    log = PlainLog([SessionListView()])
+    log = PlainLog(inline_views())
     sessions = Sessions(log)
     stood = [list(listed(sessions))]
     for stream, event, time in entries:
@@ -65,7 +65,7 @@ def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[En
 @settings(max_examples=25, deadline=None)
 @given(logs())
 def test_updated_at_never_falls(entries: list[Entry]) -> None:
-    log = PlainLog([SessionListView()])
+    log = PlainLog(inline_views())
     sessions = Sessions(log)
     latest: dict[str, int] = {}
     for stream, event, time in entries:

@@ -2,7 +2,8 @@
 
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from intersession_events.facts import Event, topic_of
@@ -10,6 +11,7 @@ from intersession_events.log import (
     Committed,
     InFlight,
     InlineView,
+    Moment,
     OnLoaded,
     OnOutcome,
     Recorded,
@@ -127,6 +129,10 @@ class PlainLog:
     def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
         return self.connection.execute(statement, parameters).fetchall()
 
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
+        yield Moment(self.query, self.head())
+
     def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:  # noqa: ARG002 - the protocol's
         self.connection.execute("BEGIN")
         try:
@@ -143,8 +149,20 @@ class PlainLog:
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return every row of every table, sorted: what must be equal where views are equal."""
-        tables = self.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        return {name: sorted(self.query(f"SELECT * FROM {name}"), key=repr) for (name,) in tables}  # noqa: S608
+        made = self.query("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        indexes = [name for name, sql in made if sql.startswith("CREATE VIRTUAL TABLE")]
+        tables = [name for name, _ in made if not name.startswith(tuple(indexes) or "\0")]
+        return {
+            **{name: sorted(self.query(f"SELECT * FROM {name}"), key=repr) for name in tables},  # noqa: S608
+            **{name: self._entries(name) for name in indexes},
+        }
+
+    def _entries(self, index: str) -> list[tuple[Any, ...]]:
+        """Return what stands in an index of text: how it is laid out depends on how it was filled."""
+        self.connection.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.held USING fts5vocab(main, {index}, instance)"
+        )
+        return self.query("SELECT term, doc FROM temp.held")
 
     def append(
         self,

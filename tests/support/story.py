@@ -30,7 +30,8 @@ MAIN = "agent:main:main"
 
 def listed(sessions: Sessions, as_of: int | None = None) -> Iterator[SessionRow]:
     """Yield the rows of the whole session list as it stood at a position, in its order."""
-    return sessions.rows(sessions.order(as_of).places())
+    order = sessions.order(as_of)
+    return order.rows(order.places())
 
 
 class StillClock:

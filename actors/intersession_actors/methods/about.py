@@ -140,7 +140,9 @@ class GatewayAbout:
         order = self._service.sessions.order()
         if call.caller.is_operator:
             return order.numbers()
-        return Counter(place.agent_id for place in order.places() if self._reaches(call, place.key))
+        parse = self._service.reader.parse
+        keys = (parse(place.key) for place in order.places())
+        return Counter(key.agent_id for key in keys if call.caller.reaches(key))
 
     def _degraded(self, call: Call) -> list[str]:
         """Return the streams that were given up: of sessions, as far as a caller reaches them; managers of flows are all's."""
@@ -166,7 +168,7 @@ class GatewayAbout:
         return [
             {
                 "key": place.key,
-                "agentId": place.agent_id,
+                "agentId": self._service.reader.parse(place.key).agent_id,
                 "updatedAt": -place.falling,
                 "age": max(0, now + place.falling),
             }

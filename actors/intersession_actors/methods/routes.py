@@ -38,8 +38,9 @@ class Routes:
         row = sessions.get(str(key))
         if row is not None and row.archived is None and (route := route_of(row, key)) is not None:
             yield route
-        mine = (place for place in sessions.order().places() if call.caller.reaches(parse(place.key)))
-        for row in sessions.rows(mine):
+        order = sessions.order()
+        mine = (place for place in order.places() if call.caller.reaches(parse(place.key)))
+        for row in order.rows(mine):
             if (route := route_of(row, parse(row.key))) is not None:
                 yield route
 

@@ -17,7 +17,7 @@ from intersession_projections.flows import Flows
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
-from intersession_projections.sessions import History, SessionRow, Sessions
+from intersession_projections.sessions import History, Seen, SessionRow, Sessions
 from intersession_projections.transcript_files import file_name
 
 Record = Callable[[str | None, AccessEvent], None]
@@ -101,9 +101,10 @@ class Reader:
         """Return the settings that decide what a requester may see and reach."""
         return access_settings(self.config, None if requester.key is None else requester.agent_id)
 
-    def tree(self, requester: Requester) -> set[str]:
-        """Return the keys of all that a requester spawned, directly or not (VIS-2)."""
-        return set() if requester.key is None else self.sessions.descendants(str(requester.key))
+    def seen(self, requester: Requester) -> Seen | None:
+        """Return which sessions a requester sees (VIS-2), None for all of them."""
+        reach = self.reach(requester)
+        return None if reach.everything else Seen(reach.sees_agent, reach.key, tree=reach.tree)
 
     def is_stranger(self, requester: Requester, key: str) -> bool:
         """Whether a requester is neither the operator nor the session itself: secrets are hidden from it (HIST-4)."""

@@ -102,13 +102,8 @@ def resolve_label(
             no agent id.
     """
     agent = None if agent_id is None else _agent(agent_id)
-    reach, tree = reader.reach(requester), reader.tree(requester)
     call = _Call(reader, requester, label, operation, field="agentId")
-    found = [
-        row
-        for row in reader.sessions.by_label(label, agent)
-        if reach.sees(key=row.key, agent_id=row.agent_id, in_tree=row.key in tree)
-    ]
+    found = reader.sessions.by_label(label, agent, seen=reader.seen(requester))
     if len(found) > 1:
         keys = ", ".join(reader.show(reader.parse(row.key), requester) for row in found)
         raise TargetRefused(

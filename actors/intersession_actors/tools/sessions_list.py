@@ -13,7 +13,7 @@ from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
 from intersession_events.plain_json import JsonMapping, JsonObject, present
-from intersession_projections.sessions import Seen, SessionRow
+from intersession_projections.sessions import SessionRow, Wanted
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
@@ -68,15 +68,6 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
     filters: str
     after: Cursor | None
-
-    def takes(self, row: SessionRow) -> bool:
-        """Whether a visible row passes the filters on what it holds; its kind is in its key."""
-        if self.label is not None and row.label != self.label:
-            return False
-        names = (row.key, row.label, row.display_name)
-        return self.search is None or any(
-            self.search in name.casefold() for name in names if name is not None
-        )
 
 
 def list_sessions(
@@ -143,29 +134,35 @@ def _place(reader: Reader, given: SessionsList, after: Cursor | None) -> Place:
 
 def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Row], bool, int]:
     """Return a page of rows, whether there are more, and how many sessions are there and not seen."""
-    seen = _seen(reader, requester)
-    order = reader.sessions.order(query.position, agent_id=query.agent_id, seen=seen)
-    denied = order.hidden()
+    wanted = Wanted(
+        agent_id=query.agent_id,
+        kinds=_kinds(reader, query.kinds),
+        label=query.label,
+        seen=reader.seen(requester),
+    )
+    order = reader.sessions.order(query.position, wanted)
     behind = None if query.after is None else (-query.after.updated_at, query.after.key)
+    places = (
+        order.places(updated_since=query.since_ms, behind=behind)
+        if query.search is None
+        else order.named(query.search, updated_since=query.since_ms, behind=behind)
+    )
     rows: list[_Row] = []
-    for row in reader.sessions.rows(order.places(updated_since=query.since_ms, behind=behind)):
-        if not query.takes(row):
-            continue
+    # One more than the page is read, to know whether there is another.
+    for row in order.rows(places, at_once=query.limit + 1):
         key = reader.parse(row.key)
         if query.kinds and key.kind not in query.kinds:
             continue
         if len(rows) == query.limit:
-            return rows, True, denied
+            return rows, True, order.hidden()
         rows.append((key, row))
-    return rows, False, denied
+    return rows, False, order.hidden()
 
 
-def _seen(reader: Reader, requester: Requester) -> Seen | None:
-    """Return which sessions a requester sees, None for all of them."""
-    reach = reader.reach(requester)
-    if reach.everything:
-        return None
-    return Seen(reach.sees_agent, {reach.key, *(reader.tree(requester) if reach.tree else ())})
+def _kinds(reader: Reader, kinds: frozenset[Kind]) -> frozenset[Kind]:
+    """Return the kinds as the list keeps them, which takes `main` for the name of main sessions."""
+    ours: frozenset[Kind] = frozenset({"main", "other"})
+    return kinds | ours if kinds & ours and reader.config.session.main_key != "main" else kinds
 
 
 def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> JsonObject:

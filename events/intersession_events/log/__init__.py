@@ -1,7 +1,17 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
 from intersession_events.log.envelope import FIRST, SALT_BYTES, opened, payload_of, seal, unseal
-from intersession_events.log.log import InFlight, InlineView, Log, OnCommitted, OnLoaded, Row, Sql, SqlValue
+from intersession_events.log.log import (
+    InFlight,
+    InlineView,
+    Log,
+    Moment,
+    OnCommitted,
+    OnLoaded,
+    Row,
+    Sql,
+    SqlValue,
+)
 from intersession_events.log.recorded import (
     ANY_VERSION,
     Committed,
@@ -45,6 +55,7 @@ __all__ = [
     "InlineView",
     "Log",
     "LogHead",
+    "Moment",
     "OnCommitted",
     "OnLoaded",
     "OnOutcome",

@@ -4,7 +4,8 @@ The protocol that everything else is written against; `stores/` has the implemen
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
 from intersession_events.log.states import States
@@ -36,6 +37,13 @@ class Sql(Protocol):
     def fetchall(self) -> list[Row]:
         """Return all rows."""
         ...
+
+
+class Moment(NamedTuple):
+    """The log as it is at one moment: what `query` reads belongs together. `head` is the position of the last event."""
+
+    query: Callable[[str, Sequence[SqlValue]], list[Row]]
+    head: int
 
 
 class InlineView(Protocol):
@@ -154,6 +162,10 @@ class Log(Protocol):
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Run a reading statement on a view's tables, on a connection of the calling thread's own."""
+        ...
+
+    def moment(self) -> AbstractContextManager[Moment]:
+        """Lend a way to query that sees the log as it is now, for a block of several statements; never keep it for long."""
         ...
 
     def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:

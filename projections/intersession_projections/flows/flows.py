@@ -1,7 +1,7 @@
 """The view of exchanges, spawns and deliveries: where each stands, and which children wait to be archived."""
 
-from collections.abc import Sequence
-from typing import Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from intersession_events.facts import (
     AnnounceRequested,
@@ -13,8 +13,8 @@ from intersession_events.facts import (
     SpawnAccepted,
     TurnRequested,
 )
-from intersession_events.log import Log, Recorded, Sql, SqlValue
-from intersession_projections.columns import from_text, to_text
+from intersession_events.log import Log, Recorded, Row, Sql, SqlValue
+from intersession_projections.columns import Packing, hashed, packed, ranges, unpacked
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
     DeliveryNote,
@@ -29,35 +29,52 @@ from intersession_projections.flows.rows import (
     evolve_spawn,
 )
 
-T = TypeVar("T")
+T = TypeVar("T", ExchangeSummary, SpawnSummary, DeliverySummary)
 
-_EXCHANGE: Final = "exchange:"
-_SPAWN: Final = "spawn:"
-_DELIVERY: Final = "delivery:"
+_EXCHANGE: Final = "exchange"
+_SPAWN: Final = "spawn"
+_DELIVERY: Final = "delivery"
+_APART: Final = ("accepted", "position")
+_STORED: Final[Mapping[str, "Packing[Any]"]] = {  # each of its own kind
+    _EXCHANGE: Packing(ExchangeSummary, apart=(*_APART, "exchange_id")),
+    _SPAWN: Packing(SpawnSummary, apart=(*_APART, "spawn_id")),
+    _DELIVERY: Packing(DeliverySummary, apart=(*_APART, "delivery_id")),
+}
+_UNDELIVERED: Final = "outcome IN ('failed', 'unknown', 'denied')"
+_ASKED: Final = "kind <> 'delivery'"
+"""Said of those that were asked for, so that SQLite takes the index that is about them alone."""
+_COLUMNS: Final = "kind, id, accepted, position, state"
 
 
 class OpenFlowsView:
     """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
 
     name = "open_flows"
-    shape = 2
+    shape = 3
 
     def create(self, sql: Sql) -> None:
-        """Create the tables."""
+        """Create the tables. Sessions, runs and owners are looked up by the numbers that stand for their names."""
         sql.execute(
-            "CREATE TABLE IF NOT EXISTS flows (stream TEXT PRIMARY KEY, kind TEXT NOT NULL, is_open INTEGER NOT NULL, "
-            "accepted BIGINT NOT NULL, session_key TEXT, child TEXT, owner TEXT, run_id TEXT, working INTEGER NOT NULL, "
-            "archive_due BIGINT, has_files INTEGER NOT NULL, state TEXT NOT NULL)"
+            "CREATE TABLE IF NOT EXISTS flows (accepted INTEGER PRIMARY KEY, kind TEXT NOT NULL, id BLOB NOT NULL, "
+            "is_open INTEGER NOT NULL, position INTEGER NOT NULL, session INTEGER, child INTEGER, owner INTEGER, "
+            "run INTEGER, channel TEXT, outcome TEXT, working INTEGER NOT NULL, archive_due INTEGER, "
+            "has_files INTEGER NOT NULL, state BLOB NOT NULL, UNIQUE (id, kind))"
         )
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_open ON flows (kind, is_open, accepted)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_accepted ON flows (kind, accepted)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_session ON flows (session_key, kind)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_child ON flows (child)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_owner ON flows (owner)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_run ON flows (run_id)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_has_files ON flows (has_files, accepted)")
-        sql.execute("CREATE INDEX IF NOT EXISTS flows_archive_due ON flows (archive_due)")
-        sql.execute("CREATE TABLE IF NOT EXISTS flow_runs (run_id TEXT PRIMARY KEY, stream TEXT NOT NULL)")
+        for name, columns, condition in (
+            ("open", "kind", "is_open = 1"),
+            ("asked", "kind", _ASKED),
+            ("session", "session", "session IS NOT NULL"),
+            ("child", "child", "child IS NOT NULL"),
+            ("owner", "owner", "owner IS NOT NULL"),
+            ("run", "run", "run IS NOT NULL"),
+            ("undelivered", "kind", _UNDELIVERED),
+            ("has_files", "accepted", "has_files = 1"),
+            ("archive_due", "archive_due", "archive_due IS NOT NULL"),
+        ):
+            sql.execute(f"CREATE INDEX IF NOT EXISTS flows_{name} ON flows ({columns}) WHERE {condition}")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS flow_runs (run_id BLOB PRIMARY KEY, flow INTEGER NOT NULL) WITHOUT ROWID"
+        )
 
     def drop(self, sql: Sql) -> None:
         """Drop the tables."""
@@ -71,12 +88,16 @@ class OpenFlowsView:
 
 
 def _take(sql: Sql, recorded: Recorded) -> None:
-    stream = recorded.stream
-    if not stream.startswith((_EXCHANGE, _SPAWN, _DELIVERY)):
+    kind, _, name = recorded.stream.partition(":")
+    if kind not in _STORED:
         return
-    after = _evolved(sql, recorded)
+    found = sql.execute(
+        f"SELECT {_COLUMNS} FROM flows WHERE id = ? AND kind = ?",  # noqa: S608 - our own words
+        (packed(name), kind),
+    ).fetchone()
+    after = accept_flow(recorded) if found is None else _evolved(_restored(found), recorded)
     if after is not None:
-        _store(sql, stream, after)
+        _store(sql, kind, name, after, is_new=found is None)
     match recorded.event:
         case (
             ExchangeAccepted(run_id=run_id)
@@ -85,12 +106,19 @@ def _take(sql: Sql, recorded: Recorded) -> None:
             | SpawnAccepted(run_id=run_id)
             | ResultHanded(run_id=run_id)
         ):
-            sql.execute(
-                "INSERT INTO flow_runs (run_id, stream) VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
-                (run_id, stream),
-            )
+            _keep_run(sql, run_id, kind, name)
         case _:
             pass
+
+
+def _keep_run(sql: Sql, run_id: str, kind: str, name: str) -> None:
+    found = sql.execute(
+        "SELECT accepted FROM flows WHERE id = ? AND kind = ?", (packed(name), kind)
+    ).fetchone()
+    if found is not None:
+        sql.execute(
+            "INSERT INTO flow_runs VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING", (packed(run_id), found[0])
+        )
 
 
 class Flows:
@@ -113,31 +141,36 @@ class Flows:
 
     def open_deliveries_to(self, channel: str) -> list[DeliverySummary]:
         """Return the deliveries to a channel that have no outcome."""
-        found = self._select(DeliverySummary, "kind = 'delivery' AND is_open = 1 ORDER BY accepted", ())
-        return [delivery for delivery in found if delivery.channel == channel]
+        return self._select(
+            DeliverySummary, "kind = 'delivery' AND is_open = 1 AND channel = ? ORDER BY accepted", (channel,)
+        )
 
     def exchange(self, exchange_id: str) -> ExchangeSummary | None:
         """Return where an exchange stands."""
-        found = self._select(ExchangeSummary, "stream = ?", (f"{_EXCHANGE}{exchange_id}",))
+        found = self._select(ExchangeSummary, "id = ? AND kind = 'exchange'", (packed(exchange_id),))
         return found[0] if found else None
 
     def spawn(self, spawn_id: str) -> SpawnSummary | None:
         """Return where a spawn stands."""
-        found = self._select(SpawnSummary, "stream = ?", (f"{_SPAWN}{spawn_id}",))
+        found = self._select(SpawnSummary, "id = ? AND kind = 'spawn'", (packed(spawn_id),))
         return found[0] if found else None
 
     def delivery(self, delivery_id: str) -> DeliverySummary | None:
         """Return where a delivery stands."""
-        found = self._select(DeliverySummary, "stream = ?", (f"{_DELIVERY}{delivery_id}",))
+        found = self._select(DeliverySummary, "id = ? AND kind = 'delivery'", (packed(delivery_id),))
         return found[0] if found else None
 
     def exchanges(self, limit: int = 50) -> list[ExchangeSummary]:
         """Return the exchanges accepted last, newest first."""
-        return self._select(ExchangeSummary, "kind = 'exchange' ORDER BY accepted DESC LIMIT ?", (limit,))
+        return self._select(
+            ExchangeSummary, f"kind = 'exchange' AND {_ASKED} ORDER BY accepted DESC LIMIT ?", (limit,)
+        )
 
     def spawns(self, limit: int = 50) -> list[SpawnSummary]:
         """Return the spawns accepted last, newest first."""
-        return self._select(SpawnSummary, "kind = 'spawn' ORDER BY accepted DESC LIMIT ?", (limit,))
+        return self._select(
+            SpawnSummary, f"kind = 'spawn' AND {_ASKED} ORDER BY accepted DESC LIMIT ?", (limit,)
+        )
 
     def exchanges_at(self, where: Position, limit: int) -> list[ExchangeSummary]:
         """Return exchanges of a part of the log, newest first."""
@@ -150,54 +183,49 @@ class Flows:
     def spawns_of(self, requester: str) -> list[SpawnSummary]:
         """Return all spawns of a session, oldest first."""
         return self._select(
-            SpawnSummary, "session_key = ? AND kind = 'spawn' ORDER BY accepted", (requester,)
+            SpawnSummary, "session = ? AND kind = 'spawn' ORDER BY accepted", (hashed(requester),)
         )
 
     def spawn_of_child(self, child: str) -> SpawnSummary | None:
         """Return the spawn a child session came from."""
-        found = self._select(SpawnSummary, "child = ? ORDER BY accepted DESC LIMIT 1", (child,))
+        found = self._select(SpawnSummary, "child = ? ORDER BY accepted DESC LIMIT 1", (hashed(child),))
         return found[0] if found else None
 
     def deliveries_of(self, owner: str) -> list[DeliverySummary]:
         """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
-        return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (owner,))
+        return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (hashed(owner),))
 
     def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
         """Return the deliveries of a run's reply, oldest first."""
-        return self._select(DeliverySummary, "run_id = ? AND kind = 'delivery' ORDER BY accepted", (run_id,))
+        return self._select(
+            DeliverySummary, "run = ? AND kind = 'delivery' ORDER BY accepted", (hashed(run_id),)
+        )
 
     def deliveries_of_session(self, session_key: str) -> list[DeliverySummary]:
         """Return the deliveries in the name of a session, oldest first."""
         return self._select(
-            DeliverySummary, "session_key = ? AND kind = 'delivery' ORDER BY accepted", (session_key,)
+            DeliverySummary, "session = ? AND kind = 'delivery' ORDER BY accepted", (hashed(session_key),)
         )
 
     def deliveries_not_done(self, *, is_open: bool, limit: int) -> list[DeliverySummary]:
-        """Return deliveries that are still to come, or those that have ended undelivered, the newest first.
-
-        Those that have ended are found by looking through all of them.
-        """
-        if is_open:
-            condition = "kind = 'delivery' AND is_open = 1 ORDER BY accepted DESC LIMIT ?"
-        else:
-            condition = (
-                "kind = 'delivery' AND is_open = 0 AND json_extract(state, '$.state') IN ('failed', 'unknown', 'denied') "
-                "ORDER BY accepted DESC LIMIT ?"
-            )
-        return self._select(DeliverySummary, condition, (limit,))
+        """Return deliveries that are still to come, or those that have ended undelivered, the newest first."""
+        condition = "is_open = 1" if is_open else _UNDELIVERED
+        return self._select(
+            DeliverySummary, f"kind = 'delivery' AND {condition} ORDER BY accepted DESC LIMIT ?", (limit,)
+        )
 
     def deliveries(self, wanted: DeliveriesWanted, limit: int) -> list[DeliverySummary]:
-        """Return deliveries, the newest first; of what has ended, the state and the channel are looked up row by row."""
-        state, channel = "json_extract(state, '$.state')", "json_extract(state, '$.channel')"
+        """Return deliveries, the newest first."""
         kinds = {
             (False, False): "1 = 1",
             (False, True): "is_open = 1",
-            (True, False): f"is_open = 0 AND {state} IN ('failed', 'unknown', 'denied')",
-            (True, True): f"(is_open = 1 OR {state} IN ('failed', 'unknown', 'denied'))",
+            (True, False): _UNDELIVERED,
+            (True, True): f"(is_open = 1 OR {_UNDELIVERED})",
         }
+        session = None if wanted.session_key is None else hashed(wanted.session_key)
         bounds = {
-            "session_key = ?": wanted.session_key,
-            f"{channel} = ?": wanted.channel,
+            "session = ?": session,
+            "channel = ?": wanted.channel,
             "accepted > ?": wanted.after or None,
             "accepted <= ?": wanted.to,
             "accepted < ?": wanted.before,
@@ -221,7 +249,7 @@ class Flows:
         return [
             (str(channel), str(state), int(number))
             for channel, state, number in self._log.query(
-                "SELECT json_extract(state, '$.channel'), COALESCE(json_extract(state, '$.state'), 'decided'), COUNT(*) "
+                "SELECT channel, outcome, COUNT(*) "
                 "FROM flows WHERE kind = 'delivery' AND is_open = 1 GROUP BY 1, 2 ORDER BY 1, 2",
                 (),
             )
@@ -246,19 +274,23 @@ class Flows:
 
     def flow_of_run(self, run_id: str) -> str | None:
         """Return the stream of the exchange or spawn that a run belongs to."""
-        rows = self._log.query("SELECT stream FROM flow_runs WHERE run_id = ?", (run_id,))
-        return rows[0][0] if rows else None
+        rows = self._log.query(
+            "SELECT kind, id FROM flow_runs JOIN flows ON accepted = flow WHERE flow_runs.run_id = ?",
+            (packed(run_id),),
+        )
+        return next((f"{kind}:{unpacked(name)}" for kind, name in rows), None)
 
     def exchange_of_run(self, run_id: str) -> str | None:
         """Return the id of the exchange that a run belongs to: its first, a turn or the announce."""
         stream = self.flow_of_run(run_id)
-        return stream.removeprefix(_EXCHANGE) if stream is not None and stream.startswith(_EXCHANGE) else None
+        kind, _, name = (stream or "").partition(":")
+        return name if kind == _EXCHANGE else None
 
     def running_children(self, requester: str) -> int:
         """Return how many sub-agents of a session have not ended their task (SPAWN-3)."""
         rows = self._log.query(
-            "SELECT COUNT(*) FROM flows WHERE session_key = ? AND kind = 'spawn' AND working = 1",
-            (requester,),
+            "SELECT COUNT(*) FROM flows WHERE session = ? AND kind = 'spawn' AND working = 1",
+            (hashed(requester),),
         )
         return int(rows[0][0])
 
@@ -270,76 +302,86 @@ class Flows:
         """Return the spawns whose announce is final and whose files are still there, as far as is known (ATT-5)."""
         return self._select(SpawnSummary, "has_files = 1 AND is_open = 0 ORDER BY accepted", ())
 
-    def _ids(self, prefix: str, beginning: str, limit: int) -> list[str]:
-        low = f"{prefix}{beginning}"
-        rows = self._log.query(
-            "SELECT stream FROM flows WHERE stream >= ? AND stream < ? ORDER BY stream LIMIT ?",
-            (low, f"{low}\U0010ffff", limit),
-        )
-        return [stream.removeprefix(prefix) for (stream,) in rows]
+    def _ids(self, kind: str, beginning: str, limit: int) -> list[str]:
+        found = {
+            unpacked(name)
+            for low, high in ranges(beginning)
+            for (name,) in self._log.query(
+                "SELECT id FROM flows WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?",
+                (low, high, kind, limit),
+            )
+        }
+        return sorted(found)[:limit]
 
     def _open(self, kind: str) -> list[str]:
         rows = self._log.query(
-            "SELECT stream FROM flows WHERE kind = ? AND is_open = 1 ORDER BY accepted", (kind,)
+            "SELECT id FROM flows WHERE kind = ? AND is_open = 1 ORDER BY accepted", (kind,)
         )
-        return [stream for (stream,) in rows]
+        return [f"{kind}:{unpacked(name)}" for (name,) in rows]
 
     def _select(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> list[T]:
-        rows = self._log.query(f"SELECT state FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
-        return [from_text(row, kind) for (row,) in rows]
+        rows = self._log.query(f"SELECT {_COLUMNS} FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
+        return [row for row in map(_restored, rows) if isinstance(row, kind)]
 
 
 def _at(kind: str, where: Position, limit: int) -> tuple[str, tuple[SqlValue, ...]]:
     """Return the condition that finds flows in a part of the log: a session asked, or a run of the flow was its."""
-    condition = "kind = ? AND accepted > ? AND accepted <= ?"
+    condition = f"kind = ? AND {_ASKED} AND accepted > ? AND accepted <= ?"
     parameters: tuple[SqlValue, ...] = (kind, where.after, where.to)
     if where.is_open:
         condition += " AND is_open = 1"
     if where.session_key is not None:
         condition += (
-            " AND (session_key = ? OR child = ? OR stream IN (SELECT flow_runs.stream FROM run_outcomes "
-            "JOIN flow_runs ON flow_runs.run_id = run_outcomes.run_id WHERE run_outcomes.session_key = ?))"
+            " AND (session = ? OR child = ? OR accepted IN (SELECT flow_runs.flow FROM run_outcomes "
+            "JOIN flow_runs ON flow_runs.run_id = run_outcomes.run_id WHERE run_outcomes.session = ?))"
         )
-        parameters += (where.session_key,) * 3
+        parameters += (hashed(where.session_key),) * 3
     return f"{condition} ORDER BY accepted DESC LIMIT ?", (*parameters, limit)
 
 
-def _evolved(sql: Sql, recorded: Recorded) -> Summary | None:
+def _restored(row: Row) -> Summary:
+    kind, name, accepted, position, state = row
+    restored: Summary = _STORED[kind].restored(
+        state, accepted=accepted, position=position, **{f"{kind}_id": unpacked(name)}
+    )
+    return restored
+
+
+def _evolved(row: Summary, recorded: Recorded) -> Summary:
     """Return where a flow stands after an event. It begins once, as what its stream says: what is searched by stays."""
-    found = sql.execute("SELECT kind, state FROM flows WHERE stream = ?", (recorded.stream,)).fetchone()
-    match found:
-        case ("exchange", row):
-            return evolve_exchange(from_text(row, ExchangeSummary), recorded)
-        case ("spawn", row):
-            return evolve_spawn(from_text(row, SpawnSummary), recorded)
-        case ("delivery", row):
-            return evolve_delivery(from_text(row, DeliverySummary), recorded)
-        case _:
-            return accept_flow(recorded)
-
-
-def _store(sql: Sql, stream: str, row: Summary) -> None:
-    searched: tuple[str, str | None, str | None, str | None, str | None, int, int | None]
-    has_files = int(isinstance(row, SpawnSummary) and row.has_files)
     match row:
         case ExchangeSummary():
-            searched = ("exchange", row.requester, None, None, row.run_id, 0, None)
+            return evolve_exchange(row, recorded)
         case SpawnSummary():
-            searched = (
-                "spawn",
-                row.requester,
-                row.child,
-                None,
-                row.run_id,
-                int(row.status is None and row.is_open),
-                row.archive_due_ms,
-            )
+            return evolve_spawn(row, recorded)
         case DeliverySummary():
-            searched = ("delivery", row.session_key, None, row.owner, row.run_id, 0, None)
+            return evolve_delivery(row, recorded)
+
+
+def _store(sql: Sql, kind: str, name: str, row: Summary, *, is_new: bool) -> None:
+    outcome = row.state if isinstance(row, DeliverySummary) else None
+    working = isinstance(row, SpawnSummary) and row.status is None and row.is_open
+    due, has_files = (row.archive_due_ms, row.has_files) if isinstance(row, SpawnSummary) else (None, False)
+    state = _STORED[kind].whole(row)
+    changing = (int(row.is_open), row.position, outcome, int(working), due, int(has_files), state)
+    if not is_new:
+        sql.execute(
+            "UPDATE flows SET is_open = ?, position = ?, outcome = ?, working = ?, archive_due = ?, has_files = ?, "
+            "state = ? WHERE accepted = ?",
+            (*changing, row.accepted),
+        )
+        return
+    match row:
+        case ExchangeSummary():
+            session, child, owner, run, channel = row.requester, None, None, None, None
+        case SpawnSummary():
+            session, child, owner, run, channel = row.requester, row.child, None, None, None
+        case DeliverySummary():
+            session, child, owner, run = row.session_key, None, row.owner, row.run_id
+            channel = row.channel
+    numbers = (None if one is None else hashed(one) for one in (session, child, owner, run))
     sql.execute(
-        "INSERT INTO flows (stream, is_open, accepted, has_files, state, kind, session_key, child, owner, run_id, working, "
-        "archive_due) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream) DO UPDATE SET "
-        "is_open = excluded.is_open, has_files = excluded.has_files, state = excluded.state, "
-        "working = excluded.working, archive_due = excluded.archive_due",
-        (stream, int(row.is_open), row.accepted, has_files, to_text(row), *searched),
+        "INSERT INTO flows (is_open, position, outcome, working, archive_due, has_files, state, accepted, kind, id, "
+        "channel, session, child, owner, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*changing, row.accepted, kind, packed(name), channel, *numbers),
     )

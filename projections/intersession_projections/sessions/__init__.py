@@ -1,15 +1,17 @@
 """The session list and its order, the history of a session, and which thread belongs to which session."""
 
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
-from intersession_projections.sessions.list import SessionListView, Sessions
-from intersession_projections.sessions.order import Seen
+from intersession_projections.sessions.list import Sessions
+from intersession_projections.sessions.order import Place, Seen, Wanted
 from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.taken_order import Taken, taken_backwards, taken_forwards, with_run
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
+from intersession_projections.sessions.view import SessionListView
 
 __all__ = [
     "History",
     "HistoryPage",
+    "Place",
     "Seen",
     "SessionListView",
     "SessionRow",
@@ -18,6 +20,7 @@ __all__ = [
     "ThreadBindings",
     "ThreadBindingsView",
     "UnknownMessage",
+    "Wanted",
     "evolve_row",
     "taken_backwards",
     "taken_forwards",

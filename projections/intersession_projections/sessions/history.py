@@ -6,12 +6,13 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_events.errors import IntersessionError
-from intersession_events.facts import Message, MessageRecorded, TextBlock, raw_message
+from intersession_events.facts import Message, MessageRecorded, RunQueued, TextBlock, raw_message
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.transcripts.openclaw import strip_stamp
-from intersession_projections.sessions.list import Sessions
+from intersession_projections.columns import packed
+from intersession_projections.sessions.list import Sessions, Span
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.taken_order import events_backwards, taken_backwards, with_run
 
@@ -27,6 +28,13 @@ class _Said(NamedTuple):
 
     message: Message
     imported: bool
+
+
+class _End(NamedTuple):
+    """Where reading backwards begins, and how many runs wait there."""
+
+    version: int
+    waiting: int
 
 
 class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +79,7 @@ class History:
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
-        for taken in self._backwards(key, session_id, position, row):
+        for taken in self._backwards(key, session_id, position, row, before):
             message = taken.message
             if waiting:
                 waiting = message.id != before
@@ -108,9 +116,14 @@ class History:
         return found
 
     def _backwards(
-        self, key: str, session_id: str, position: int, row: SessionRow | None = None
+        self,
+        key: str,
+        session_id: str,
+        position: int,
+        row: SessionRow | None = None,
+        before: str | None = None,
     ) -> Iterator[_Said]:
-        """Yield the messages of a generation, the last that was taken first."""
+        """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it."""
         span = self._sessions.span(key, session_id)
         row = row or self._sessions.get(key, position)
         if span is None or row is None:
@@ -118,15 +131,53 @@ class History:
         # Each message writes a row version, so the row as of a position knows the last one up to there. Nothing waits
         # in a generation that has ended.
         to = row.version if span.to_version is None else min(row.version, span.to_version)
-        waiting = row.queued if span.to_version is None else 0
+        end = _End(to, row.queued if span.to_version is None else 0)
+        if before is not None:
+            found = self._end_at(key, session_id, span, end, before)
+            if found is None:
+                return
+            end = found
         of_generation = (
             recorded
-            for recorded in events_backwards(self._log, session_stream(key), span.from_version, to)
+            for recorded in events_backwards(self._log, session_stream(key), span.from_version, end.version)
             if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
         )
-        for taken in taken_backwards(of_generation, waiting):
+        for taken in taken_backwards(of_generation, end.waiting):
             if isinstance(event := taken.recorded.event, MessageRecorded):
                 yield _Said(with_run(event.message, taken.run_id), event.source is not None)
+
+    def _end_at(self, key: str, session_id: str, span: Span, end: _End, name: str) -> _End | None:
+        """Return where a message was taken: from there on backwards it comes first, but for what waited then.
+
+        The end itself where it waits still, None where there is no such message.
+        """
+        stream = session_stream(key)
+        for version in self._sessions.versions_of_message(key, name):
+            if not span.from_version <= version <= end.version:
+                continue
+            found = self._log.stream(stream, after=version - 1, to=min(version + 1, end.version))
+            event = found[0].event
+            if not isinstance(event, MessageRecorded):
+                continue
+            if event.message.id != name or event.session_id != session_id:
+                continue
+            taken = found[0]
+            queued = found[1].event if len(found) > 1 else None
+            if isinstance(queued, RunQueued) and queued.message_id == name:
+                at = self._taken_version(queued.run_id)
+                if at is not None and at <= end.version:
+                    taken = self._log.stream(stream, after=at - 1, to=at)[0]
+                elif span.to_version is None:
+                    return end
+            then = self._sessions.get(key, taken.position)
+            if then is None or (then.queued and span.to_version is not None):
+                return end  # what waited and was never taken stands where it arrived
+            return _End(taken.version, then.queued)
+        return None
+
+    def _taken_version(self, run_id: str) -> int | None:
+        rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
+        return rows[0][0] if rows else None
 
 
 def _view(said: _Said) -> RawMessage:

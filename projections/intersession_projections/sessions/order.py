@@ -1,29 +1,49 @@
 """The order of the session list: last updated first, ties by key, as it is now or stood at a position (LIST-3).
 
-What is now is read a page at a time, as far as somebody asks; the past is what is now with the changes since put back.
+It is read a page at a time, as far as somebody asks: a page costs a page, and a step down a tree for each set that it is put together from.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, SqlValue
+import msgspec
 
-_FIRST_PAGE: Final = 256
-_GROWTH: Final = 8
-_AT_ONCE: Final = 400
-"""At most this many values go into one statement: SQLite's own bound may be as low as 999."""
+from intersession_events.keys import Kind
+from intersession_events.log import Log, Moment
+from intersession_projections.columns import to_text
+from intersession_projections.positions import time_at
+from intersession_projections.sessions.row import SessionRow
+from intersession_projections.sessions.rows import number_of, other_names, places_of, rows_at
+from intersession_projections.sessions.search import candidates, matches, of_agent, of_scope
+from intersession_projections.sessions.sets import ALL, KINDS, agent_of, kind_of, part_of
+
+_FIRST_PAGE: Final = 64
+_GROWTH: Final = 4
+_MOST: Final = 4096
+_FIRST_READ: Final = 32
+_MOST_READ: Final = 512
+_PASSED: Final = -1
+"""Stands for a session where only a place was come to."""
+_CHUNK: Final = 100
+_LOOKED_AT: Final = 64
+_SPARSE: Final = 32
+"""A search looks at the places in order while one of so many is found, before it asks the index."""
+_SORTED: Final = 3_000
+"""Candidates that are; where there are more, the order is gone through until they come."""
+_MOST_FOUND: Final = 50_000
+"""Where the index finds more than these, so many have the text that the order soon comes upon them."""
+_BEGINNING: Final = (-(2**63), "")
 
 
 class Place(NamedTuple):
-    """Where a session stands in the list: its rank, and which version of its row stands there."""
+    """Where a session stands in the list: its rank, and which session it is."""
 
     falling: int
     """The time of its last update (ms) below zero, so that places sort by themselves."""
     key: str
-    position: int
-    agent_id: str
+    no: int
 
 
 Rank = tuple[int, str]
@@ -31,154 +51,356 @@ Rank = tuple[int, str]
 
 
 class Seen(NamedTuple):
-    """Which sessions a reader sees: all of some agents, and others by key (VIS-2)."""
+    """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2)."""
 
     agent: Callable[[str], bool]
-    keys: AbstractSet[str]
+    key: str
+    tree: bool = True
 
 
-class _Condition(NamedTuple):
-    """A part of a WHERE clause, with its values."""
+class Wanted(NamedTuple):
+    """Which sessions are asked for; all that is set holds. No kinds are all kinds.
 
-    words: str = ""
-    values: tuple[SqlValue, ...] = ()
+    `kinds` are those of a log whose main sessions have their usual name. `parent` is the key of the session that spawned
+    them itself, `seen` is what the reader sees (None: all).
+    """
 
-    def and_also(self, other: "_Condition") -> "_Condition":
-        return _Condition(self.words + other.words, self.values + other.values)
+    agent_id: str | None = None
+    kinds: frozenset[Kind] = frozenset()
+    label: str | None = None
+    parent: str | None = None
+    seen: Seen | None = None
 
 
-_NOTHING_MORE: Final = _Condition()
+class _Group(NamedTuple):
+    """Sets that are one apart from their part."""
+
+    scope: int
+    label: int
+    parts: tuple[int, ...]
 
 
 class SessionOrder:
-    """The sessions that are not archived, at one position, of one agent or of all, as far as a reader sees them."""
+    """The sessions that are not archived, at one position, as far as they are wanted and seen."""
 
-    def __init__(
-        self, log: Log, position: int, *, agent_id: str | None = None, seen: Seen | None = None
-    ) -> None:
+    def __init__(self, log: Log, position: int, wanted: Wanted = Wanted()) -> None:  # noqa: B008 - it is frozen
         self._log = log
         self._position = position
-        self._of_agent = _NOTHING_MORE if agent_id is None else _Condition(" AND agent_id = ?", (agent_id,))
-        self._seen = seen
-        self._numbers = {} if seen is None else self._number_by_agent()
-        self._visible = _NOTHING_MORE if seen is None else _visible(seen, self._numbers)
+        self._wanted = wanted
 
     def places(self, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
         """Yield the places in order, behind a rank, of what was updated since a time (ms)."""
-        size = _FIRST_PAGE
+        return self._places(behind or _BEGINNING, updated_since, None)
+
+    def _places(self, behind: Rank, updated_since: int, only: Collection[int] | None) -> Iterator[Place]:
+        last, size = behind, _FIRST_PAGE
         while True:
-            page = self._page(updated_since, behind, size)
-            if self._has_moved():
-                # What stood at the position has to be put together. It is the same order, so it goes on from here.
-                yield from self._taken(self._then(), updated_since, behind)
+            with self._log.moment() as moment:
+                wanted = _Page(moment, self._position, self._wanted, last, updated_since)
+                page = list(wanted.places(size, only))
+            yield from page
+            if len(page) < size:
                 return
-            whole = len(page) < size
-            if not whole:
-                # The store sorts by time alone, so more with the last time may follow.
-                page = [place for place in page if place.falling < page[-1].falling]
-            yield from self._taken(page, updated_since, behind)
-            if whole:
+            last, size = page[-1][:2], min(size * _GROWTH, _MOST)
+
+    def rows(self, places: Iterable[Place], *, at_once: int = _CHUNK) -> Iterator[SessionRow]:
+        """Yield the row that stands at each place; so many are read at once, as they are asked for."""
+        left = iter(places)
+        while chunk := list(islice(left, at_once)):
+            with self._log.moment() as moment:
+                rows = rows_at(moment, self._position, [place.no for place in chunk])
+            yield from (rows[place.no] for place in chunk)
+
+    def named(self, text: str, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
+        """Yield, in order, the places of those with a part of a name that is a casefolded text (LIST-4).
+
+        Where it is part of many names a look at the first places finds enough. Else the index says which sessions it can
+        be, and nobody else is looked at.
+        """
+        places = self.places(updated_since=updated_since, behind=behind)
+        last, looked_at, hits = behind or _BEGINNING, 0, 0
+        while hits * _SPARSE >= looked_at:
+            chunk = list(islice(places, _LOOKED_AT))
+            for place in self._named(chunk, text):
+                hits += 1
+                yield place
+            if len(chunk) < _LOOKED_AT:
                 return
-            behind = max(page)[:2] if page else behind
-            size *= _GROWTH
+            last, looked_at = chunk[-1][:2], looked_at + len(chunk)
+        with self._log.moment() as moment:
+            found = _Page(moment, self._position, self._wanted, last, updated_since).candidates(text)
+        if found is None:
+            yield from self._named(places, text)
+            return
+        if len(found) > _SORTED:
+            yield from self._named(self._places(last, updated_since, found), text)
+        else:
+            yield from self._sorted(found, text, updated_since, last)
+
+    def _named(self, places: Iterable[Place], text: str) -> Iterator[Place]:
+        left = iter(places)
+        while chunk := list(islice(left, _CHUNK)):
+            with self._log.moment() as moment:
+                names = other_names(moment, [place.no for place in chunk])
+                may_be = [
+                    place
+                    for place in chunk
+                    if text in place.key.casefold() or text.encode() in names.get(place.no, b"")
+                ]
+                rows = rows_at(moment, self._position, [place.no for place in may_be])
+            yield from (place for place in may_be if _is_named(rows[place.no], text))
+
+    def _sorted(self, found: Collection[int], text: str, updated_since: int, behind: Rank) -> Iterator[Place]:
+        """Yield in order what is wanted of some sessions: a few, so that all of them are looked at."""
+        with self._log.moment() as moment:
+            places = [
+                place
+                for place in places_of(moment, self._position, found)
+                if place[:2] > behind and -place[0] >= updated_since
+            ]
+        left = iter(sorted(places))
+        while chunk := [Place(*place) for place in islice(left, _CHUNK)]:
+            with self._log.moment() as moment:
+                page = _Page(moment, self._position, self._wanted, behind, updated_since)
+                rows = rows_at(moment, self._position, [place.no for place in chunk])
+                taken = [
+                    place
+                    for place in chunk
+                    if _is_named(rows[place.no], text) and page.takes(place.no, rows[place.no])
+                ]
+            yield from taken
 
     def hidden(self) -> int:
-        """Return how many there are that the reader does not see."""
-        seen = self._seen
-        if seen is None:
+        """Return how many sessions of the agents asked for the reader does not see."""
+        if self._wanted.seen is None:
             return 0
-        if self._has_moved():
-            return sum(not self._sees(place) for place in self._then())
-        closed = {agent: number for agent, number in self._numbers.items() if not seen.agent(agent)}
-        return sum(closed.values()) - (self._number_of_keys(seen.keys, closed) if closed else 0)
+        everything = self._wanted._replace(kinds=frozenset(), label=None, parent=None)
+        with self._log.moment() as moment:
+            seen = _Page(moment, self._position, everything, _BEGINNING, 0)
+            there = _Page(moment, self._position, everything._replace(seen=None), _BEGINNING, 0)
+            return there.number() - seen.number()
 
     def numbers(self) -> dict[str, int]:
-        """Return how many each agent has now, whoever sees them."""
-        return self._number_by_agent()
+        """Return how many each agent has at the position, whoever sees them."""
+        with self._log.moment() as moment:
+            return {
+                agent_id: number
+                for agent, agent_id in _agents(moment)
+                if (number := _number(moment, self._position, [_group(ALL, ALL, [agent], ())]))
+            }
 
-    def _taken(self, places: Sequence[Place], updated_since: int, behind: Rank | None) -> list[Place]:
-        return sorted(
-            place
-            for place in places
-            if -place.falling >= updated_since
-            and (behind is None or place[:2] > behind)
-            and self._sees(place)
+
+class _Page:
+    """What is wanted, as sets, and the places in them behind a rank, at one moment of the log."""
+
+    def __init__(
+        self, moment: Moment, position: int, wanted: Wanted, behind: Rank, updated_since: int
+    ) -> None:
+        self._moment = moment
+        self._position = position
+        self._wanted = wanted
+        self._is_past = moment.head > position
+        self._behind = max(behind, (-_latest(moment, position), "")) if self._is_past else behind
+        self._last = -updated_since
+        self._own: Place | None = None
+        self._groups = self._sets()
+
+    def places(self, size: int, only: Collection[int] | None = None) -> Iterator[Place]:
+        """Yield so many places in order, or as many as there are; of some sessions `only`, if they are given."""
+        sources = [source for group in self._groups for source in self._sources(group, only)]
+        own = self._own
+        if own is not None and self._behind < own[:2] and own.falling <= self._last:
+            sources.append((own.falling, iter((own,))))
+        # What a source begins with is known by its time alone: it is opened when its turn may have come.
+        heads: list[tuple[int, str, int, Place | None]] = [
+            (falling, "", number, None) for number, (falling, _) in enumerate(sources)
+        ]
+        heapq.heapify(heads)
+        while heads and size:
+            _, _, number, place = heapq.heappop(heads)
+            if place is not None and place.no != _PASSED:
+                yield place
+                size -= 1
+            following = next(sources[number][1], None)
+            if following is not None:
+                heapq.heappush(heads, (following.falling, following.key, number, following))
+
+    def number(self) -> int:
+        """Return how many there are, whatever their rank."""
+        return _number(self._moment, self._position, self._groups) + (self._own is not None)
+
+    def candidates(self, text: str) -> set[int] | None:
+        """Return the sessions that a casefolded text may be part of a name of; None if they are very many, or if there is no index."""
+        groups = {
+            of_agent(agent_of(part)) for group in self._groups if group.scope <= ALL for part in group.parts
+        }
+        groups |= {of_scope(group.scope) for group in self._groups if group.scope > ALL}
+        found = candidates(self._moment, sorted(groups), text, _MOST_FOUND)
+        if found is not None and self._own is not None:
+            found.add(self._own.no)
+        return found
+
+    def takes(self, no: int, row: SessionRow) -> bool:
+        """Whether a row is wanted and seen, apart from its time and its names."""
+        wanted, seen = self._wanted, self._wanted.seen
+        if row.archived is not None or not _is_asked_for(row, wanted):
+            return False
+        if seen is None or seen.agent(row.agent_id) or row.key == seen.key:
+            return True
+        return seen.tree and number_of(self._moment, seen.key) in _ancestors(self._moment, no)
+
+    def _sources(self, group: _Group, only: Collection[int] | None) -> Iterator[tuple[int, Iterator[Place]]]:
+        """Yield the time that each part of the order begins with, and its places."""
+        given = (
+            group.scope,
+            group.label,
+            *self._behind,
+            self._last,
+            msgspec.json.encode(group.parts).decode(),
+        )
+        for part, falling in self._moment.query(_HEADS, given):
+            if falling is not None:
+                yield falling, self._read(_PLACES, (group.scope, group.label, part), (self._position,), only)
+        if not self._is_past:
+            return
+        levels = msgspec.json.encode(list(range(1, self._moment.head.bit_length() + 1))).decode()
+        for part, level, falling in self._moment.query(_PAST_HEADS, (*given, levels, self._position)):
+            if falling is not None:
+                where = (group.scope, group.label, part, level, self._position >> level)
+                yield falling, self._read(_PAST, where, (self._position,) * 2, only)
+
+    def _read(
+        self, statement: str, where: tuple[int, ...], bounds: tuple[int, ...], only: Collection[int] | None
+    ) -> Iterator[Place]:
+        """Yield the places of one part of the order; where `only` some are looked for, also how far it was gone through."""
+        behind, size = self._behind, _FIRST_READ if only is None else _MOST_READ
+        while True:
+            page = self._moment.query(statement, (*where, *behind, self._last, *bounds, size))
+            for row in page:
+                if only is None or row[2] in only:
+                    yield Place(*row)
+            if len(page) < size:
+                return
+            behind, size = page[-1][:2], min(size * _GROWTH, _MOST)
+            if only is not None:
+                yield Place(*behind, _PASSED)
+
+    # --- which sets
+
+    def _sets(self) -> list[_Group]:
+        wanted, seen = self._wanted, self._wanted.seen
+        label = ALL if wanted.label is None else _label(self._moment, wanted.label)
+        parent = None if wanted.parent is None else number_of(self._moment, wanted.parent)
+        if label is None or (parent is None and wanted.parent is not None):
+            return []
+        scope = ALL if parent is None else -parent
+        agents = {
+            agent: agent_id
+            for agent, agent_id in _agents(self._moment)
+            if wanted.agent_id in {None, agent_id}
+        }
+        if seen is None:
+            return [_group(scope, label, agents, wanted.kinds)]
+        closed = [agent for agent, agent_id in agents.items() if not seen.agent(agent_id)]
+        groups = [_group(scope, label, agents.keys() - closed, wanted.kinds)]
+        own = number_of(self._moment, seen.key)
+        if own is not None:
+            if seen.tree and (parent is None or own in (parent, *_ancestors(self._moment, parent))):
+                groups.append(_group(own if parent is None else scope, label, closed, wanted.kinds))
+            self._own = self._place_of(own, seen)
+        return groups
+
+    def _place_of(self, own: int, seen: Seen) -> Place | None:
+        """Return the place of the reader itself, where it is wanted and not among what it sees whole."""
+        row = rows_at(self._moment, self._position, [own]).get(own)
+        if row is None or row.archived is not None or seen.agent(row.agent_id):
+            return None
+        # Among the children of a session of its own tree it is found by the set of those.
+        parent = self._wanted.parent
+        is_there = parent is not None and seen.tree and row.spawned_by == parent and parent == row.key
+        return (
+            Place(-row.updated_at, row.key, own)
+            if _is_asked_for(row, self._wanted) and not is_there
+            else None
         )
 
-    def _sees(self, place: Place) -> bool:
-        return self._seen is None or self._seen.agent(place.agent_id) or place.key in self._seen.keys
 
-    def _has_moved(self) -> bool:
-        """Whether a row has changed since the position. Asked after the rows were read: then they are of before."""
-        newest = self._log.query("SELECT COALESCE(MAX(position), 0) FROM session_list")
-        return bool(newest[0][0] > self._position)
+def _is_asked_for(row: SessionRow, wanted: Wanted) -> bool:
+    return (
+        wanted.agent_id in {None, row.agent_id}
+        and (not wanted.kinds or kind_of(row.key) in wanted.kinds)
+        and wanted.label in {None, row.label}
+        and wanted.parent in {None, row.spawned_by}
+    )
 
-    def _page(self, updated_since: int, behind: Rank | None, size: int) -> list[Place]:
-        condition = self._of_agent.and_also(self._visible)
-        if behind is not None:
-            condition = condition.and_also(_Condition(" AND updated_at <= ?", (-behind[0],)))
-        return self._select(
-            f"archived = 0 AND updated_at >= ?{condition.words} ORDER BY updated_at DESC LIMIT ?",
-            (updated_since, *condition.values, size),
+
+def _is_named(row: SessionRow, text: str) -> bool:
+    return matches((row.key, row.label, row.display_name), text)
+
+
+_PLACES: Final = (
+    "SELECT falling, session_key, no FROM session_places WHERE scope = ? AND label = ? AND part = ? "
+    "AND (falling, session_key) > (?, ?) AND falling <= ? AND since <= ? ORDER BY falling, session_key LIMIT ?"
+)
+_PAST: Final = (
+    "SELECT falling, session_key, no FROM session_past WHERE scope = ? AND label = ? AND part = ? AND level = ? "
+    "AND node = ? AND (falling, session_key) > (?, ?) AND falling <= ? AND since <= ? AND until > ? "
+    "ORDER BY falling, session_key LIMIT ?"
+)
+_HEADS: Final = (
+    "SELECT p.value, (SELECT falling FROM session_places WHERE scope = ?1 AND label = ?2 AND part = p.value "
+    "AND (falling, session_key) > (?3, ?4) AND falling <= ?5 ORDER BY falling LIMIT 1) FROM json_each(?6) AS p"
+)
+_PAST_HEADS: Final = (
+    "SELECT p.value, l.value, (SELECT falling FROM session_past WHERE scope = ?1 AND label = ?2 AND part = p.value "
+    "AND level = l.value AND node = ?8 >> l.value AND (falling, session_key) > (?3, ?4) AND falling <= ?5 "
+    "ORDER BY falling LIMIT 1) FROM json_each(?6) AS p CROSS JOIN json_each(?7) AS l"
+)
+_NUMBERS: Final = (
+    "SELECT TOTAL((SELECT number FROM session_counts WHERE scope = ?1 AND part = p.value AND position <= ?2 "
+    "ORDER BY position DESC LIMIT 1)) FROM json_each(?3) AS p"
+)
+
+
+def _group(scope: int, label: int, agents: Iterable[int], kinds: Collection[Kind]) -> _Group:
+    return _Group(
+        scope, label, tuple(part_of(agent, kind) for agent in sorted(agents) for kind in kinds or KINDS)
+    )
+
+
+def _number(moment: Moment, position: int, groups: Sequence[_Group]) -> int:
+    return sum(
+        int(total)
+        for group in groups
+        for (total,) in moment.query(
+            _NUMBERS, (group.scope, position, msgspec.json.encode(group.parts).decode())
         )
-
-    def _then(self) -> list[Place]:
-        """Return the places at the position, also the unseen. What changes meanwhile is found in one part or in both."""
-        same = self._select(
-            f"archived = 0 AND position <= ?{self._of_agent.words}", (self._position, *self._of_agent.values)
-        )
-        # CROSS JOIN, since SQLite would else begin with all versions there ever were.
-        changed = self._log.query(
-            "SELECT -v.updated_at, v.session_key, v.position, v.agent_id, v.archived FROM session_list s "  # noqa: S608 - our own words
-            "CROSS JOIN session_versions v WHERE v.session_key = s.session_key AND v.position = "
-            "(SELECT MAX(w.position) FROM session_versions w WHERE w.session_key = s.session_key "
-            f"AND w.position <= ?) AND s.position > ?{self._of_agent.words.replace('agent_id', 'v.agent_id')}",
-            (self._position, self._position, *self._of_agent.values),
-        )
-        places = {place.key: place for place in same}
-        places.update((row[1], Place(*row[:4])) for row in changed if not row[4])
-        return list(places.values())
-
-    def _number_by_agent(self) -> dict[str, int]:
-        rows = self._log.query(
-            f"SELECT agent_id, COUNT(*) FROM session_list WHERE archived = 0{self._of_agent.words} GROUP BY agent_id",  # noqa: S608 - our own words
-            self._of_agent.values,
-        )
-        return dict(rows)
-
-    def _number_of_keys(self, keys: AbstractSet[str], agents: Collection[str]) -> int:
-        """Return how many of some keys are sessions of some agents."""
-        number, left = 0, iter(keys)
-        while chunk := tuple(islice(left, _AT_ONCE)):
-            rows = self._log.query(
-                f"SELECT agent_id FROM session_list WHERE archived = 0{self._of_agent.words} "  # noqa: S608 - our own words
-                f"AND session_key IN ({_marks(chunk)})",
-                (*self._of_agent.values, *chunk),
-            )
-            number += sum(agent in agents for (agent,) in rows)
-        return number
-
-    def _select(self, condition: str, parameters: Sequence[SqlValue]) -> list[Place]:
-        rows = self._log.query(
-            f"SELECT -updated_at, session_key, position, agent_id FROM session_list WHERE {condition}",  # noqa: S608 - our own words
-            parameters,
-        )
-        return [Place(*row) for row in rows]
+    )
 
 
-def _visible(seen: Seen, agents: Collection[str]) -> _Condition:
-    """Say what is seen, in the store's words; where there are too many keys for that, each place is looked at here."""
-    open_agents = tuple(agent for agent in agents if seen.agent(agent))
-    keys = tuple(seen.keys)
-    if len(open_agents) + len(keys) > _AT_ONCE:
-        return _NOTHING_MORE
-    parts = [
-        f"{column} IN ({_marks(values)})"
-        for column, values in (("agent_id", open_agents), ("session_key", keys))
-        if values
+def _latest(moment: Moment, position: int) -> int:
+    """Return a time (ms) that no session was updated after, as of a position."""
+    ahead = moment.query("SELECT MAX(updated_at) FROM session_ahead WHERE position <= ?", (position,))[0][0]
+    return max(ahead or 0, time_at(moment, position) or 0)
+
+
+def _agents(moment: Moment) -> list[tuple[int, str]]:
+    return [
+        (agent, agent_id)
+        for agent, agent_id in moment.query("SELECT agent, agent_id FROM session_agents", ())
     ]
-    return _Condition(f" AND ({' OR '.join(parts or ['1 = 0'])})", (*open_agents, *keys))
 
 
-def _marks(values: Collection[str]) -> str:
-    return ", ".join("?" * len(values))
+def _label(moment: Moment, label: str) -> int | None:
+    found = moment.query("SELECT label FROM session_labels WHERE text = ?", (to_text(label),))
+    return found[0][0] if found else None
+
+
+def _ancestors(moment: Moment, no: int) -> list[int]:
+    return [parent for (parent,) in moment.query(_ABOVE, (no,))]
+
+
+_ABOVE: Final = (
+    "WITH RECURSIVE up (no) AS (SELECT parent FROM session_list WHERE no = ? AND parent IS NOT NULL UNION "
+    "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no WHERE s.parent IS NOT NULL) SELECT no FROM up"
+)

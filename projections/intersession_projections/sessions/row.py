@@ -1,6 +1,6 @@
 """One row of the session list, and how each event changes it. Pure."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -27,6 +27,7 @@ from intersession_events.facts import (
     ready,
 )
 from intersession_events.log import Recorded
+from intersession_projections.columns import Packing
 
 RunState = Literal["idle", "queued", "running"]
 SendOverride = Literal["allow", "deny"]
@@ -101,6 +102,10 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.running is not None:
             return "running"
         return "queued" if self.queued > 0 else "idle"
+
+
+STORED: Final = Packing(SessionRow, apart=("key", "position"), nested={"route": Route})
+"""How a row is stored: its key and its position have columns of their own."""
 
 
 def evolve_row(row: SessionRow | None, key: str, recorded: Recorded) -> SessionRow | None:

@@ -12,6 +12,7 @@ from intersession_events.ids import delivery_stream, exchange_stream, session_st
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.sessions import Sessions
 from intersession_projections.timeline.steps import Step, steps_of
 
 _BEFORE: Final = 3
@@ -26,6 +27,7 @@ class Timeline:
         self._log = log
         self._runs = Runs(log)
         self._flows = Flows(log)
+        self._sessions = Sessions(log)
 
     def of_exchange(self, exchange_id: str) -> list[Step]:
         """Return the steps of an exchange; none for an unknown one."""
@@ -81,9 +83,11 @@ class Timeline:
 
     def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
         """Yield a message by id: an imported flow has messages, but no runs."""
-        for recorded in self._log.stream(session_stream(session_key)):
-            if isinstance(recorded.event, facts.MessageRecorded) and recorded.event.message.id == message_id:
-                yield recorded
+        for version in reversed(self._sessions.versions_of_message(session_key, message_id)):
+            for recorded in self._log.stream(session_stream(session_key), after=version - 1, to=version):
+                event = recorded.event
+                if isinstance(event, facts.MessageRecorded) and event.message.id == message_id:
+                    yield recorded
 
     def _archiving(self, child: str) -> Iterator[Recorded]:
         for recorded in self._log.stream(session_stream(child), backwards=True, limit=1):

@@ -98,37 +98,46 @@ def test_what_is_no_head_is_wrong_usage(demo_log: DemoLog, tmp_path: Path) -> No
 
 VIEW_KINDS = {
     "who spawned whom": (
-        "UPDATE session_list SET spawned_by='agent:x:main' WHERE spawned_by IS NOT NULL",
+        "UPDATE session_list SET parent=parent+1 WHERE parent IS NOT NULL",
         "session_list",
     ),
-    "a row of the list away": ("DELETE FROM session_list WHERE rowid=1", "session_list"),
+    "a row of the list away": ("DELETE FROM session_list WHERE no=1", "session_list"),
     "a row of the list more": (
-        "INSERT INTO session_list SELECT 'agent:x:y', session_id, 'x', '', '', 0, 1, 1, 1, '{}' FROM session_list LIMIT 1",
+        "INSERT INTO session_list (session_key, changes, state) SELECT 'agent:x:y', 1, state FROM session_list LIMIT 1",
         "session_list",
     ),
     "a state in the list": (
-        "UPDATE session_list SET state=replace(state, '{', '{ ') WHERE rowid=1",
+        "UPDATE session_list SET state=state || x'00' WHERE no=1",
         "session_list",
     ),
     "a version of a row": (
-        "UPDATE session_versions SET updated_at=updated_at+1 WHERE rowid=1",
+        "UPDATE session_versions SET is_whole=1-is_whole WHERE no=1",
         "session_versions",
     ),
-    "a generation": ("DELETE FROM session_generations WHERE rowid=1", "session_generations"),
-    "a flow away": ("DELETE FROM flows WHERE rowid=1", "flows"),
-    "a flow open again": ("UPDATE flows SET is_open=1-is_open WHERE rowid=1", "flows"),
-    "a run of another flow": ("UPDATE flow_runs SET stream='exchange:x' WHERE rowid=1", "flow_runs"),
-    "an outcome": ("UPDATE run_outcomes SET tokens=tokens+1 WHERE rowid=1", "run_outcomes"),
+    "a place in the list": ("UPDATE session_places SET falling=falling-1", "session_places"),
+    "a place that was": ("DELETE FROM session_past", "session_past"),
+    "how many there are": ("UPDATE session_counts SET number=number+1", "session_counts"),
+    "where a message lies": ("UPDATE session_messages SET version=version+100", "session_messages"),
+    "a name that is searched by": (
+        "INSERT INTO session_search (rowid, grams) VALUES (1, 'a1g616161')",
+        "session_search",
+    ),
+    "an index of names emptied": ("DELETE FROM session_search_data WHERE id > 10", "session_search"),
+    "a generation": ("DELETE FROM session_generations WHERE no=1", "session_generations"),
+    "a flow away": ("DELETE FROM flows WHERE accepted=(SELECT MIN(accepted) FROM flows)", "flows"),
+    "a flow open again": ("UPDATE flows SET is_open=1-is_open", "flows"),
+    "a run of another flow": ("UPDATE flow_runs SET flow=flow+1", "flow_runs"),
+    "an outcome": ("UPDATE run_outcomes SET tokens=tokens+1", "run_outcomes"),
     "a number that is text now": (
-        "UPDATE run_outcomes SET state=CAST(state AS BLOB) WHERE rowid=1",
+        "UPDATE run_outcomes SET position=position || 'x'",
         "run_outcomes",
     ),
     "a key of idempotency": ("INSERT INTO run_keys VALUES ('k', 'c', 'r', 1, NULL)", "run_keys"),
     "text that is none": ("INSERT INTO run_keys VALUES (CAST(x'ff' AS TEXT), 'c', 'r', 1, NULL)", "run_keys"),
-    "the clock": ("UPDATE clock SET position=position+1 WHERE rowid=1", "clock"),
+    "the clock": ("UPDATE clock SET position=position+1", "clock"),
     "a thread": ("INSERT INTO thread_bindings VALUES ('a', 'b', 'c', 'd', 'e', 1, 0)", "thread_bindings"),
     "an index away": ("DROP INDEX flows_run", "flows_run"),
-    "an index that refuses": ("CREATE UNIQUE INDEX one ON flows (kind, stream)", "one"),
+    "an index that refuses": ("CREATE UNIQUE INDEX one ON flows (kind, accepted)", "one"),
     "a table away": ("DROP TABLE thread_bindings", "thread_bindings"),
     "a position set back": ("UPDATE inline_views SET position=9 WHERE name='session_list'", "session_list"),
     "a position ahead": (
@@ -183,14 +192,12 @@ def test_views_are_verified_unless_left_out_and_a_rebuild_mends_them(
 def test_a_finding_in_a_view_names_table_and_key_and_what_differs(demo_log: DemoLog, tmp_path: Path) -> None:
     store = demo_log.copy(tmp_path)
     with edited(store) as database:
-        database.execute("UPDATE session_list SET label='planted' WHERE session_key='agent:main:main'")
+        database.execute("UPDATE session_list SET opened=7000 WHERE session_key='agent:main:main'")
 
     said = ran("verify", "--store", store).out
 
-    assert (
-        "  session_list: session_list session_key='agent:main:main' view_differs: label is 'planted', "
-        in said
-    )
+    assert "  session_list: session_list no=" in said
+    assert " view_differs: opened is 7000, the events say " in said
 
 
 def test_one_view_is_rebuilt_and_one_that_is_not_there_is_wrong_usage(

@@ -1,8 +1,11 @@
 """History as the log has it: by generation, backwards, at any position."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from intersession_events.facts import (
     ImageBlock,
@@ -10,12 +13,16 @@ from intersession_events.facts import (
     Message,
     MessageRecorded,
     OtherBlock,
+    SessionOpened,
     SessionReset,
     TextBlock,
     ThinkingBlock,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import History, UnknownMessage
+from support.busy_session import STEPS, Busy
+from support.plain_log import PlainLog
 from support.story import MAIN, PERSON, Story
 
 STREAM = f"session:{MAIN}"
@@ -184,3 +191,40 @@ def test_the_last_messages_of_a_long_session_are_read_without_the_rest(story: St
     page = History(Counting(story.log)).messages(MAIN, ID, limit=50, include_tools=False)  # type: ignore[arg-type]
     assert [message["id"] for message in page.messages] == [f"n{number}" for number in range(2950, 3000)]
     assert sum(read) <= 200
+
+
+@pytest.mark.clause("HIST-3", "HIST-4")
+@settings(max_examples=60)
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=30), data=st.data())
+def test_the_page_before_any_message_is_what_stands_before_it(
+    steps: list[Callable[[Busy], None]], data: st.DataObject
+) -> None:
+    """Finding B7: reading back to a message read all behind it. Busy sessions take messages in another order than they come."""
+    busy = Busy()
+    for step in steps:
+        step(busy)
+    log = PlainLog(inline_views())
+    log.put(STREAM, SessionOpened(key=MAIN, session_id="s", agent_id="main", opened_by="person"))
+    for event in busy.events:
+        log.put(STREAM, event)
+    has_ended = data.draw(st.booleans(), "the generation has ended")
+    if has_ended:
+        log.put(STREAM, SessionReset(session_id="s2", previous_session_id="s"))
+        for event in busy.events[-3:]:
+            if not isinstance(event, MessageRecorded):
+                log.put(STREAM, event)
+    as_of = data.draw(st.integers(1, len(log.events)), "as of")
+    history = History(log)
+
+    def ids(before: str | None, limit: int = 1000) -> list[str]:
+        page = history.messages(MAIN, "s", as_of=as_of, before=before, limit=limit, include_tools=True)
+        return [message["id"] for message in page.messages]
+
+    whole = ids(None)
+    for place, name in enumerate(whole):
+        assert ids(name) == whole[:place]
+        assert ids(name, 2) == whole[:place][-2:]
+    unsaid = {event.message.id for event in busy.events if isinstance(event, MessageRecorded)} - {*whole}
+    for name in (*sorted(unsaid), "nobody said this"):
+        with pytest.raises(UnknownMessage):
+            ids(name)

@@ -6,11 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession_events.facts import SessionArchived, SessionOpened, SessionPatched
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_projections.sessions import Seen, Sessions
+from intersession_events.facts import (
+    Event,
+    Message,
+    MessageRecorded,
+    SessionArchived,
+    SessionImported,
+    SessionOpened,
+    SessionPatched,
+    SessionReset,
+)
+from intersession_events.keys import SessionKey
+from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend
+from intersession_projections.inline_views import inline_views
+from intersession_projections.sessions import Seen, SessionRow, Sessions, Wanted, evolve_row
 from intersession_projections.sessions.order import Place
-from support.story import Story, listed
+from intersession_projections.sessions.search import matches
+from intersession_projections.sessions.sets import KINDS
+from support.plain_log import PlainLog
+from support.story import Story
 
 AGENTS = ("main", "ops", "desk")
 KEYS = [f"agent:{AGENTS[number % 3]}:named-{number}" for number in range(900)]
@@ -36,43 +50,163 @@ def crowd() -> Iterator[Story]:
     story.close()
 
 
-def seeing(agents: frozenset[str], keys: frozenset[str]) -> Seen:
-    return Seen(agents.__contains__, keys)
-
-
 @pytest.mark.clause("LIST-2", "LIST-3", "LIST-7", "VIS-2")
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
-def test_what_is_asked_for_is_what_a_look_at_every_row_gives(crowd: Story, data: st.DataObject) -> None:
-    sessions, head = Sessions(crowd.log), crowd.log.head()
-    position = data.draw(st.sampled_from([None, head, head - 1, head - 12, len(KEYS), 500, 1, 0]), "position")
-    agent_id = data.draw(st.none() | st.sampled_from(AGENTS), "agent")
+def test_each_page_of_a_crowd_is_what_a_look_at_every_row_gives(crowd: Story, data: st.DataObject) -> None:
+    head = crowd.log.head()
+    position = data.draw(st.sampled_from([head, head - 1, head - 12, len(KEYS), 500, 1, 0]), "position")
     seen = data.draw(
         st.none()
-        | st.builds(
-            seeing,
-            st.frozensets(st.sampled_from(AGENTS), max_size=2),
-            st.sampled_from(
-                [frozenset(), frozenset(KEYS[:3]), frozenset(KEYS[::2]), frozenset(["agent:main:none"])]
-            ),
-        ),
+        | st.builds(seeing, st.frozensets(st.sampled_from(AGENTS), max_size=2), st.sampled_from(KEYS[:3])),
         "seen",
     )
-    since = data.draw(st.sampled_from([0, 1_000, 1_003, 9_000]), "since")
-    rows = [row for row in listed(sessions, position) if agent_id is None or row.agent_id == agent_id]
+    wanted = Wanted(
+        agent_id=data.draw(st.none() | st.sampled_from(AGENTS), "agent"),
+        label=data.draw(st.sampled_from([None, None, "late", "none"]), "label"),
+        seen=seen,
+    )
+    text = data.draw(st.sampled_from([None, None, "named-7", "-4", "LATE", "1"]), "text")
+    check(crowd.log, list(crowd.log.all(to=position)), (wanted, text), data)
+
+
+def check(log: Log, events: list[Recorded], asked: tuple[Wanted, str | None], data: st.DataObject) -> None:
+    """Compare what the list answers, as it stood after some events, with a look at every row that they make."""
+    wanted, text = asked
+    position, every = len(events), folded(events)
+    rows = sorted(
+        (row for row in every.values() if row.archived is None), key=lambda row: (-row.updated_at, row.key)
+    )
     ranks = [(-row.updated_at, row.key) for row in rows]
+    since = data.draw(st.sampled_from([0, *(row.updated_at for row in rows[:3])]), "since")
     behind = data.draw(st.none() | st.sampled_from(ranks or [(-1, "")]), "behind")
 
-    order = sessions.order(position, agent_id=agent_id, seen=seen)
-    places = list(order.places(updated_since=since, behind=behind))
+    order = Sessions(log).order(position, wanted)
+    places = (
+        order.places(updated_since=since, behind=behind)
+        if text is None
+        else order.named(text.casefold(), updated_since=since, behind=behind)
+    )
+    found = list(order.rows(places))
 
-    visible = [row for row in rows if seen is None or seen.agent(row.agent_id) or row.key in seen.keys]
-    assert [(place.key, place.position) for place in places] == [
-        (row.key, row.position)
+    of_agent = [row for row in rows if wanted.agent_id in {None, row.agent_id}]
+    visible = [row for row in of_agent if wanted.seen is None or is_seen(wanted.seen, row, every)]
+    assert found == [
+        row
         for row in visible
-        if row.updated_at >= since and (behind is None or (-row.updated_at, row.key) > behind)
+        if wanted.label in {None, row.label}
+        and (not wanted.kinds or SessionKey.recorded(row.key).kind in wanted.kinds)
+        and wanted.parent in {None, row.spawned_by}
+        and (text is None or matches((row.key, row.label, row.display_name), text.casefold()))
+        and row.updated_at >= since
+        and (behind is None or (-row.updated_at, row.key) > behind)
     ]
-    assert order.hidden() == len(rows) - len(visible)
+    assert order.hidden() == len(of_agent) - len(visible)
+    assert sum(order.numbers().values()) == len(rows)
+
+
+def folded(events: list[Recorded]) -> dict[str, SessionRow]:
+    """Return all rows that events make, archived ones too: event by event."""
+    rows: dict[str, SessionRow] = {}
+    for recorded in events:
+        kind, _, key = recorded.stream.partition(":")
+        row = evolve_row(rows.get(key), key, recorded) if kind == "session" else None
+        if row is not None:
+            rows[key] = row
+    return rows
+
+
+def is_seen(seen: Seen, row: SessionRow, every: dict[str, SessionRow]) -> bool:
+    if seen.agent(row.agent_id) or row.key == seen.key:
+        return True
+    above, parent = set[str](), row.spawned_by
+    while parent is not None and parent not in above:
+        above.add(parent)
+        parent = every[parent].spawned_by if parent in every else None
+    return seen.tree and seen.key in every and seen.key in above
+
+
+def seeing(agents: frozenset[str], key: str, tree: bool = True) -> Seen:
+    return Seen(agents.__contains__, key, tree)
+
+
+LINEAGE = [
+    "agent:main:main",
+    "agent:main:whatsapp:group:1",
+    "agent:ops:main",
+    "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97",
+]
+NAMES = st.none() | st.sampled_from(["late", "Lateral", "ÀB", "x"])
+
+
+def sessions_events() -> st.SearchStrategy[Event]:
+    """Return what can move a session in the list, or into another part of it."""
+    ids = st.sampled_from(["g1", "g2"])
+    return st.one_of(
+        st.builds(
+            SessionOpened,
+            key=st.just(""),
+            session_id=ids,
+            agent_id=st.sampled_from(["main", "ops"]),
+            opened_by=st.sampled_from(["person", "import"]),
+            spawned_by=st.none() | st.sampled_from(LINEAGE),
+            label=NAMES,
+            display_name=NAMES,
+        ),
+        st.builds(SessionArchived, session_id=ids, reason=st.just("deleted")),
+        st.builds(SessionReset, session_id=ids, previous_session_id=ids),
+        st.builds(
+            SessionPatched,
+            values=st.fixed_dictionaries({}, optional={"label": st.sampled_from(["late", "x"])}),
+            cleared=st.sampled_from([(), ("label",)]),
+        ),
+        st.builds(
+            SessionImported,
+            session_id=ids,
+            source=st.just(""),
+            entry=st.just(""),
+            updated_at=st.integers(0, 80),
+            spawned_by=st.none() | st.sampled_from(LINEAGE),
+            label=NAMES,
+        ),
+        st.builds(
+            MessageRecorded,
+            session_id=ids,
+            message=st.builds(
+                Message, id=st.just("m"), role=st.just("user"), content=st.just("x"), timestamp=st.just(1)
+            ),
+        ),
+    )
+
+
+@pytest.mark.clause("LIST-2", "LIST-4", "LIST-8", "VIS-2")
+@settings(deadline=None, max_examples=150)
+@given(
+    told=st.lists(
+        st.tuples(st.sampled_from(LINEAGE), sessions_events(), st.integers(0, 60)), min_size=1, max_size=25
+    ),
+    data=st.data(),
+)
+def test_every_filter_at_every_position_is_a_look_at_every_row(
+    told: list[tuple[str, Event, int]], data: st.DataObject
+) -> None:
+    """Finding B7: what made the list slow is in tables now, and must say the same for any lineage and any clock."""
+    log = PlainLog(inline_views())
+    for key, event, time in told:
+        log.put(f"session:{key}", event, time=time)
+    seen = st.builds(
+        seeing, st.frozensets(st.sampled_from(["main", "ops"])), st.sampled_from(LINEAGE), st.booleans()
+    )
+    wanted = Wanted(
+        agent_id=data.draw(st.sampled_from([None, None, "main", "ops"]), "agent"),
+        kinds=data.draw(st.frozensets(st.sampled_from(KINDS), max_size=2), "kinds"),
+        label=data.draw(st.sampled_from([None, None, "late", "none"]), "label"),
+        parent=data.draw(st.sampled_from([None, None, *LINEAGE]), "parent"),
+        seen=data.draw(st.none() | seen, "seen"),
+    )
+    text = data.draw(st.sampled_from([None, None, "late", "LATE", "AGENT:", "s", "àb", "up:1"]), "text")
+    position = data.draw(st.integers(0, len(told)), "position")
+    check(log, log.events[:position], (wanted, text), data)
 
 
 @pytest.mark.clause("LIST-3")
@@ -100,3 +234,30 @@ def test_what_is_written_between_two_pages_moves_nothing(read: int) -> None:
 
     assert begun + list(places) == before
     story.close()
+
+
+def named(log: Log, text: str) -> list[str]:
+    return [place.key for place in Sessions(log).order().named(text)]
+
+
+@pytest.mark.clause("LIST-4")
+def test_names_are_found_without_an_index_of_text_too(crowd: Story) -> None:
+    """An SQLite without FTS5 makes none: then rows are looked at one by one."""
+    with_index = [named(crowd.log, text) for text in ("named-77", "late", "none at all")]
+
+    crowd.log.transact(lambda sql: sql.execute("DROP TABLE session_search"))
+    without = [named(crowd.log, text) for text in ("named-77", "late", "none at all")]
+    crowd.log.rebuild("session_list")
+
+    assert without == with_index
+    assert [len(found) for found in with_index] == [11, 9, 0]
+
+
+@pytest.mark.clause("LIST-4", "J1")
+def test_names_are_found_after_a_rebuild_and_later_ones_too(crowd: Story) -> None:
+    crowd.log.rebuild("session_list")
+    rebuilt = named(crowd.log, "named-77")
+    crowd.open("agent:main:quite-new", label="Ünique")
+
+    assert len(rebuilt) == 11
+    assert named(crowd.log, "ünique") == named(crowd.log, "quite-n") == ["agent:main:quite-new"]

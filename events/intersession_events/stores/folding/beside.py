@@ -1,9 +1,10 @@
 """Views for somebody who only reads a log whose own are not as this version has them: folded beside it, for as long as it is read."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
-from intersession_events.log import InlineView, Row, SetAside, SqlValue
+from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
 from intersession_events.stores.folding.fold import Fold, page_of, temporary
 
 Progress = Callable[[int, int], None]
@@ -36,6 +37,13 @@ class ViewsBeside:
         with self._turn:
             self._catch_up(0, None)
             return self._connection.execute(statement, parameters).fetchall()
+
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
+        """Lend a way to query the views as the log makes them now."""
+        with self._turn:
+            self._catch_up(0, None)
+            yield Moment(lambda *asked: self._connection.execute(*asked).fetchall(), self._position)
 
     @property
     def set_aside(self) -> Sequence[SetAside]:

@@ -72,8 +72,21 @@ class Fold:
 
     @property
     def tables(self) -> Sequence[str]:
-        """The names of the view's tables."""
+        """The names of the view's tables, without those that an index of text consists of."""
+        return [name for name in self.all_tables if not _is_of(name, self.text_indexes)]
+
+    @property
+    def all_tables(self) -> Sequence[str]:
+        """The names of the view's tables, and of all that an index of text consists of."""
         found = self.connection.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")
+        return [name for (name,) in found]
+
+    @property
+    def text_indexes(self) -> Sequence[str]:
+        """The names of the view's indexes of text: how SQLite lays one out depends on how it was filled."""
+        found = self.connection.execute(
+            "SELECT name FROM sqlite_master WHERE type='table' AND sql LIKE 'CREATE VIRTUAL TABLE%' ORDER BY name"
+        )
         return [name for (name,) in found]
 
     def take(self, page: Page) -> None:
@@ -132,6 +145,10 @@ def schema_of(connection: sqlite3.Connection, *, tables: Sequence[str] | None = 
     cursor.row_factory = None
     found = cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index')")
     return {name: sql for name, table, sql in found.fetchall() if tables is None or table in tables}
+
+
+def _is_of(table: str, text_indexes: Sequence[str]) -> bool:
+    return any(table == name or table.startswith(f"{name}_") for name in text_indexes)
 
 
 class _Plain:

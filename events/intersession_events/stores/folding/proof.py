@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from typing import Final, Protocol
 
 from intersession_events.log import Finding, InlineView, Row
@@ -100,7 +100,7 @@ def _advance(
 
 
 def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
-    made, found = fold.schema, schema_of(seen, tables=fold.tables)
+    made, found = fold.schema, schema_of(seen, tables=fold.all_tables)
     for name in sorted(made.keys() | found.keys()):
         if made.get(name, "") != found.get(name, ""):
             was = "is missing" if name not in found else "was added" if name not in made else "is another"
@@ -108,6 +108,9 @@ def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
     for table in fold.tables:
         if table in found:
             yield from _row_differences(fold, seen, table)
+    for name in fold.text_indexes:
+        if name in found:
+            yield from _entry_differences(fold, seen, name)
     kept = {
         row[0]: row[1:]
         for row in _rows(
@@ -150,6 +153,25 @@ def _row_differences(fold: Fold, seen: sqlite3.Connection, table: str) -> Iterat
     finally:
         for one, factory in factories:
             one.text_factory = factory
+
+
+def _entry_differences(fold: Fold, seen: sqlite3.Connection, name: str) -> Iterator[Finding]:
+    """Compare what two indexes of text hold: which entry stands in which document."""
+    select = f"SELECT term, doc FROM temp.{name}_held"  # noqa: S608 - the view's own
+    ones = (fold.connection, seen)
+    try:
+        for one in ones:
+            one.execute(f"CREATE VIRTUAL TABLE temp.{name}_held USING fts5vocab(main, {name}, instance)")
+        yield from (
+            _finding(fold, name, key, problem)
+            for key, problem in _merged(["term", "doc"], [0, 1], *(_each(one, select) for one in ones))
+        )
+    except sqlite3.Error as error:
+        yield _finding(fold, name, None, f"can't be read: {error}")
+    finally:
+        for one in ones:
+            with suppress(sqlite3.Error):
+                one.execute(f"DROP TABLE IF EXISTS temp.{name}_held")
 
 
 def _merged(

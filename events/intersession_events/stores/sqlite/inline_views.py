@@ -104,13 +104,16 @@ class InlineViews:
     def is_whole(self, cursor: SQLiteCursor, name: str) -> bool:
         """Return whether the tables of a view are there as it makes them."""
         with closing(self.fold(name)) as fresh:
-            return fresh.schema == schema_of(cursor.sqlite_cursor.connection, tables=fresh.tables)
+            return fresh.schema == schema_of(cursor.sqlite_cursor.connection, tables=fresh.all_tables)
 
     def swap(self, cursor: SQLiteCursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
         self.begin(cursor, fold.name)
         sql = cursor.sqlite_cursor.connection.cursor()
-        for table in fold.tables:
+        for table in fold.all_tables:
+            if table in fold.text_indexes:
+                continue
+            sql.execute(f"DELETE FROM {table}")  # noqa: S608 - a view's own table
             columns = len(fold.connection.execute(f"PRAGMA table_info({table})").fetchall())
             sql.executemany(
                 f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})",  # noqa: S608 - a view's own table

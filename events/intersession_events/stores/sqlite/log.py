@@ -16,6 +16,7 @@ from intersession_events.log import (
     Committed,
     InFlight,
     InlineView,
+    Moment,
     OnCommitted,
     OnLoaded,
     OnOutcome,
@@ -253,6 +254,26 @@ class SqliteLog:
                 yield connection
             finally:
                 connection.rollback()
+
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
+        """Lend a way to query that sees the log as it is now, for a block.
+
+        Raises:
+            StoreUnavailable: SQLite refused it.
+        """
+        if self._beside is not None:
+            with typed(), self._beside.moment() as moment:
+                yield moment
+            return
+        with self.snapshot() as connection:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+
+            def query(statement: str, parameters: Sequence[SqlValue]) -> list[AnyRow]:
+                return cursor.execute(statement, parameters).fetchall()
+
+            yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
 
     def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:
         """Run reading and writing work on view tables in one transaction of the writer's, between appends.

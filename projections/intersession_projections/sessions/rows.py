@@ -1,0 +1,84 @@
+"""Rows of the session list as they are stored, now or as of a position, for whoever has the numbers of the sessions."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from intersession_events.log import Moment
+from intersession_projections.sessions.row import STORED, SessionRow
+from intersession_projections.sessions.view import WHOLE_EVERY
+
+_AT_ONCE: Final = 400
+"""At most this many values go into one statement: SQLite's own bound may be as low as 999."""
+
+
+def number_of(moment: Moment, key: str) -> int | None:
+    """Return the number of a session; None for a key that the log does not know."""
+    found = moment.query("SELECT no FROM session_list WHERE session_key = ?", (key,))
+    return found[0][0] if found else None
+
+
+def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, SessionRow]:
+    """Return rows by the numbers of their sessions, as they stood at a position; of those that there were."""
+    found: dict[int, SessionRow] = {}
+    left = iter(numbers)
+    while chunk := tuple(islice(left, _AT_ONCE)):
+        for no, key, changed, state in moment.query(
+            f"SELECT no, session_key, position, state FROM session_list WHERE no IN ({_marks(chunk)})",  # noqa: S608 - only question marks
+            chunk,
+        ):
+            if state is None:
+                continue
+            row = (
+                STORED.restored(state, key=key, position=changed)
+                if changed <= position
+                else _before(moment, position, no, key)
+            )
+            if row is not None:
+                found[no] = row
+    return found
+
+
+def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator[tuple[int, str, int]]:
+    """Yield the time below zero, key and number of sessions that were there at a position and not archived."""
+    left = iter(numbers)
+    while chunk := tuple(islice(left, _AT_ONCE)):
+        changed: list[int] = []
+        for no, key, since, falling in moment.query(
+            f"SELECT no, session_key, position, falling FROM session_list WHERE no IN ({_marks(chunk)})",  # noqa: S608 - only question marks
+            chunk,
+        ):
+            if since is not None and since > position:
+                changed.append(no)
+            elif falling is not None:
+                yield falling, key, no
+        for no, row in rows_at(moment, position, changed).items():
+            if row.archived is None:
+                yield -row.updated_at, row.key, no
+
+
+def other_names(moment: Moment, numbers: Sequence[int]) -> dict[int, bytes]:
+    """Return all names that sessions have or had beside their keys, by the numbers of the sessions that have any."""
+    rows = moment.query(
+        f"SELECT no, names FROM session_list WHERE no IN ({_marks(numbers)}) AND names IS NOT NULL",  # noqa: S608 - only question marks
+        numbers,
+    )
+    return dict(rows)
+
+
+def _before(moment: Moment, position: int, no: int, key: str) -> SessionRow | None:
+    versions = moment.query(
+        "SELECT position, is_whole, state FROM session_versions WHERE no = ? AND position <= ? "
+        "ORDER BY position DESC LIMIT ?",
+        (no, position, WHOLE_EVERY),
+    )
+    parts: list[bytes] = []
+    for _, is_whole, state in versions:
+        parts.append(state)
+        if is_whole:
+            return STORED.restored(*reversed(parts), key=key, position=versions[0][0])
+    return None
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,163 @@
+"""The sets that the session list is kept in, each in its own order: who uses them asks for one place after the other.
+
+A set is of one agent and one kind, of all sessions or of those that one session spawned, with any label or with one. So
+whatever is asked for is a few sets, and a page of it costs a page. What stood where is kept as well, in levels: a place that was
+held from one position to another lies at the highest binary digit in which the two differ, so that each position passes
+one part of each level, and finds there only what stood across the middle of that part.
+"""
+
+from typing import Final, NamedTuple
+
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import Kind, SessionKey
+from intersession_events.log import Sql
+
+KINDS: Final[tuple[Kind, ...]] = ("main", "group", "cron", "hook", "node", "other")
+_PARTS: Final = 8
+"""Numbers of parts that each agent has."""
+
+ALL: Final = 0
+"""The scope of all sessions, and the label of those with any."""
+
+
+class ListSet(NamedTuple):
+    """One set: of which scope, with which label, of which part."""
+
+    scope: int
+    """`ALL`, or the number of the session whose descendants these are; below zero: its children."""
+    label: int
+    part: int
+
+
+def part_of(agent: int, kind: Kind) -> int:
+    """Return the number of the sessions of one agent and one kind."""
+    return agent * _PARTS + KINDS.index(kind)
+
+
+def agent_of(part: int) -> int:
+    """Return the number of the agent of a part."""
+    return part // _PARTS
+
+
+def kind_of(key: str) -> Kind:
+    """Return the kind of a session by its key, as it is where the main session has its usual name."""
+    try:
+        return SessionKey.recorded(key).kind
+    except InvalidKey:
+        return "other"
+
+
+def level_of(since: int, until: int) -> int:
+    """Return the level at which a place lies that was held from one position until before another."""
+    return (since ^ until).bit_length()
+
+
+class Held(NamedTuple):
+    """A place that a session holds in each of some sets."""
+
+    sets: frozenset[ListSet]
+    falling: int
+
+
+NOWHERE: Final = Held(frozenset(), 0)
+
+
+def create(sql: Sql) -> None:
+    """Create the tables."""
+    sql.execute(
+        "CREATE TABLE IF NOT EXISTS session_agents (agent INTEGER PRIMARY KEY, agent_id TEXT NOT NULL UNIQUE)"
+    )
+    sql.execute(
+        "CREATE TABLE IF NOT EXISTS session_labels (label INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)"
+    )
+    sql.execute(
+        "CREATE TABLE IF NOT EXISTS session_places (scope INTEGER NOT NULL, label INTEGER NOT NULL, "
+        "part INTEGER NOT NULL, falling INTEGER NOT NULL, session_key TEXT NOT NULL, no INTEGER NOT NULL, "
+        "since INTEGER NOT NULL, PRIMARY KEY (scope, label, part, falling, session_key)) WITHOUT ROWID"
+    )
+    sql.execute(
+        "CREATE TABLE IF NOT EXISTS session_past (scope INTEGER NOT NULL, label INTEGER NOT NULL, "
+        "part INTEGER NOT NULL, level INTEGER NOT NULL, node INTEGER NOT NULL, falling INTEGER NOT NULL, "
+        "session_key TEXT NOT NULL, no INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL, "
+        "PRIMARY KEY (scope, label, part, level, node, falling, session_key)) WITHOUT ROWID"
+    )
+    sql.execute(
+        "CREATE TABLE IF NOT EXISTS session_counts (scope INTEGER NOT NULL, part INTEGER NOT NULL, "
+        "position INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (scope, part, position)) WITHOUT ROWID"
+    )
+    sql.execute(
+        "CREATE TABLE IF NOT EXISTS session_ahead (position INTEGER PRIMARY KEY, updated_at INTEGER NOT NULL)"
+    )
+
+
+TABLES: Final = (
+    "session_agents",
+    "session_labels",
+    "session_places",
+    "session_past",
+    "session_counts",
+    "session_ahead",
+)
+
+
+def move(sql: Sql, who: tuple[int, str], before: Held, after: Held, position: int) -> None:
+    """Let a session (by number and key) leave the places that it held and take others, at a position."""
+    no, key = who
+    stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
+    for one in sorted(before.sets - stays):
+        _leave(sql, who, one, before.falling, position)
+    for one in sorted(after.sets - stays):
+        sql.execute(
+            "INSERT INTO session_places VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*one, after.falling, key, no, position),
+        )
+    for one in sorted(before.sets ^ after.sets):
+        if one.label == ALL:
+            _count(sql, one, position, 1 if one in after.sets else -1)
+
+
+def _leave(sql: Sql, who: tuple[int, str], one: ListSet, falling: int, until: int) -> None:
+    no, key = who
+    place = (*one, falling, key)
+    where = "scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
+    (since,) = sql.execute(f"SELECT since FROM session_places WHERE {where}", place).fetchone()  # noqa: S608 - our own words
+    sql.execute(f"DELETE FROM session_places WHERE {where}", place)  # noqa: S608 - our own words
+    if since < until:
+        level = level_of(since, until)
+        sql.execute(
+            "INSERT INTO session_past VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*one, level, since >> level, falling, key, no, since, until),
+        )
+
+
+def _count(sql: Sql, one: ListSet, position: int, more: int) -> None:
+    found = sql.execute(
+        "SELECT number FROM session_counts WHERE scope = ? AND part = ? ORDER BY position DESC LIMIT 1",
+        (one.scope, one.part),
+    ).fetchone()
+    number = (0 if found is None else found[0]) + more
+    sql.execute(
+        "INSERT INTO session_counts VALUES (?, ?, ?, ?) ON CONFLICT (scope, part, position) "
+        "DO UPDATE SET number = excluded.number",
+        (one.scope, one.part, position, number),
+    )
+
+
+def number_of_agent(sql: Sql, agent_id: str) -> int:
+    """Return the number of an agent, a new one for a new agent."""
+    return _numbered(sql, "session_agents", "agent", "agent_id", agent_id)
+
+
+def number_of_label(sql: Sql, text: str) -> int:
+    """Return the number of a label (as JSON), a new one for a new label."""
+    return _numbered(sql, "session_labels", "label", "text", text)
+
+
+def _numbered(sql: Sql, table: str, number: str, column: str, value: str) -> int:
+    select = f"SELECT {number} FROM {table} WHERE {column} = ?"  # noqa: S608 - our own words
+    found = sql.execute(select, (value,)).fetchone()
+    if found is None:
+        sql.execute(f"INSERT INTO {table} ({column}) VALUES (?)", (value,))  # noqa: S608 - our own words
+        found = sql.execute(select, (value,)).fetchone()
+    no: int = found[0]
+    return no

@@ -1,0 +1,343 @@
+"""The view of the session list: a row per session as it is now, each row as it was at any position, and the places of all."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from intersession_events.facts import (
+    LineImported,
+    MessageRecorded,
+    SessionImported,
+    SessionOpened,
+    SessionReset,
+)
+from intersession_events.log import Recorded, Sql
+from intersession_projections.columns import hashed, packed, to_text
+from intersession_projections.sessions import search, sets
+from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
+from intersession_projections.sessions.sets import ALL, NOWHERE, Held, ListSet, kind_of, part_of
+
+_STREAM: Final = "session:"
+WHOLE_EVERY: Final = 16
+"""So many versions of a row are stored as changes, then one as a whole: what is read for one version has a bound."""
+
+_TABLES: Final = (
+    "session_list",
+    "session_versions",
+    "session_generations",
+    "session_messages",
+    *sets.TABLES,
+    search.TABLE,
+)
+
+
+class _Kept(msgspec.Struct):
+    """A session as its row in the list has it, while events are taken in."""
+
+    no: int
+    key: str
+    row: SessionRow | None = None
+    parent: int | None = None
+    opened: int | None = None
+    changes: int = 0
+    known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
+    """By which names it is found, in each group of sessions that are searched together."""
+    documents: int = 0
+    sets: frozenset[ListSet] | None = None
+    """The sets it is in while it is not archived, once they were looked up."""
+    searched: tuple[frozenset[ListSet], tuple[str, ...]] | None = None
+    """What it was last found to be searched by."""
+    is_changed: bool = False
+
+
+class SessionListView:
+    """Keeps the rows, their versions by position, the generations of each key, and where each message lies.
+
+    A version holds from its position up to the next one of the same session, so its end is not stored.
+    """
+
+    name = "session_list"
+    shape = 3
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_list (no INTEGER PRIMARY KEY, session_key TEXT NOT NULL UNIQUE, "
+            "parent INTEGER, opened INTEGER, position INTEGER, falling INTEGER, changes INTEGER NOT NULL, known BLOB, names BLOB, "
+            "state BLOB)"
+        )
+        sql.execute(
+            "CREATE INDEX IF NOT EXISTS session_list_parent ON session_list (parent) WHERE parent IS NOT NULL"
+        )
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_versions (no INTEGER NOT NULL, position INTEGER NOT NULL, "
+            "is_whole INTEGER NOT NULL, state BLOB NOT NULL, PRIMARY KEY (no, position)) WITHOUT ROWID"
+        )
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_generations (session_id BLOB NOT NULL, no INTEGER NOT NULL, "
+            "position INTEGER NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER, "
+            "PRIMARY KEY (session_id, no)) WITHOUT ROWID"
+        )
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS session_messages (no INTEGER NOT NULL, message INTEGER NOT NULL, "
+            "version INTEGER NOT NULL, PRIMARY KEY (no, message, version)) WITHOUT ROWID"
+        )
+        sets.create(sql)
+        search.create(sql)
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables."""
+        for table in _TABLES:
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in: a session's own events change its row, all others nothing."""
+        taking = _Taking(sql)
+        for recorded in events:
+            if recorded.stream.startswith(_STREAM):
+                taking.take(recorded.stream.removeprefix(_STREAM), recorded)
+        taking.store()
+
+
+class _Taking:
+    """One batch of events; the row of a session is read once for it and written once."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._by_key: dict[str, _Kept] = {}
+        self._by_no: dict[int, _Kept] = {}
+        self._has_index: bool | None = None
+
+    def take(self, key: str, recorded: Recorded) -> None:
+        kept = self._found(key)
+        before = None if kept is None else kept.row
+        after = evolve_row(before, key, recorded)
+        if after is None:
+            return
+        kept = kept or self._begun(key)
+        self._keep_generations(kept, before, after, recorded)
+        self._keep_message(kept, recorded)
+        if after is before:
+            return
+        self._take_places(kept, before, after, recorded)
+        self._keep_version(kept, before, after)
+        kept.opened = recorded.position if kept.opened is None else kept.opened
+        kept.row, kept.is_changed = after, True
+
+    def store(self) -> None:
+        """Write the rows that have changed."""
+        for kept in self._by_key.values():
+            if not kept.is_changed or kept.row is None:
+                continue
+            self._sql.execute(
+                "UPDATE session_list SET opened = ?, position = ?, falling = ?, changes = ?, known = ?, names = ?, state = ? "
+                "WHERE no = ?",
+                (
+                    kept.opened,
+                    kept.row.position,
+                    -kept.row.updated_at if kept.row.archived is None else None,
+                    kept.changes,
+                    search.stored(kept.documents, kept.known),
+                    search.other_names(kept.key, kept.known),
+                    STORED.whole(kept.row),
+                    kept.no,
+                ),
+            )
+
+    # --- rows
+
+    def _found(self, key: str) -> _Kept | None:
+        return self._by_key.get(key) or self._read("session_key = ?", key)
+
+    def _numbered(self, no: int) -> _Kept:
+        kept = self._by_no.get(no) or self._read("no = ?", no)
+        if kept is None:
+            raise LookupError(f"there is no session {no}")
+        return kept
+
+    def _read(self, condition: str, value: str | int) -> _Kept | None:
+        found = self._sql.execute(
+            f"SELECT no, session_key, parent, opened, position, changes, known, state FROM session_list WHERE {condition}",  # noqa: S608 - our own words
+            (value,),
+        ).fetchone()
+        if found is None:
+            return None
+        no, key, parent, opened, position, changes, known, state = found
+        row = None if state is None else STORED.restored(state, key=key, position=position)
+        documents, by_group = search.restored(known, key)
+        return self._remembered(_Kept(no, key, row, parent, opened, changes, by_group, documents))
+
+    def _begun(self, key: str) -> _Kept:
+        """Give a key its number: the key of a session that is opened, or that another one says it was spawned by."""
+        self._sql.execute("INSERT INTO session_list (session_key, changes) VALUES (?, 0)", (key,))
+        kept = self._read("session_key = ?", key)
+        assert kept is not None  # noqa: S101 - for the type checker
+        return kept
+
+    def _remembered(self, kept: _Kept) -> _Kept:
+        self._by_key[kept.key] = self._by_no[kept.no] = kept
+        return kept
+
+    # --- versions, generations, messages
+
+    def _keep_version(self, kept: _Kept, before: SessionRow | None, after: SessionRow) -> None:
+        is_whole = before is None or kept.changes % WHOLE_EVERY == 0
+        self._sql.execute(
+            "INSERT INTO session_versions VALUES (?, ?, ?, ?)",
+            (
+                kept.no,
+                after.position,
+                int(is_whole),
+                STORED.whole(after) if before is None or is_whole else STORED.change(before, after),
+            ),
+        )
+        kept.changes += 1
+
+    def _keep_generations(
+        self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded
+    ) -> None:
+        """Remember each session id a key has had, and how far in the stream its messages reach."""
+        event = recorded.event
+        match event:
+            case SessionOpened() | SessionReset() | SessionImported():
+                if before is not None and before.session_id != event.session_id:
+                    self._reach(kept, before.session_id, recorded.version)
+                self._begin(kept, event.session_id, recorded)
+            case MessageRecorded() if event.session_id != after.session_id:
+                # A run that outlived a reset, or imported generations merged by time.
+                self._begin(kept, event.session_id, recorded)
+                self._reach(kept, event.session_id, recorded.version)
+            case _:
+                pass
+
+    def _begin(self, kept: _Kept, session_id: str, recorded: Recorded) -> None:
+        self._sql.execute(
+            "INSERT INTO session_generations VALUES (?, ?, ?, ?, NULL) "
+            "ON CONFLICT (session_id, no) DO UPDATE SET to_version = NULL",
+            (packed(session_id), kept.no, recorded.position, recorded.version),
+        )
+
+    def _reach(self, kept: _Kept, session_id: str, version: int) -> None:
+        self._sql.execute(
+            "UPDATE session_generations SET to_version = ? WHERE session_id = ? AND no = ?",
+            (version, packed(session_id), kept.no),
+        )
+
+    def _keep_message(self, kept: _Kept, recorded: Recorded) -> None:
+        match recorded.event:
+            case MessageRecorded(message=message):
+                name = message.id
+            case LineImported(entry_id=str(name)):
+                pass
+            case _:
+                return
+        self._sql.execute(
+            "INSERT INTO session_messages VALUES (?, ?, ?)", (kept.no, hashed(name), recorded.version)
+        )
+
+    # --- places
+
+    def _take_places(
+        self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded
+    ) -> None:
+        if before is None or _placed_by(before) != _placed_by(after):
+            self._move_family(kept, before, after, recorded.position)
+        elif before.updated_at != after.updated_at:
+            held = self._held(kept, before)
+            sets.move(
+                self._sql, (kept.no, kept.key), held, Held(held.sets, -after.updated_at), recorded.position
+            )
+        self._keep_searched(kept, after)
+        if isinstance(recorded.event, SessionImported) and after.updated_at > recorded.time:
+            self._sql.execute(
+                "INSERT INTO session_ahead VALUES (?, ?)", (recorded.position, after.updated_at)
+            )
+
+    def _move_family(self, kept: _Kept, before: SessionRow | None, after: SessionRow, position: int) -> None:
+        """Move a session to where it belongs now, and what it spawned as well where it gets another parent."""
+        parent = None if after.spawned_by is None else self._number_of(after.spawned_by)
+        family = [kept, *(self._descendants(kept) if parent != kept.parent else ())]
+        rows = {one.no: one.row for one in family}
+        held = {one.no: self._held(one, before if one is kept else rows[one.no]) for one in family}
+        if parent != kept.parent:
+            kept.parent = parent
+            self._sql.execute("UPDATE session_list SET parent = ? WHERE no = ?", (parent, kept.no))
+        for one in family:
+            one.sets = None
+            now = self._held(one, after if one is kept else rows[one.no])
+            sets.move(self._sql, (one.no, one.key), held[one.no], now, position)
+            if one is not kept and one.row is not None:
+                self._keep_searched(one, one.row)
+
+    def _held(self, kept: _Kept, row: SessionRow | None) -> Held:
+        """Return the sets that a session is in, with the parents as they are known now."""
+        if row is None or row.archived is not None:
+            return NOWHERE
+        if kept.sets is None:
+            part = part_of(sets.number_of_agent(self._sql, row.agent_id), kind_of(kept.key))
+            labels = [ALL]
+            if row.label is not None:
+                labels.append(sets.number_of_label(self._sql, to_text(row.label)))
+            scopes = [ALL, *self._ancestors(kept)]
+            if kept.parent is not None:
+                scopes.append(-kept.parent)
+            kept.sets = frozenset(ListSet(scope, label, part) for scope in scopes for label in labels)
+        return Held(kept.sets, -row.updated_at)
+
+    def _number_of(self, key: str) -> int:
+        return (self._found(key) or self._begun(key)).no
+
+    def _ancestors(self, kept: _Kept) -> list[int]:
+        """Return the sessions above one; an imported lineage may be a circle."""
+        found: list[int] = []
+        parent = kept.parent
+        while parent is not None and parent != kept.no and parent not in found:
+            found.append(parent)
+            parent = self._numbered(parent).parent
+        return found
+
+    def _descendants(self, kept: _Kept) -> list[_Kept]:
+        found: dict[int, _Kept] = {}
+        level = [kept.no]
+        while level:
+            children = [
+                child
+                for no in level
+                for (child,) in self._sql.execute(
+                    "SELECT no FROM session_list WHERE parent = ? ORDER BY no", (no,)
+                ).fetchall()
+                if child != kept.no and child not in found
+            ]
+            found.update((child, self._numbered(child)) for child in children)
+            level = list(dict.fromkeys(children))
+        return list(found.values())
+
+    # --- texts
+
+    def _keep_searched(self, kept: _Kept, row: SessionRow) -> None:
+        """Let a session be found by what it is called now, as well as by all that it was called."""
+        if kept.sets is None or row.archived is not None:
+            return
+        names = (kept.key, *(name for name in (row.label, row.display_name) if name))
+        if kept.searched == (kept.sets, names):
+            return
+        kept.searched = (kept.sets, names)
+        groups = search.groups_of(kept.sets)
+        known = kept.known
+        if groups <= known.keys() and all(set(names) <= set(known[group]) for group in groups):
+            return
+        now = dict(known)
+        every = tuple(dict.fromkeys((*(name for of in known.values() for name in of), *names)))
+        for group in sorted(groups):
+            now[group] = every
+        if self._has_index is None:
+            self._has_index = search.has_index(self._sql)
+        if self._has_index:
+            search.keep(self._sql, kept.no, kept.documents, known, now)
+        kept.documents, kept.known, kept.is_changed = kept.documents + 1, now, True
+
+
+def _placed_by(row: SessionRow) -> tuple[object, ...]:
+    """Return what decides which sets a session is in."""
+    return row.agent_id, row.label, row.spawned_by, row.archived is None
