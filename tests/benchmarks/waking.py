@@ -7,13 +7,13 @@ from typing import Any
 
 from benchmarks.figures import Figure, quantile, timed
 from benchmarks.logs import draft, opening, saying, session_id, session_key, to, write
-from benchmarks.systems import answers_at_once, system
+from benchmarks.systems import NO_LOOP, answers_at_once, system
 from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_actors.session import ContextCache
 from intersession_actors.session.state import Session, evolve
 from intersession_events import ids
 from intersession_events.facts import Message, MessageRecorded, RunCompleted, RunQueued, RunStarted
-from intersession_events.log import Draft, StreamAppend
+from intersession_events.log import EVERY, Draft, StreamAppend
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 
@@ -23,6 +23,8 @@ STREAM = ids.session_stream(KEY)
 MIB = 1024 * 1024
 _TEXT = "The night's backups are complete; two files were skipped because they were open. "
 _RUNS_AN_APPEND = 50
+_EVENTS_A_RUN = 5
+_EVENTS_ASKED = 2
 _LAST = "waits"
 
 
@@ -83,6 +85,10 @@ def appends(messages: int) -> Iterator[StreamAppend]:
         if number % _RUNS_AN_APPEND == 0:
             yield to(KEY, *drafts)
             drafts = []
+    # As many events behind the last snapshot as there can be.
+    version = 1 + messages // 2 * _EVENTS_A_RUN
+    more = (EVERY - 1 - _EVENTS_ASKED - version) % EVERY
+    drafts += (draft(saying(KEY, f"n{number}", _TEXT), f"n{number}") for number in range(more))
     yield to(KEY, *drafts, *_asked(_LAST))
 
 
@@ -116,7 +122,7 @@ def _naive(log: SqliteLog) -> RunContext:
 
 
 def _answered(directory: Path) -> float:
-    with system(directory, {"main": answers_at_once}) as started:
+    with system(directory, {"main": answers_at_once}, NO_LOOP) as started:
         return timed(
             lambda: started.tools().call("sessions_send", {"sessionKey": KEY, "message": "go on"}), 1
         )[0]

@@ -8,6 +8,7 @@ import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession_actors.agents import Turn
+from intersession_actors.session.folding import SHAPE
 from intersession_events.transcripts.openclaw import appending
 from support.openclaw.samples import HOUSEHOLD, header, message, said, write_state
 from support.running import QUIET, WAIT, Booth
@@ -160,3 +161,18 @@ def test_imported_flows_are_left_alone_by_those_who_lead_flows(booth: Booth) -> 
         assert not flows.open_spawns()
         assert not system.service.runs.open_runs()
     assert not reached.is_set()
+
+
+def test_a_long_session_that_was_imported_wakes_from_a_snapshot(
+    system: SessionSystem, seen: list[Turn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("intersession_actors.session.snapshots.EVERY", 20)
+    monkeypatch.setattr("intersession_events.stores.snapshots.states.EVERY", 20)
+
+    system.import_openclaw(notes(tmp_path, *map(str, range(30))))
+    system.log.transact(lambda _: None)
+    versions = system.log.states.versions(f"session:{NOTES}", SHAPE)
+    talk(system, "and?")
+
+    assert versions
+    assert [each.content for each in seen[0].transcript] == [str(number) for number in range(30)]

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service.service import Service
-from intersession_actors.session import ReadAgain
+from intersession_actors.session import ReadAgain, take_snapshots
 from intersession_events.errors import AppendConflict
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken, import_openclaw
 
@@ -37,24 +38,28 @@ class Imports:
         """
         if not self._one.acquire(blocking=False):
             raise ToolRefused("busy", "another import is under way, try again when it is over")
-        service = self._service
+        service, appended = self._service, set[str]()
         try:
-            return import_openclaw(
+            report = import_openclaw(
                 directory,
                 service.log,
                 clock=service.clock.now_ms,
                 progress=progress,
                 on_taken=on_taken,
-                appended=self._tell,
+                appended=partial(self._tell, appended),
             )
         except AppendConflict as conflict:
             raise ToolRefused(
                 "busy", f"{conflict}: it is written to all the time, import again later"
             ) from None
+        else:
+            take_snapshots(service.log, appended)
+            return report
         finally:
             self._one.release()
 
-    def _tell(self, streams: Collection[str]) -> None:
+    def _tell(self, appended: set[str], streams: Collection[str]) -> None:
+        appended.update(streams)
         for stream in streams:
             if stream.startswith(_SESSION):
                 self._service.supervisor.tell_awake(stream.removeprefix(_SESSION), ReadAgain())

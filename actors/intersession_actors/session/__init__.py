@@ -18,7 +18,7 @@ from intersession_actors.session.commands import (
 )
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.messages import message_for
-from intersession_actors.session.snapshots import snapshots_compared
+from intersession_actors.session.snapshots import snapshots_compared, take_snapshots
 from intersession_actors.session.state import Running
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "ended_again",
     "message_for",
     "snapshots_compared",
+    "take_snapshots",
 ]

@@ -1,14 +1,26 @@
-"""Holds the snapshots of sessions against what their streams say, folded anew: for `verify`."""
+"""Snapshots of sessions from outside of their actors: taken of what was imported, and held against the events for `verify`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from intersession_actors.prompt import nothing_earlier
 from intersession_actors.session.folding import SHAPE, SessionFolding
 from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.ids import session_stream
 from intersession_events.log import EVERY, Finding, Log, Snapshot
 
 VIEW = "snapshots"
 _TABLE = "stored_snapshots"
+_SESSION: Final = session_stream("")
+
+
+def take_snapshots(log: Log, streams: Iterable[str]) -> None:
+    """Have the long ones among streams that are sessions folded and kept: nobody need wait for that when they wake."""
+    folding = SessionFolding(room=0, earlier=nothing_earlier)
+    for stream in sorted(streams):
+        last = log.stream(stream, backwards=True, limit=1) if stream.startswith(_SESSION) else ()
+        if last and last[0].version >= EVERY:
+            log.states.fold(stream, folding)
 
 
 def snapshots_compared(

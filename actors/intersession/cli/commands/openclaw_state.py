@@ -10,6 +10,7 @@ from intersession.cli.host import gateway_beside, import_beside, reader_of, read
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, place, safe
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
+from intersession_actors.session import take_snapshots
 from intersession_actors.system import export_state
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
@@ -57,9 +58,16 @@ def openclaw_in(
             if not Path(path).exists():
                 read_state(directory)  # a wrong directory must not leave an empty log behind
             with open_log(url, inline=inline_views()) as log:
+                appended = set[str]()
                 report = import_openclaw(
-                    directory, log, clock=SystemClock().now_ms, progress=progress, on_taken=on_taken
+                    directory,
+                    log,
+                    clock=SystemClock().now_ms,
+                    progress=progress,
+                    on_taken=on_taken,
+                    appended=appended.update,
                 )
+                take_snapshots(log, appended)
     value: JsonObject = msgspec.to_builtins(report)
     return Answer(value | {"store": path}, lambda on: _show_import(on, report, path))
 
