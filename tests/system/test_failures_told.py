@@ -5,6 +5,7 @@ import logging
 import queue
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from intersession import (
 from intersession_actors.session import CheckSend
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import DeliveryDecided, DeliveryFailed, RunCompleted, RunFailed
-from intersession_events.log import SqlValue
+from intersession_events.log import Moment, SqlValue
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.fakes import ManualClock
@@ -489,6 +490,11 @@ class Unreadable(SqliteLog):
         if self.away:
             raise StoreUnavailable("the disk is gone")
         return super().query(statement, parameters)
+
+    def moment(self) -> AbstractContextManager[Moment]:
+        if self.away:
+            raise StoreUnavailable("the disk is gone")
+        return super().moment()
 
 
 def test_a_store_that_a_door_cannot_read_is_one_line_and_another_after_a_minute(

@@ -357,13 +357,14 @@ def of(events: Sequence[Recorded], kind: type[Any], field: str) -> list[Any]:
 
 
 def _tables(log: SqliteLog) -> dict[str, list[Any]]:
-    """Return the rows of all views."""
-    names = log.query("SELECT name FROM sqlite_master WHERE type = 'table'")
+    """Return the rows of all views, without indexes of text: how SQLite lays one out depends on how it was filled."""
+    names = log.query("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
     own = {"stored_events", "sqlite_sequence", "log_identity", "log_topics"}
+    texts = tuple(name for name, sql in names if sql is not None and sql.startswith("CREATE VIRTUAL TABLE"))
     return {
         name: sorted(log.query(f"SELECT * FROM {name}"), key=repr)  # noqa: S608 - our own tables
-        for (name,) in names
-        if name not in own
+        for name, _ in names
+        if name not in own and name not in texts and not name.startswith(tuple(f"{text}_" for text in texts))
     }
 
 
