@@ -56,13 +56,10 @@ RefusalCode = Literal[
 ]
 """Why a call was refused."""
 
-
 RefusalStatus = Literal["error", "forbidden"]
 """`forbidden` is a closed door that a setting could open; everything else is `error`."""
 
-
 REFUSAL_CODES: Final[tuple[RefusalCode, ...]] = get_args(RefusalCode)
-
 
 _FORBIDDEN: Final[frozenset[RefusalCode]] = frozenset(
     {

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from intersession_actors.runtime import TimerWheel
+
 
 class ManualClock:
     """A clock that stands still until it is moved. Both hands move together, unless the wall clock is set."""
@@ -23,6 +25,12 @@ class ManualClock:
     def set_wall(self, now_ms: int) -> None:
         """Step the wall clock, as an operator or NTP does; the monotonic clock does not notice."""
         self._now_ms = now_ms
+
+
+def look_at_clock(wheel: TimerWheel) -> None:
+    """Have timers look at a clock now that was moved by hand."""
+    with wheel._changed:
+        wheel._changed.notify_all()
 
 
 class ManualTimers:

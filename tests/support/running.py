@@ -10,7 +10,7 @@ from intersession import SessionSystem
 from intersession_actors.agents import Turn
 from intersession_events import ids
 from intersession_events.facts import ExchangeClosed, SpawnClosed
-from support.fakes import ManualClock
+from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0
 """Seconds a test waits for what has to come; it comes in milliseconds, or never."""
@@ -133,7 +133,7 @@ def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: ty
 def pass_time(system: SessionSystem, clock: ManualClock, ms: int) -> None:
     """Move the clock, and let what falls due on the way happen."""
     clock.advance(ms)
-    system._parts.timers.look()
+    look_at_clock(system._parts.timers)
 
 
 def exchange_of(system: SessionSystem, run_id: str) -> str:

@@ -263,7 +263,7 @@ def test_a_chain_that_goes_on_after_a_restart_has_used_what_it_had(booth: Booth)
     until_calm(second)
 
     assert len(recorded(second, RunQueued)) == 6
-    assert second.service.world.chains.known == 0, "nothing is kept of a chain that is over"
+    assert not second.service.world.chains._accounts, "nothing is kept of a chain that is over"
 
 
 # --- what hosts make themselves
@@ -516,4 +516,4 @@ def play(dealt: Sequence[Sequence[Move]], limits: dict[str, int], *, turns: int,
         for setting in players.limited:
             assert "session.agentToAgent.limits." in setting
         wait_for(system, RunStarted)
-        assert system.service.world.chains.known == 0
+        assert not system.service.world.chains._accounts

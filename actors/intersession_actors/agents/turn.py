@@ -7,13 +7,7 @@ from typing import Literal, Self, overload
 
 import msgspec
 
-from intersession_actors.answers import (
-    AgentsAnswer,
-    HistoryAnswer,
-    ListAnswer,
-    SendAnswer,
-    SpawnAnswer,
-)
+from intersession_actors.answers import AgentsAnswer, HistoryAnswer, ListAnswer, SendAnswer, SpawnAnswer
 from intersession_actors.gate import spelled_out
 from intersession_actors.host import imported
 from intersession_actors.prompt import (

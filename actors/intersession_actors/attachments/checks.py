@@ -232,12 +232,9 @@ def _source(value: object) -> str:
 MANIFEST: Final = ".manifest.json"
 """The file that lists the others; the last one to be written."""
 
-
 _RESERVED: Final = frozenset({MANIFEST, "manifest.json"})
 
-
 _FORBIDDEN: Final = frozenset('/\\:<>"|?*')
-
 
 # Windows takes these for devices, whatever follows a dot, and reads the superscript digits as digits.
 _DEVICE: Final = re.compile(r"(con|prn|aux|nul|clock\$|conin\$|conout\$|(com|lpt)[0-9¹²³])", re.IGNORECASE)

@@ -141,12 +141,6 @@ class ChainLedger:
             self._forget(root, account)
             return spent
 
-    @property
-    def known(self) -> int:
-        """How many chains it keeps an account of."""
-        with self._lock:
-            return len(self._accounts)
-
     def close(self) -> None:
         """Stop listening."""
         self._stop()

@@ -142,7 +142,6 @@ def addresses_of(host: str, port: int, allowed: Collection[str], network: Networ
 
 _CONNECTS: Final = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 
-
 _STARTS: Final = frozenset(
     {"subprocess.Popen"}
     | {f"os.{name}" for name in ("exec", "fork", "forkpty", "posix_spawn", "spawn", "startfile", "system")}
@@ -179,7 +178,6 @@ class Guard:
 
 
 _current: ContextVar[Guard | None] = ContextVar("guard of a channel", default=None)
-
 
 _installed: list[bool] = []
 

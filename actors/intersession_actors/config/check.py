@@ -168,7 +168,6 @@ _TOP: Final = """
     ui update web wizard worktrees
 """
 
-
 _PER_AGENT: Final = """
     additionalSystemPrompt agentDir bootstrapMaxChars bootstrapTotalMaxChars contextInjection contextLimits
     contextPruning contextTokens description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
@@ -176,16 +175,13 @@ _PER_AGENT: Final = """
     skills skillsLimits toolProgressDetail tts typingIntervalSeconds typingMode utilityModel verboseDefault
 """
 
-
 _SANDBOX: Final = """
     backend browser docker perSession prune scope ssh workspaceAccess workspaceRoot
 """
 
-
 _TOOLS: Final = """
     byProvider codeMode elevated exec fs links loopDetection media message swarm toolSearch toolsBySender web
 """
-
 
 IGNORED: Final[Mapping[str, frozenset[str]]] = {
     place: frozenset(keys.split())

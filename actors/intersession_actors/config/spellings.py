@@ -179,9 +179,7 @@ def _copy(value: object) -> JsonValue:
 
 MAX_TURNS: Final = 5
 
-
 _TURNS: Final = "session.agentToAgent.maxPingPongTurns"
-
 
 _VARIABLE: Final = re.compile(r"\$?\$\{([A-Z_][A-Z0-9_]*)\}")
 

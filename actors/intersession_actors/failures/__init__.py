@@ -4,11 +4,4 @@ from intersession_actors.failures.failure import Failure, FailureKind
 from intersession_actors.failures.reports import OnFailure, Reports
 from intersession_actors.failures.trace import described, traced
 
-__all__ = [
-    "Failure",
-    "FailureKind",
-    "OnFailure",
-    "Reports",
-    "described",
-    "traced",
-]
+__all__ = ["Failure", "FailureKind", "OnFailure", "Reports", "described", "traced"]

@@ -36,13 +36,7 @@ from intersession_actors.gate.limits import (
     SearchText,
 )
 from intersession_actors.gate.numbers import invalid, position_of, seconds_of
-from intersession_actors.gate.texts import (
-    checked,
-    id_of,
-    shown_name,
-    spelled_out,
-    word_of,
-)
+from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
 from intersession_actors.gate.values import flaw_of, is_storable, storable
 
 __all__ = [

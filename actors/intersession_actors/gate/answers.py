@@ -12,7 +12,6 @@ from intersession_events import facts
 _LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999: a later time is none that anybody can show."""
 
-
 T = TypeVar("T")
 
 

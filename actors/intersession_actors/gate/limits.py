@@ -157,7 +157,6 @@ CREDENTIAL: Final = Limit(
     128, "characters", "configuration refused", "The name of a credential, of a channel"
 )
 
-
 # --- kinds of text, as the structs of arguments have them; schemas say the same
 
 _NO_CONTROLS: Final = "^(?![\\s\\S]*[\\u0000-\\u001f\\u007f-\\u009f])"

@@ -19,7 +19,6 @@ from intersession_events.errors import IntersessionError
 Mail: TypeAlias = Envelope[Any]  # a message of any kind: its actor says which it takes
 """A message and, where somebody waits for it, the future of its answer."""
 
-
 # Pykka's word for "no more after this", which has no public name.
 _Stop: type[object] = messages._ActorStop  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 

@@ -77,12 +77,6 @@ class Runtime:
             ref.abandon()
         return tuple(ref.name for ref in left)
 
-    @property
-    def live(self) -> int:
-        """How many actors there are."""
-        with self._changed:
-            return len(self._live)
-
     def _prepare(self, actor: Handler) -> None:
         """Do what a kind of runtime needs before an actor's first turn."""
 

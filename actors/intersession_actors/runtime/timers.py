@@ -78,11 +78,6 @@ class TimerWheel:
             self._set.pop(key, None)
             self._sweep()
 
-    def look(self) -> None:
-        """Look at the clock now: for a clock that was moved by hand."""
-        with self._changed:
-            self._changed.notify_all()
-
     def stop(self) -> None:
         """Forget all timers and end the thread."""
         with self._changed:
@@ -93,12 +88,6 @@ class TimerWheel:
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
-
-    @property
-    def waiting(self) -> int:
-        """How many timers are set."""
-        with self._changed:
-            return len(self._set)
 
     def _run(self) -> None:
         while True:

@@ -1,8 +1,8 @@
 """The session system that a host opens: its parts put together, started, recovered and stopped."""
 
-from intersession_actors.system.follow import Follower
+from intersession_actors.system.follow import followed
 from intersession_actors.system.pykka import As, Inbound
 from intersession_actors.system.state_export import export_state
 from intersession_actors.system.system import SessionSystem
 
-__all__ = ["As", "Follower", "Inbound", "SessionSystem", "export_state"]
+__all__ = ["As", "Inbound", "SessionSystem", "export_state", "followed"]

@@ -17,13 +17,7 @@ from intersession_actors.failures import OnFailure, Reports, described
 from intersession_actors.host import DoorThreads, HostsLoop
 from intersession_actors.policy import Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
-from intersession_actors.service import (
-    Reader,
-    Receipts,
-    Recipe,
-    Service,
-    Supervisor,
-)
+from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
 from intersession_actors.streams import World

@@ -25,7 +25,7 @@ from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
 from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
-from intersession_actors.system.follow import Follower
+from intersession_actors.system.follow import followed
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.open_work import open_work
 from intersession_actors.system.pykka import PykkaDoor
@@ -386,7 +386,7 @@ class SessionSystem:
             position_of("position", position)
         if timeout is not None:
             seconds_of("timeout", timeout, most=RUN_TIME.most)
-        return self._while_open(Follower(self.service.log).events(position, timeout=timeout))
+        return self._while_open(followed(self.service.log, position, timeout=timeout))
 
     def _while_open(self, events: Iterator[Recorded]) -> Iterator[Recorded]:
         try:

@@ -6,11 +6,7 @@ from contextlib import AbstractContextManager
 from intersession_actors.agents import ACP, Turn
 from intersession_actors.host import DoorThreads
 from intersession_actors.prompt import RunContext
-from intersession_actors.service import (
-    Caller,
-    CallingRun,
-    Service,
-)
+from intersession_actors.service import Caller, CallingRun, Service
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
 from intersession_events.keys import SessionKey

@@ -39,7 +39,7 @@ from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support import paths
-from support.fakes import ManualClock
+from support.fakes import ManualClock, look_at_clock
 from support.running import WAIT, pass_time, wait_for
 
 DATA = paths.DATA / "recordings"
@@ -109,7 +109,7 @@ def _until_its_time_is_up(system: SessionSystem, turn: Turn) -> None:
     assert isinstance(clock, ManualClock)
     assert turn.deadline is not None
     clock.advance(turn.deadline - clock.now_ms())
-    system._parts.timers.look()
+    look_at_clock(system._parts.timers)
     wait_for(system, RunFailed, lambda event: event.run_id == turn.run_id)
 
 

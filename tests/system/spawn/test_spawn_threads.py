@@ -21,7 +21,7 @@ from intersession_events.facts import (
     ThreadOpened,
     ThreadUnbound,
 )
-from support.fakes import ManualClock
+from support.fakes import ManualClock, look_at_clock
 from support.running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"
@@ -292,7 +292,7 @@ def test_a_thread_is_unbound_when_it_has_had_its_time(
         pass_time(system, clock, 1 if reason == "max_age" else 2 * HOUR)
 
     assert say(system, "and now?", thread="t1", wait=20)["sessionKey"] == f"{GROUP}:thread:t1"
-    system._parts.timers.look()
+    look_at_clock(system._parts.timers)
     assert wait_for(system, ThreadUnbound).reason == reason
     (row,) = system.tools().call("sessions_list", {"search": answer["childSessionKey"]})["sessions"]
     assert "deliveryContext" not in row

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from intersession.cli.host.beside import Client
 from intersession_actors.errors import ToolRefused
-from intersession_actors.system import Follower, SessionSystem
+from intersession_actors.system import SessionSystem, followed
 from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.flows import Flows
@@ -95,7 +95,7 @@ class GatewayBeside:
 
     def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
         """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
-        return Follower(self._log).events(after, timeout=timeout)
+        return followed(self._log, after, timeout=timeout)
 
     def agents(self) -> Collection[str] | None:
         """Return the ids of the agents that answer; None once the gateway is gone."""

@@ -9,7 +9,7 @@ from intersession.cli.host.hosting import hosted
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell import Reading
 from intersession_actors.service import Reader
-from intersession_actors.system import Follower
+from intersession_actors.system import followed
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -24,7 +24,7 @@ class Operating(NamedTuple):
 
     def events(self, after: int, *, quiet_s: float) -> Iterator[Recorded]:
         """Iterate over the events behind a position, until nothing came for so many seconds."""
-        return Follower(self.reader.log).events(after, timeout=quiet_s)
+        return followed(self.reader.log, after, timeout=quiet_s)
 
 
 @contextmanager

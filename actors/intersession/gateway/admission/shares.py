@@ -47,10 +47,6 @@ class Shares:
         self._limited += limited
         return hold
 
-    def held(self, name: str) -> int:
-        """Return how much somebody holds."""
-        return len(self._held.get(name, ()))
-
     def _make_room(self, mine: int) -> bool:
         """Have who holds the most end what it has held for longest, if it holds more than the one who asks would."""
         limited = [holds for name, holds in self._held.items() if name != OPERATOR.name]

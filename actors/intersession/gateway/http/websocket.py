@@ -42,7 +42,6 @@ logger = logging.getLogger("intersession.gateway")
 EXTENSION: Final = "intersession.connection"
 """Where our own server's protocol offers what ASGI has no words for: `allow(size)` and `close_at_once(code, reason)`."""
 
-
 Scope: TypeAlias = Any  # litestar's own types want what its router adds later
 """What ASGI says of a request or a connection."""
 

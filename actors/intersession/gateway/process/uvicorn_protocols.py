@@ -19,13 +19,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from intersession.gateway.admission import (
-    HANDSHAKE_BYTES,
-    MOST_FRAGMENTS,
-    MOST_PINGS,
-    Limits,
-    limited_logger,
-)
+from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits, limited_logger
 from intersession.gateway.http import EXTENSION, Refusal
 from intersession.gateway.process.framing import BadFraming, Framing
 from intersession_events.plain_json import JsonObject

@@ -21,6 +21,7 @@ A whole state is held in memory, about three times its size, while it is planned
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -77,35 +78,26 @@ def import_openclaw(
     return importing.once()
 
 
+@dataclass
 class _Import:
     """One import, in one attempt or several. Each looks at the log anew, and adds what is missing."""
 
-    def __init__(
-        self,
-        found: Survey,
-        log: Log,
-        *,
-        clock: Callable[[], int],
-        on_taken: OnTaken,
-        progress: appending.Progress | None,
-        told: appending.Appended | None,
-    ) -> None:
-        self._found = found
-        self._log = log
-        self._clock = clock
-        self._on_taken = on_taken
-        self._progress = progress
-        self._told = told
-        self._appended = 0
+    found: Survey
+    log: Log
+    clock: Callable[[], int]
+    on_taken: OnTaken
+    progress: appending.Progress | None
+    told: appending.Appended | None
+    appended: int = 0
 
     def once(self) -> ImportReport:
-        found, log = self._found, self._log
+        found, log = self.found, self.log
         known = appending.KnownStreams(log)
         taken = _foreign(found, known)
         planned = plan_survey(found, log_id=log.log_id, taken=taken)
         notes: list[Note] = []
         parted = _parted(found, planned, known)
-        if (taken or parted) and self._on_taken == "refuse":
+        if (taken or parted) and self.on_taken == "refuse":
             keys = ", ".join(sorted(taken | parted))
             raise ImportFailed(f"the log has other sessions of these keys already: {keys}")
         if parted:
@@ -121,23 +113,23 @@ class _Import:
         reported = log.stream(_report_stream(planned.import_id), limit=1)
         report = msgspec.structs.replace(
             planned.report,
-            appended=self._appended,
-            already_imported=self._appended == 0 and bool(reported),
+            appended=self.appended,
+            already_imported=self.appended == 0 and bool(reported),
             notes=(*planned.report.notes, *notes),
         )
         if not reported:
-            _record(report, log, self._clock())
+            _record(report, log, self.clock())
         return report
 
     def _append(self, new: appending.Fresh) -> None:
-        before = self._appended
+        before = self.appended
 
         def progress(done: int, of: int) -> None:
-            self._appended = before + done
-            if self._progress is not None:
-                self._progress(before + done, before + of)
+            self.appended = before + done
+            if self.progress is not None:
+                self.progress(before + done, before + of)
 
-        appending.append_fresh(self._log, new, progress, self._told)
+        appending.append_fresh(self.log, new, progress, self.told)
 
 
 def _foreign(found: Survey, known: appending.KnownStreams) -> set[str]:

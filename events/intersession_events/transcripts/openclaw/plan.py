@@ -9,11 +9,7 @@ from typing import Final
 import msgspec
 
 from intersession_events import ids
-from intersession_events.transcripts.openclaw.reading import (
-    Line,
-    kept_aside,
-    mentioned,
-)
+from intersession_events.transcripts.openclaw.reading import Line, kept_aside, mentioned
 from intersession_events.transcripts.openclaw.reconstruction import (
     Chain,
     Found,

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -74,50 +75,43 @@ def find_spawns(
     return _Finder(sessions, steps, records, mirrors, mentioned).find()
 
 
+@dataclass
 class _Finder:
-    def __init__(
-        self,
-        sessions: Mapping[str, Session],
-        steps: Mapping[str, Sequence[Stepped]],
-        records: Sequence[RunRecord],
-        mirrors: Mapping[tuple[str, int], tuple[str, Line, str]],
-        mentioned: Callable[[str], str],
-    ) -> None:
-        self._sessions = sessions
-        self._steps = steps
-        self._records = records
-        self._mirrors = mirrors
-        self._mentioned = mentioned
-        self._found = FoundSpawns()
-        self._spawns: dict[str, Spawn] = {}
+    sessions: Mapping[str, Session]
+    steps: Mapping[str, Sequence[Stepped]]
+    records: Sequence[RunRecord]
+    mirrors: Mapping[tuple[str, int], tuple[str, Line, str]]
+    mentioned: Callable[[str], str]
+    found: FoundSpawns = field(default_factory=FoundSpawns)
+    spawns: dict[str, Spawn] = field(default_factory=dict[str, Spawn])
 
     def find(self) -> FoundSpawns:
-        for steps in self._steps.values():
+        for steps in self.steps.values():
             for at in steps:
                 for call in at.step.calls:
                     if call.name == "sessions_spawn":
                         self._called(at, call)
-        for record in self._records:
+        for record in self.records:
             self._recorded(record)
-        for key, session in self._sessions.items():
+        for key, session in self.sessions.items():
             spawned_by = session.spawned_by
             if session.key.is_subagent or spawned_by is not None:
-                spawn = self._spawns.setdefault(key, Spawn(child=session))
+                spawn = self.spawns.setdefault(key, Spawn(child=session))
                 if spawn.requester is None and spawned_by is not None:
-                    spawn.requester = self._mentioned(spawned_by)
-        for key, spawn in self._spawns.items():
-            self._worked(spawn, self._steps.get(key, ()))
+                    spawn.requester = self.mentioned(spawned_by)
+        for key, spawn in self.spawns.items():
+            self._worked(spawn, self.steps.get(key, ()))
         self._told()
         self._mirrored()
-        self._found.spawns = [self._spawns[key] for key in sorted(self._spawns)]
-        return self._found
+        self.found.spawns = [self.spawns[key] for key in sorted(self.spawns)]
+        return self.found
 
     def _called(self, at: Stepped, call: Call) -> None:
         child = a_text(call.details.get("childSessionKey"))
         if call.result is None:
             self._leave("sessions_spawn", call.line, "the transcript has no result of the call")
         elif call.status != "accepted" or child is None:
-            self._found.refused += 1
+            self.found.refused += 1
         else:
             spawn = self._of(child)
             if spawn is None:
@@ -131,19 +125,19 @@ class _Finder:
         if spawn is None:
             reason = f"the state has no session {child}" if child is not None else "it names no child"
             where = f"subagents/runs.json:{record.run_id}"
-            self._found.unattributed.append(Unattributed(what="sub-agent record", where=where, reason=reason))
+            self.found.unattributed.append(Unattributed(what="sub-agent record", where=where, reason=reason))
             return
         # A child that was steered has a second record; the newest has the outcome.
         if spawn.record is None or _created(spawn.record) <= _created(record):
             spawn.record = record
         requester = a_text(record.values.get("requesterSessionKey"))
         if spawn.requester is None and requester is not None:
-            spawn.requester = self._mentioned(requester)
+            spawn.requester = self.mentioned(requester)
 
     def _of(self, child: str) -> Spawn | None:
-        key = self._mentioned(child)
-        session = self._sessions.get(key)
-        return None if session is None else self._spawns.setdefault(key, Spawn(child=session))
+        key = self.mentioned(child)
+        session = self.sessions.get(key)
+        return None if session is None else self.spawns.setdefault(key, Spawn(child=session))
 
     def _worked(self, spawn: Spawn, steps: Sequence[Stepped]) -> None:
         own = [at.step for at in steps if at.source is None and completion_of(at.step.text) is None]
@@ -151,12 +145,12 @@ class _Finder:
         spawn.work = own[-1] if own else None
 
     def _told(self) -> None:
-        for steps in self._steps.values():
+        for steps in self.steps.values():
             for at in steps:
                 told = completion_of(at.step.text)
                 if told is None:
                     continue
-                spawn = self._spawns.get(self._mentioned(told.session_key))
+                spawn = self.spawns.get(self.mentioned(told.session_key))
                 if spawn is None:
                     reason = f"the state has no session {told.session_key}"
                     self._leave("completion event", at.step.message, reason)
@@ -164,17 +158,17 @@ class _Finder:
                     spawn.handed.append(Handed(at=at, told=told))
                     # OpenClaw hands a result to who asked for it, and to nobody else.
                     spawn.requester = spawn.requester or at.key
-        for spawn in self._spawns.values():
+        for spawn in self.spawns.values():
             spawn.handed.sort(key=lambda handed: (handed.at.step.time, handed.at.step.message.place))
 
     def _mirrored(self) -> None:
         waiting: dict[str, list[Spawn]] = defaultdict(list)
         for spawn in sorted(
-            self._spawns.values(), key=lambda spawn: spawn.work.end if spawn.work is not None else 0
+            self.spawns.values(), key=lambda spawn: spawn.work.end if spawn.work is not None else 0
         ):
             if not spawn.handed and spawn.requester is not None:
                 waiting[spawn.requester].append(spawn)
-        for key, line, text in sorted(self._mirrors.values(), key=lambda item: (item[1].time, item[1].place)):
+        for key, line, text in sorted(self.mirrors.values(), key=lambda item: (item[1].time, item[1].place)):
             match = _MIRROR.fullmatch(text)
             if match is None:
                 continue
@@ -187,7 +181,7 @@ class _Finder:
                     break
 
     def _leave(self, what: str, line: Line, reason: str) -> None:
-        self._found.unattributed.append(Unattributed(what=what, where=str(line), reason=reason))
+        self.found.unattributed.append(Unattributed(what=what, where=str(line), reason=reason))
 
 
 def _created(record: RunRecord) -> int:
