@@ -4,8 +4,8 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -491,10 +491,12 @@ class Unreadable(SqliteLog):
             raise StoreUnavailable("the disk is gone")
         return super().query(statement, parameters)
 
-    def moment(self) -> AbstractContextManager[Moment]:
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
         if self.away:
             raise StoreUnavailable("the disk is gone")
-        return super().moment()
+        with super().moment() as moment:
+            yield moment
 
 
 def test_a_store_that_a_door_cannot_read_is_one_line_and_another_after_a_minute(
