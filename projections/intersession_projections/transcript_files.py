@@ -119,6 +119,15 @@ class TranscriptFiles:
         except FileNotFoundError:
             return None
 
+    def remove(self, session_id: str) -> None:
+        """Take a file away, if it is there.
+
+        Raises:
+            OSError: it can't be taken away.
+        """
+        with suppress(FileNotFoundError), self._opened() as folder:
+            os.unlink(file_name(session_id), dir_fd=folder)
+
     def append(self, session_id: str, lines: bytes) -> None:
         """Add whole lines to a file.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from intersession_events.errors import LogError
-from intersession_events.facts import LineImported, MessageRecorded
+from intersession_events.facts import Erased, LineImported, MessageRecorded
 from intersession_events.log import Log, Recorded
 from intersession_events.stores import MEMORY
 from intersession_events.transcripts.openclaw import entry_line, header_line
@@ -25,6 +25,7 @@ from intersession_projections.transcript_files import (
 )
 
 _BATCH: Final = 500
+_SESSION: Final = "session:"
 _KNOWN_FILES: Final = 1_000
 _COALESCE_S: Final = 0.1
 logger = logging.getLogger("intersession.transcripts")
@@ -143,6 +144,9 @@ class TranscriptMirror:
     def _write(self, batch: Sequence[Recorded]) -> None:
         """Append the lines of a batch, each file opened once."""
         of_session: dict[str, list[Recorded]] = {}
+        for recorded in batch:
+            if isinstance(recorded.event, Erased) and recorded.event.stream.startswith(_SESSION):
+                self._begin_anew(recorded.event, batch[-1].position)
         for recorded in taken_forwards(batch, self._log):
             event = cast("MessageRecorded | LineImported", recorded.event)
             of_session.setdefault(event.session_id, []).append(recorded)
@@ -155,6 +159,28 @@ class TranscriptMirror:
                 if session_id not in self._refused:
                     self._refused.add(session_id)
                     logger.warning("the transcript of %s can't be written: %s", session_id, error)
+
+    def _begin_anew(self, erased: Erased, to: int) -> None:
+        """Write the files anew that have lines of what was erased, up to a position of the log."""
+        versions = {version for version, _ in erased.rows}
+        behind = self._log.stream(erased.stream, after=min(versions) - 1, to=max(versions))
+        ids = {
+            recorded.event.session_id
+            for recorded in behind
+            if recorded.version in versions and isinstance(recorded.event, MessageRecorded | LineImported)
+        }
+        for session_id in ids:
+            self._files.remove(session_id)
+            self._last.pop(session_id, None)
+        after = 0
+        while ids and (page := self._log.stream(erased.stream, after=after, limit=_BATCH)):
+            after = page[-1].version
+            of_session: dict[str, list[Recorded]] = {}
+            for recorded in taken_forwards([one for one in page if one.position <= to], self._log):
+                event = cast("MessageRecorded | LineImported", recorded.event)
+                of_session.setdefault(event.session_id, []).append(recorded)
+            for session_id in ids & of_session.keys():
+                self._append(session_id, of_session[session_id])
 
     def _append(self, session_id: str, messages: Sequence[Recorded]) -> None:
         found = self._last.pop(session_id, None) or self._files.last_line(session_id)

@@ -68,6 +68,7 @@ STEPS = [
     Step("GATE-1", "sessions.resolve", {"key": "agent:main:nobody"}, refused("not_visible")),
     Step("GATE-1", "sessions.preview", {"keys": [GROUP, OPS]}, fine),
     Step("GATE-2", "sessions.reset", {"key": GROUP}, fine),
+    Step("ERASE-1", "sessions.erase", {"key": GROUP, "reason": "asked for"}, fine),
     Step("GATE-2", "sessions.delete", {"key": GROUP}, fine),
     Step("GATE-2", "sessions.delete", {"key": MAIN}, refused("main_session")),
     Step("GATE-1", "sessions.list", {}, fine),

@@ -50,6 +50,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         f"{_CHANGES}.sessions:delete",
         "Archive a session: it takes no more messages and is in no list. The log keeps all of it; main sessions can only be reset.",
     ),
+    "erase": (
+        f"{_CHANGES}.sessions:erase",
+        "Erase what was said in a session, and the copies of it, from the log for good. That it was erased stays provable.",
+    ),
     "serve": (
         f"{_HERE}.serve:serve",
         "Serve the session tools over HTTP and the gateway's WebSocket protocol, until it is told to stop.",

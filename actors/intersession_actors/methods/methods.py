@@ -11,6 +11,7 @@ from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
+from intersession_actors.methods.erasing import GatewayErase
 from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
 from intersession_actors.methods.targets import Targets
@@ -44,6 +45,7 @@ class Parts(NamedTuple):
     sessions: GatewaySessions
     about: GatewayAbout
     imports: GatewayImport
+    erasing: GatewayErase
 
 
 class Registered(msgspec.Struct, frozen=True):
@@ -74,6 +76,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
     "send": Registered("operator.write", lambda parts: parts.about.send),
     "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
+    "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase),
     "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True),
     "sessions.patch": Registered("operator.admin", lambda parts: parts.sessions.patch),
     "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True),
@@ -93,7 +96,8 @@ def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
 class GatewayMethods:
     """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
 
-    `threads` block for coroutines; `describe` gives what only the system knows of itself.
+    `threads` block for coroutines; `describe` gives what only the system knows of itself, `forget` drops a transcript from
+    memory.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class GatewayMethods:
         threads: DoorThreads,
         describe: Callable[[], Result],
         imports: Imports,
+        forget: Callable[[str], None],
     ) -> None:
         targets = Targets(service)
         self._service = service
@@ -114,6 +119,7 @@ class GatewayMethods:
             GatewaySessions(service, targets),
             GatewayAbout(service, targets, describe),
             GatewayImport(imports),
+            GatewayErase(service, targets, forget),
         )
         self._methods: Final[Mapping[str, Method]] = {
             name: registered.of(parts) for name, registered in METHODS.items()

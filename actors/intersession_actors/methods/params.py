@@ -178,6 +178,15 @@ class PatchParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class EraseParams(Params, frozen=True, kw_only=True):
+    """`sessions.erase`. Without `messageIds` it is all that was said; `reason` is recorded."""
+
+    key: gate.KeyText
+    message_ids: Annotated[tuple[Annotated[gate.Identity, Some], ...], msgspec.Meta(max_length=1000)] = ()
+    reason: gate.MessageText = ""
+
+
+@ready
 class DeleteParams(Params, frozen=True, kw_only=True):
     """`sessions.delete`."""
 

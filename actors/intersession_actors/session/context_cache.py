@@ -40,6 +40,8 @@ class ContextCache:
         self._used: OrderedDict[str, None] = OrderedDict()
         """The sessions that have messages at hand, the one that was used last behind."""
         self._readers: dict[str, EarlierMessages] = {}
+        self._forgotten = 0
+        """How often something was forgotten: what was being read meanwhile is used once, and not kept."""
 
     def folding(self, key: str) -> SessionFolding:
         """Return how the stream of a session is folded, for an actor that wakes; it offers the transcript here."""
@@ -67,6 +69,8 @@ class ContextCache:
             on_context(context)
             return
 
+        forgotten = self._forgotten
+
         def loaded(folded: Folded[Awake] | Exception) -> None:
             if isinstance(folded, Exception):
                 on_context(folded)
@@ -76,7 +80,8 @@ class ContextCache:
             except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
                 on_context(error)
                 return
-            self.offer(key, folded.state.transcript)
+            if forgotten == self._forgotten:
+                self.offer(key, folded.state.transcript)
             on_context(context)
 
         self._log.states.load(ids.session_stream(key), self.folding(key), loaded)
@@ -133,8 +138,9 @@ class ContextCache:
                 self._use(key)
 
     def forget(self, key: str) -> None:
-        """Drop a session's transcript."""
+        """Drop a session's transcript: it is read from the log the next time."""
         with self._lock:
+            self._forgotten += 1
             self._take_out(key)
 
     def _earlier(self, key: str, window: Window, start: int, stop: int) -> Iterator[Message]:

@@ -95,6 +95,7 @@ class Assembly:
         self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
         reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
         self._chains = ChainLedger(log, partial(_runs_of, reader))
+        self.contexts = ContextCache(log)
         world = World(
             log=log,
             clock=clock,
@@ -139,7 +140,7 @@ class Assembly:
         refuse_orphans(self.service, self._config())
         turns = Turns(self.service, threads=self.threads, waiting=self.executor.waiting)
         self.supervisor.start(
-            session=Recipe(SessionActor, (world, ContextCache(world.log), turns)),
+            session=Recipe(SessionActor, (world, self.contexts, turns)),
             managers={
                 "delivery": Recipe(Outbox, (world,)),
                 "exchange": Recipe(Coordinator, (world,)),

@@ -22,7 +22,7 @@ from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, po
 from intersession_actors.host import DoorThreads
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
-from intersession_actors.service import Caller, ChatDoor, Imports, RunDoor, Service, ask_session
+from intersession_actors.service import Caller, ChatDoor, Imports, Result, RunDoor, Service, ask_session
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
@@ -134,6 +134,7 @@ class SessionSystem:
                 threads=parts.threads,
                 describe=self.status,
                 imports=self._imports,
+                forget=parts.contexts.forget,
             )
             parts.start()
         except BaseException:
@@ -368,6 +369,20 @@ class SessionSystem:
         return export_state(
             self.service.reader, Path(directory), as_of=as_of, sessions=sessions, progress=progress
         )
+
+    def erase(self, session: str, *, message_ids: Collection[str] = (), reason: str = "") -> Result:
+        """Erase what was said in a session, or in some of its messages, for good (ERASE-1). It blocks until it is done.
+
+        `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
+        read `[erased]`. Returns `{ok, key, erased, streams, position, notReached}`, `erased` being a number of events.
+
+        Raises:
+            ToolRefused: there is no such session or message, or something is still under way in it (`busy`).
+            StoreUnavailable: the store could not take it; erasing again goes on.
+        """
+        not_on_a_loop("system.erase(…)", "await asyncio.to_thread(system.erase, …)")
+        asked: JsonObject = {"key": session, "messageIds": list(message_ids), "reason": reason}
+        return self.gateway.perform("sessions.erase", asked)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""

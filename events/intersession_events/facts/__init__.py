@@ -33,6 +33,7 @@ from intersession_events.facts.log import (
     CheckpointPublished,
     CheckpointTaken,
     ConfigLoaded,
+    Erased,
     ImportReported,
     InboundTaken,
     LogOpened,
@@ -57,7 +58,7 @@ from intersession_events.facts.message import (
     raw_message,
     text_of,
 )
-from intersession_events.facts.registry import TOPICS, UPCASTERS, Event, decode, encode, topic_of
+from intersession_events.facts.registry import TOPICS, UPCASTERS, Event, decode, encode, latest, topic_of
 from intersession_events.facts.run import (
     FailureCode,
     LateReplyDropped,
@@ -104,8 +105,10 @@ from intersession_events.facts.spawn import (
     ThreadAsked,
     ThreadOpened,
 )
+from intersession_events.facts.without_words import ERASED, unsaid, words
 
 __all__ = [
+    "ERASED",
     "TOPICS",
     "UPCASTERS",
     "AccessEvent",
@@ -135,6 +138,7 @@ __all__ = [
     "DeliveryRetried",
     "DeliveryStarted",
     "DeliveryUnknown",
+    "Erased",
     "Event",
     "ExchangeAccepted",
     "ExchangeClosed",
@@ -200,9 +204,12 @@ __all__ = [
     "check_unknown",
     "decode",
     "encode",
+    "latest",
     "raw_block",
     "raw_message",
     "ready",
     "text_of",
     "topic_of",
+    "unsaid",
+    "words",
 ]

@@ -1,6 +1,6 @@
-"""What can have happened to the log as a whole: opened, configured, checkpointed, imported into, told something by a channel.
+"""What can have happened to the log as a whole: opened, configured, checkpointed, imported into, told by a channel, erased from.
 
-Streams `log`, `import:<id>` and `inbound:<id>`.
+Streams `log`, `import:<id>`, `inbound:<id>` and `erased:<stream>`.
 """
 
 from typing import Literal
@@ -83,4 +83,19 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
     message_id: str
 
 
-SystemEvent = LogOpened | ConfigLoaded | CheckpointTaken | CheckpointPublished | ImportReported | InboundTaken
+class Erased(Fact, frozen=True, kw_only=True):
+    """What was said in events of a stream was erased (ERASE-1), in the transaction of this event. Nothing else authorises it.
+
+    `rows` has for each event its version in the stream and the SHA-256, in hex, of the payload that stands there since: the
+    same with `[erased]` for its words (`unsaid`). It stands in a stream of its own, `erased:<stream>`. `by` is who wanted it.
+    """
+
+    stream: str
+    rows: tuple[tuple[int, str], ...]
+    by: str
+    reason: str = ""
+
+
+SystemEvent = (
+    LogOpened | ConfigLoaded | CheckpointTaken | CheckpointPublished | ImportReported | InboundTaken | Erased
+)

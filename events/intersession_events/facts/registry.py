@@ -74,6 +74,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "checkpoint_published.1": log.CheckpointPublished,
     "import_reported.1": log.ImportReported,
     "inbound_taken.1": log.InboundTaken,
+    "erased.1": log.Erased,
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)
@@ -84,6 +85,13 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _DECODERS: Final[Mapping[str, "msgspec.json.Decoder[Event]"]] = {
     topic: msgspec.json.Decoder(cls) for topic, cls in TOPICS.items()
 }
+
+
+def latest(topic: str) -> str:
+    """Return the topic that events of an old one are made anew as; itself, if it is not old."""
+    while topic in UPCASTERS:
+        topic = UPCASTERS[topic][0]
+    return topic
 
 
 def topic_of(event: Event) -> str:

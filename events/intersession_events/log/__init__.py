@@ -1,6 +1,15 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
-from intersession_events.log.envelope import FIRST, SALT_BYTES, opened, payload_of, seal, unseal
+from intersession_events.log.envelope import (
+    FIRST,
+    SALT_BYTES,
+    Authorised,
+    opened,
+    payload_of,
+    seal,
+    unseal,
+)
+from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
 from intersession_events.log.log import (
     InFlight,
     InlineView,
@@ -45,6 +54,7 @@ __all__ = [
     "FORMATS",
     "LARGEST_STATE",
     "SALT_BYTES",
+    "Authorised",
     "Committed",
     "Conflict",
     "Draft",
@@ -70,11 +80,16 @@ __all__ = [
     "StreamAppend",
     "Unavailable",
     "VerifyReport",
+    "erased_state",
+    "erased_stream",
+    "erasures",
     "head",
+    "left_of",
     "opened",
     "payload_of",
     "place_problems",
     "read_snapshot",
+    "rows_erased",
     "schema_problems",
     "seal",
     "stored_snapshot",

@@ -6,16 +6,19 @@ A row's `state` is canonical JSON (RFC 8785), so that `sqlite3` and `jq` can rea
     hash   = SHA-256({causation, correlation, epoch, eventId, logId, payloadDigest, prev, stream, timeMs, topic, version})
 
 `prev` is the hash of the event before it in its stream, for the first one 64 zeros. The position is outside the hash.
+
+An erased event has no salt, and in `data` what is left of it without its words. The digest stays that of what was there, so
+the chain stays true; what stands there now is proven by the event that erased it (`Erased`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Final, cast
 
 import msgspec
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
-from intersession_events.facts import TOPICS, UPCASTERS, decode, encode, topic_of
+from intersession_events.facts import TOPICS, UPCASTERS, decode, encode, latest, topic_of
 from intersession_events.log.recorded import Draft, Recorded
 
 FIRST: Final = "0" * 64
@@ -23,6 +26,10 @@ FIRST: Final = "0" * 64
 SALT_BYTES: Final = 16
 
 _LARGEST: Final = 2**53 - 1  # RFC 8785 numbers are doubles
+
+
+Authorised = Callable[[str, int], str | None]
+"""Returns the SHA-256 (hex) of what may stand in the place of an erased payload, by stream and version; None if nothing may."""
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +45,16 @@ class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prev: str
     salt: str
     time: int
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether what stands in `data` is not what was hashed: the salt goes with the payload."""
+        return not self.salt
+
+    @property
+    def stands(self) -> str:
+        """The SHA-256 (hex) of what stands in `data` now."""
+        return sha256(self.data).hexdigest()
 
 
 class _Hashed(msgspec.Struct, frozen=True):
@@ -159,8 +176,21 @@ def payload_of(draft: Draft) -> tuple[str, bytes]:
     return topic, payload
 
 
-def unseal(*, log_id: str, position: int, stream: str, version: int, topic: str, state: bytes) -> Recorded:
-    """Return the event of a row, after proving that nothing of the row was changed.
+def _nothing(_stream: str, _version: int) -> None:
+    return None
+
+
+def unseal(
+    *,
+    log_id: str,
+    position: int,
+    stream: str,
+    version: int,
+    topic: str,
+    state: bytes,
+    authorised: Authorised = _nothing,
+) -> Recorded:
+    """Return the event of a row, after proving that nothing of the row was changed; of an erased one, what is left of it.
 
     Raises:
         UnknownTopic: this version does not know the topic. Nothing is imported.
@@ -174,12 +204,20 @@ def unseal(*, log_id: str, position: int, stream: str, version: int, topic: str,
         raise CorruptEvent(f"{stream!r} version {version!r}: {damage}")
     if unknown:
         raise UnknownTopic(topic)
+    if envelope.is_erased:
+        if authorised(stream, version) != envelope.stands:
+            raise CorruptEvent(
+                f"{stream!r} version {version!r}: the payload was erased, and no event authorises what stands there"
+            )
+        topic_of_data = latest(topic)
+    else:
+        topic_of_data = topic
     return Recorded(
         position=position,
         stream=stream,
         version=version,
         topic=topic,
-        event=decode(topic, bytes(envelope.data)),
+        event=decode(topic_of_data, bytes(envelope.data)),
         id=envelope.id,
         time=envelope.time,
         causation=envelope.causation,
@@ -189,6 +227,11 @@ def unseal(*, log_id: str, position: int, stream: str, version: int, topic: str,
         digest=envelope.digest,
         hash=envelope.hash,
     )
+
+
+def replaced(envelope: Envelope, payload: bytes) -> bytes:
+    """Return the state of a row whose payload is erased, with what is left of it in its place."""
+    return _ENCODE(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""))
 
 
 def opened(state: bytes, *, where: str) -> Envelope:
@@ -206,12 +249,10 @@ def opened(state: bytes, *, where: str) -> Envelope:
     return envelope
 
 
-def damaged(
-    envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str, erased: bool = False
-) -> str | None:
+def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str) -> str | None:
     """Say in words what of a row was changed, or None if it hashes to what it says.
 
-    Of an `erased` one, only the payload's digest is left to be proven.
+    Of an erased one that proves the envelope alone: what stands in the payload's place is proven by who erased it.
     """
     try:
         salt = bytes.fromhex(envelope.salt)
@@ -238,7 +279,7 @@ def damaged(
         return "the hash is another one: envelope, topic, stream or version was changed"
     if salt.hex() != envelope.salt:
         return "the salt is not written as it was"
-    if not erased and sha256(salt + envelope.data).hexdigest() != envelope.digest:
+    if salt and sha256(salt + envelope.data).hexdigest() != envelope.digest:
         return "the payload does not have the digest that was hashed: it was changed"
     return None
 

@@ -15,9 +15,10 @@ from typing import Final, Literal, Protocol
 import msgspec
 
 from intersession_events.errors import CorruptEvent, UnknownWord
-from intersession_events.facts import TOPICS, UPCASTERS, decode, ready
+from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode, ready
 from intersession_events.log.checkpoints_of import checkpoints_of
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
+from intersession_events.log.erasing import erased_stream
 from intersession_events.log.log import Row, SqlValue
 from intersession_events.log.tables import place_problems, schema_problems, topic_problems
 from intersession_events.proofs import STREAM, Checkpoint, CheckpointsSeen, CheckpointWalk, Trusted, line_of
@@ -40,6 +41,7 @@ Code = Literal[
     "undecodable",
     "changed",
     "erased",
+    "not_erased",
     "missing",
     "out_of_order",
     "chain_broken",
@@ -117,7 +119,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     streams: int
     erased: int
-    """Payloads that were erased, with their salts. Their places in the chain are proven; no event authorises it."""
+    """Payloads that were erased. Their places in the chain are proven; where no event authorises it, it is a finding."""
     counts: dict[str, int]
     """How many findings there are of each code; `findings` describes the first thousand."""
     findings: tuple[Finding, ...]
@@ -206,7 +208,9 @@ class _Walk:
         self._ends: dict[str, tuple[int, str | None]] = {}
         self._epoch = 0
         self._events = 0
-        self._erased = 0
+        self._erased: dict[tuple[str, int], tuple[int, str]] = {}
+        """Rows without their payloads: where each is, and the digest of what stands there."""
+        self._authorised: dict[tuple[str, int], str] = {}
         self._topics: set[str] = set()
         self._true_topics: set[str] = set()
         self._signature_checked = False
@@ -260,6 +264,7 @@ class _Walk:
         self._pass_known(self.position + 1)
         self._check_tables(log)
         self._has_snapshots = bool(log.query("SELECT 1 FROM sqlite_master WHERE name='stored_snapshots'"))
+        self._check_erased(log)
         if given > self.position:
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
         if self._twice:
@@ -279,7 +284,7 @@ class _Walk:
             log_id=self._log_id,
             events=self._events,
             streams=len(self._ends),
-            erased=self._erased,
+            erased=len(self._erased),
             counts=dict(self._counts),
             findings=tuple(self._findings),
             unproven=tuple(self._unproven()),
@@ -289,26 +294,50 @@ class _Walk:
 
     def _check_row(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, topic, _ = row
-        erased = envelope.salt == "" and bytes(envelope.data) == b"null"
-        damage = damaged(
-            envelope, log_id=self._log_id, stream=stream, version=version, topic=topic, erased=erased
-        )
+        damage = damaged(envelope, log_id=self._log_id, stream=stream, version=version, topic=topic)
         if damage is not None:
             self._find("changed", damage, row)
-        elif erased:
-            self._erased += 1
-            self._find("erased", "the payload and its salt were erased, and no event authorises that", row)
-        if damage is None:
+        else:
             self._true_topics.add(topic)
         if topic not in TOPICS and topic not in UPCASTERS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
-        elif damage is None and not erased:
+        elif damage is None and envelope.is_erased:
+            self._erased[stream, version] = (row[0], envelope.stands)
+        elif damage is None:
             try:
-                decode(topic, bytes(envelope.data))
+                event = decode(topic, bytes(envelope.data))
             except UnknownWord as error:
                 self._find("unknown_word", str(error), row)
             except CorruptEvent as error:
                 self._find("undecodable", str(error), row)
+            else:
+                if isinstance(event, Erased):
+                    self._authorise(row, event)
+
+    def _authorise(self, row: Row, event: Erased) -> None:
+        if row[1] != erased_stream(event.stream):
+            self._find(
+                "not_erased", f"authorises nothing: it belongs into {erased_stream(event.stream)!r}", row
+            )
+            return
+        self._authorised.update(((event.stream, version), stands) for version, stands in event.rows)
+
+    def _check_erased(self, log: RawLog) -> None:
+        for (stream, version), (position, stands) in self._erased.items():
+            if self._authorised.get((stream, version)) != stands:
+                problem = "the payload was erased, and no event authorises what stands there"
+                self._find("erased", problem, (position, stream, version))
+        for stream, version in sorted(self._authorised.keys() - self._erased.keys()):
+            # It may have been erased since it was looked at.
+            found = log.query(
+                "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+                "WHERE originator_id=? AND originator_version=?",
+                (stream, version),
+            )
+            envelope = _envelope(found[0]) if found else ""
+            if isinstance(envelope, str) or not envelope.is_erased:
+                problem = "an event says that the payload was erased, and it was not"
+                self._find("not_erased", problem, (found[0][0] if found else None, stream, version))
 
     def _check_tables(self, log: RawLog) -> None:
         problems = list(schema_problems(log.query))
@@ -422,7 +451,7 @@ class _Walk:
         if self._has_snapshots:
             yield SNAPSHOTS_UNPROVEN
         if self._erased:
-            yield f"What {self._erased} erased payloads said."
+            yield f"What {len(self._erased)} erased payloads said."
 
     def _find(
         self,

@@ -332,6 +332,9 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
             return Words(None, None, brief)
         case facts.InboundTaken():
             return Words(None, event.session_key, f"message {event.message_id}")
+        case facts.Erased():
+            brief = f"{len(event.rows)} events of {event.stream}"
+            return Words(event.by, None, f"{brief}: {event.reason}" if event.reason else brief)
 
 
 _SENDS: Final[Mapping[facts.Purpose, str]] = {

@@ -123,6 +123,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("sessions.resolve", {"key": SECRET}),
     ("sessions.reset", {"key": SECRET}),
     ("sessions.delete", {"key": SECRET}),
+    ("sessions.erase", {"key": SECRET}),
     ("sessions.delete", {"key": "agent:vault:main"}),
     ("sessions.patch", {"key": SECRET, "label": "x"}),
     ("sessions.patch", {"key": NOTES, "label": "desk"}),

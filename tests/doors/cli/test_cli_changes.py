@@ -56,6 +56,15 @@ def test_a_session_is_labelled_reset_and_deleted(booth: Booth, tmp_path: Path, *
         assert after["sessionId"] != before["sessionId"]
         assert shown(booth, "history", NOTES).json["messages"] == []
         assert shown(booth, "history", before["sessionId"]).json["messages"] != []
+        assert shown(booth, "erase", NOTES, *options).exit_code == 2, "it wants --yes"
+        erased = shown(booth, "erase", NOTES, "--yes", "--reason", "asked for", *options)
+        assert (erased.exit_code, erased.json["erased"] > 0) == (0, True)
+        old = shown(booth, "history", before["sessionId"]).json["messages"]
+        assert {
+            message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
+            for message in old
+        } == {"[erased]"}
+        assert shown(booth, "verify").json["erased"] == erased.json["erased"]
         assert shown(booth, "delete", NOTES, *options).json["deleted"]
         assert (again := shown(booth, "delete", NOTES, *options)).exit_code == 1, again
         assert shown(booth, "reset", "nobody/none", *options).json["code"] in {"not_visible", "invalid_key"}

@@ -1,4 +1,4 @@
-"""`abort`, `reset`, `label` and `delete`: what the operator can do to a session, with a host or without."""
+"""`abort`, `reset`, `label`, `delete` and `erase`: what the operator can do to a session, with a host or without."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -79,6 +79,39 @@ def delete(session: Session, /, *, reading: Reading = READING) -> Answer:
         return {"key": key}
 
     return _changed(reading, "sessions.delete", params, lambda answer: f"{answer['key']} is archived")
+
+
+def erase(
+    session: Annotated[
+        str, Parameter(help="The session, also an archived one: its key, its short name, or a session id.")
+    ],
+    /,
+    *,
+    message: Annotated[
+        list[str] | None,
+        Parameter(help="The id of a message, to erase that alone; may be given several times."),
+    ] = None,
+    reason: Annotated[str, Parameter(help="Why; it is recorded with the erasure.")] = "",
+    yes: Annotated[bool, Parameter(help="Really do it: what is erased can't be had back.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Erase what was said in a session, and the copies of it, from the log for good. That it was erased stays provable."""
+    if not yes:
+        raise UsageError("what is erased can't be had back: say --yes if you mean it")
+
+    def params(reader: Reader) -> JsonObject:
+        return {
+            "key": session_named(reader, session, field="session"),
+            "messageIds": message or [],
+            "reason": reason,
+        }
+
+    def told(answer: JsonMapping) -> str:
+        left = "; ".join(answer["notReached"])
+        streams = len(answer["streams"])
+        return f"{answer['erased']} events in {streams} streams of {answer['key']} are erased. Not reached: {left}"
+
+    return _changed(reading, "sessions.erase", params, told)
 
 
 def _changed(

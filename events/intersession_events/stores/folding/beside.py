@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
-from intersession_events.stores.folding.fold import Fold, page_of, temporary
+from intersession_events.stores.folding.fold import Fold, Proven, page_of, temporary
 
 Progress = Callable[[int, int], None]
 
@@ -17,10 +17,10 @@ class ViewsBeside:
         self,
         views: Sequence[InlineView],
         *,
-        log_id: str,
+        proven: Proven,
         rows_behind: Callable[[int], Sequence[Row]],
     ) -> None:
-        self._log_id = log_id
+        self._proven = proven
         self._rows_behind = rows_behind
         self._connection = temporary()
         self._folds = [Fold(view, self._connection) for view in views]
@@ -58,7 +58,7 @@ class ViewsBeside:
 
     def _catch_up(self, head: int, progress: Progress | None) -> None:
         while rows := self._rows_behind(self._position):
-            page = page_of(rows, log_id=self._log_id)
+            page = page_of(rows, self._proven)
             for fold in self._folds:
                 fold.take(page)
             self._position = page.position

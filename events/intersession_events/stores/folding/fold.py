@@ -1,11 +1,14 @@
 """One view folded in a temporary database of its own, by the rules by which a log keeps it."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue, unseal
+from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue
+
+Proven = Callable[[Row], Recorded]
+"""Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
 
 Schema = dict[str, str | None]
 """The statements that made tables and indexes, by name; None for an index that SQLite made itself."""
@@ -27,23 +30,13 @@ class Page(NamedTuple):
         )
 
 
-def page_of(rows: Sequence[Row], *, log_id: str) -> Page:
+def page_of(rows: Sequence[Row], proven: Proven) -> Page:
     """Return the events of rows as they lie in the table: decoded once for all views."""
     events: list[Recorded] = []
     unread: list[tuple[Row, Exception]] = []
     for row in rows:
-        position, stream, version, topic, state = row
         try:
-            events.append(
-                unseal(
-                    log_id=log_id,
-                    position=position,
-                    stream=stream,
-                    version=version,
-                    topic=topic,
-                    state=state,
-                )
-            )
+            events.append(proven(row))
         except (CorruptEvent, UnknownTopic) as error:
             unread.append((row, error))
     return Page(events, unread, rows[-1][0] if rows else 0)

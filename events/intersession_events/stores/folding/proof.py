@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from typing import Final, Protocol
 
-from intersession_events.log import Finding, InlineView, Row
+from intersession_events.log import Finding, InlineView, Recorded, Row
 from intersession_events.stores.folding.fold import Fold, page_of, schema_of
 
 _PAGE: Final = 500
@@ -16,9 +16,8 @@ Progress = Callable[[int, int], None]
 class ProvableLog(Protocol):
     """A log whose rows can be read as they lie, and whose tables can be looked at as of one moment."""
 
-    @property
-    def log_id(self) -> str:
-        """The log's identity."""
+    def proven(self, row: Row) -> Recorded:
+        """Return the event of a row."""
         ...
 
     def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
@@ -91,7 +90,7 @@ def _advance(
     last = max(wanted.values(), default=0)
     after = min((fold.position for fold in folds), default=0)
     while after < last and (page := log.rows(after=after, limit=_PAGE)):
-        read = page_of(page, log_id=log.log_id)
+        read = page_of(page, log.proven)
         for fold in folds:
             fold.take(read.between(fold.position, wanted[fold.name]))
         after = page[-1][0]

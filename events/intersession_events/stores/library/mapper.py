@@ -12,7 +12,7 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Cipher, Compressor, Mapper, StoredEvent, Transcoder
 
 from intersession_events.errors import CorruptEvent, NotStorable, UnknownTopic
-from intersession_events.log import ANY_VERSION, Draft, Recorded, payload_of, seal, unseal
+from intersession_events.log import ANY_VERSION, Authorised, Draft, Recorded, payload_of, seal, unseal
 
 
 class Fresh(msgspec.Struct, frozen=True):
@@ -62,6 +62,8 @@ class ChainedMapper(Mapper[str]):
         if compressor is not None or cipher is not None:
             raise NotStorable("a log's rows are neither compressed nor encrypted by the library")
         self.log_id = ""
+        self.authorised: Authorised = lambda _stream, _version: None
+        """What may stand in the place of erased payloads; set by whoever can read the log."""
 
     def to_stored_event(self, domain_event: DomainEventProtocol[str]) -> Pending:
         """Return an event to be sealed.
@@ -114,6 +116,7 @@ class ChainedMapper(Mapper[str]):
                 version=stored_event.originator_version,
                 topic=stored_event.topic,
                 state=stored_event.state,
+                authorised=self.authorised,
             )
         except (CorruptEvent, UnknownTopic) as error:
             error.position = position or None

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple, TypeVar, cast
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
+from intersession_events.crash_points import crash_point
+from intersession_events.facts import Erased
 from intersession_events.log import (
     ANY_VERSION,
     FIRST,
@@ -20,9 +22,12 @@ from intersession_events.log import (
     Outcome,
     Recorded,
     Unavailable,
+    erased_state,
+    erasures,
     opened,
 )
 from intersession_events.stores.library import ChainedMapper, Pending
+from intersession_events.stores.snapshots import TABLE as SNAPSHOTS
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.recorder import COLUMNS, GroupCommitRecorder, Row, notification_of
 
@@ -198,6 +203,8 @@ class Append:
             self.recorded, self._sealing.recorder.queue(self._in_order), strict=True
         ):
             msgspec.structs.force_setattr(recorded, "position", position)
+        if self.erases:
+            self._erase(cursor)
         self._verdict = Committed(recorded=self.recorded)
         self._sealing.heads.learn(ends)
         self.stands = True
@@ -209,6 +216,30 @@ class Append:
     def hurry(self) -> None:
         """Have it written with the next transaction."""
         self._sealing.recorder.commits.hurry()
+
+    @property
+    def erases(self) -> bool:
+        """Whether one of the events erases what was said in others."""
+        return any(type(one.event) is Erased for one in self.recorded)
+
+    def _erase(self, cursor: SQLiteCursor) -> None:
+        """Erase payloads in the transaction of the event that authorises it: both are there, or neither."""
+        self._sealing.recorder.flush(cursor)
+        for stream, version, stands in erasures(self.recorded):
+            row = _row(cursor, _AT_VERSION, (stream, version))
+            state = erased_state(row, stands, log_id=self._sealing.mapper.log_id)
+            if row is not None and state is not None:
+                cursor.execute("UPDATE stored_events SET state=? WHERE rowid=?", (state, row[0]))
+        # What was folded before may hold words of what was under way then.
+        if (
+            _row(cursor, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (SNAPSHOTS,))
+            is not None
+        ):
+            cursor.executemany(
+                f"DELETE FROM {SNAPSHOTS} WHERE originator_id=?",  # noqa: S608 - a name of ours
+                [(stream,) for stream in sorted({stream for stream, _, _ in erasures(self.recorded)})],
+            )
+        crash_point("E1")
 
     def is_stored(self, cursor: SQLiteCursor) -> bool:
         """Say whether the rows are in the file, byte for byte: no other append has the same salts and hashes."""

@@ -12,7 +12,7 @@ from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.errors import NoSuchStore
 from intersession_events.stores.file import check_one_name
-from intersession_events.stores.library import ChainedMapper
+from intersession_events.stores.library import ChainedMapper, Erasures
 from intersession_events.stores.snapshots import (
     Later,
     OnTheWay,
@@ -52,6 +52,15 @@ class LogApplication(Application[str]):
     def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
         """Return the settings. The process's own environment is not among them: a host may use the library itself."""
         return Environment(name, {**type(self).env, **(env or {})})
+
+    def construct_recorder(self) -> ApplicationRecorder:
+        """Make the recorder, by which the mapper finds out what was erased; called by the library."""
+        recorder = super().construct_recorder()
+        chained = self.chained
+        chained.authorised = Erasures(
+            lambda stream: map(chained.to_domain_event, recorder.select_events(stream))
+        )
+        return recorder
 
     def construct_snapshot_store(self) -> EventStore[str]:
         """Return the library's store of snapshots, with a mapper and a recorder of ours."""

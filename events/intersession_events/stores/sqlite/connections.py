@@ -91,6 +91,8 @@ def _write_ahead_log(path: str) -> int:
 def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | None) -> None:
     """Set what an acknowledgement rests on, and make sure that it was set.
 
+    What is erased or replaced is overwritten (`secure_delete`), so that no page keeps it.
+
     With `synchronous` at NORMAL an acknowledged event is lost in half of all power cuts, and the library leaves
     it to how SQLite was built. A reader leaves the journal as it is (None): nothing rests on it, and a copy that was made
     with `VACUUM INTO` has no write-ahead log until somebody writes to it.
@@ -100,7 +102,12 @@ def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | N
     """
     connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA synchronous=FULL")
-    settings: list[tuple[str, int | str]] = [("busy_timeout", BUSY_TIMEOUT_MS), ("synchronous", FULL)]
+    connection.execute("PRAGMA secure_delete=ON")
+    settings: list[tuple[str, int | str]] = [
+        ("busy_timeout", BUSY_TIMEOUT_MS),
+        ("synchronous", FULL),
+        ("secure_delete", 1),
+    ]
     if journal is not None:
         settings.append(("journal_mode", journal))
     for pragma, wanted in settings:

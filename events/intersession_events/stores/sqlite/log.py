@@ -218,6 +218,16 @@ class SqliteLog:
         self._check_process()
         return self._events.rows(after=after, limit=limit)
 
+    def proven(self, row: Row) -> Recorded:
+        """Return the event of a row.
+
+        Raises:
+            CorruptEvent: it was changed.
+            UnknownTopic: it is of a newer version.
+        """
+        self._check_process()
+        return self._events.proven(row)
+
     def positions_given(self) -> int:
         """Return the last position that was ever given: more than `head()` only if rows were taken away."""
         self._check_process()
@@ -380,7 +390,9 @@ class SqliteLog:
         try:
             if not all(map(self._is_up_to_date, inline)):
                 self._beside = ViewsBeside(
-                    inline, log_id=self._log_id, rows_behind=lambda after: self._events.rows(after=after)
+                    inline,
+                    proven=self._events.proven,
+                    rows_behind=lambda after: self._events.rows(after=after),
                 )
                 self._beside.catch_up(self._events.head(), on_folding)
         except BaseException:

@@ -135,13 +135,13 @@ class Writer:
             folds = [stack.enter_context(closing(self.views.fold(name))) for name in names]
             position = 0
             while len(rows := self._events.rows(after=position, limit=PAGE)) == PAGE:
-                position = _fold(folds, rows, self._mapper.log_id)
+                position = _fold(folds, rows, self._events.proven)
                 if progress is not None:
                     progress(position, self._frontier.head)
 
             def swap(cursor: SQLiteCursor, position: int = position) -> None:
                 while rows := _page(cursor, position):
-                    position = _fold(folds, rows, self._mapper.log_id)
+                    position = _fold(folds, rows, self._events.proven)
                 for fold in folds:
                     self.views.swap(cursor, fold)
 
@@ -212,6 +212,9 @@ class Writer:
         """Move on, before those who wait are told."""
         recorded = _recorded(written)
         _pass(_STORED, recorded)
+        if any(isinstance(work, Append) and work.erases for work in written):
+            crash_point("E2")
+            self._opened.app.datastore.fold()
         if recorded:
             self._frontier.advance(recorded[-1].position)
 
@@ -294,9 +297,9 @@ class Writer:
         return position
 
 
-def _fold(folds: Sequence[Fold], rows: Sequence[Row], log_id: str) -> int:
+def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Recorded]) -> int:
     """Take rows into views, and return the position of the last."""
-    page = page_of(rows, log_id=log_id)
+    page = page_of(rows, proven)
     for fold in folds:
         fold.take(page)
     return page.position

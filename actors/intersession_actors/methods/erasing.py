@@ -1,0 +1,123 @@
+"""The method `sessions.erase`: takes the words of a session out of the log for good (ERASE-1)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from intersession_actors.errors import ToolRefused
+from intersession_actors.methods.params import EraseParams
+from intersession_actors.methods.targets import Targets
+from intersession_actors.policy import not_visible
+from intersession_actors.service import Call, Result, Service, read_arguments
+from intersession_events.errors import InvalidKey
+from intersession_events.facts import Erased
+from intersession_events.keys import KeyReference
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend, erased_stream
+from intersession_events.plain_json import JsonMapping
+from intersession_projections.erasable import Erasable, Words
+from intersession_projections.transcript_mirror import mirror_directory
+
+_TOGETHER: Final = 1_000
+"""So many events are erased in one append, with one event for each of their streams."""
+_SESSION: Final = "session:"
+
+
+class GatewayErase:
+    """Erases what was said in a session, and the copies of it. `forget` drops a session's transcript from memory."""
+
+    def __init__(self, service: Service, targets: Targets, forget: Callable[[str], None]) -> None:
+        self._service = service
+        self._targets = targets
+        self._forget = forget
+
+    def erase(self, call: Call, params: JsonMapping) -> Result:
+        """Erase the words of a session, or of some of its messages. They can't be had back.
+
+        Each append is whole: after a crash in between, the same call erases what is left.
+        """
+        given = read_arguments(EraseParams, params)
+        key = self._key(call, given.key)
+        erasable = Erasable(self._service.log)
+        under_way = erasable.open_work(key)
+        if under_way:
+            raise ToolRefused(
+                "busy", f"key: {under_way[0]} is still under way in {key}, wait for its end or abort it first"
+            )
+        events, streams, position = 0, set[str](), None
+        try:
+            for batch in _batches(erasable.of_session(key, given.message_ids)):
+                position = self._append(batch, by=call.caller.name, reason=given.reason)
+                events += len(batch)
+                streams |= {one.recorded.stream for one in batch}
+        except LookupError as missing:
+            raise ToolRefused(
+                "invalid_request", f"messageIds: {missing} is no message of {key}, give ids of its own"
+            ) from None
+        return {
+            "ok": True,
+            "key": key,
+            "erased": events,
+            "streams": sorted(streams),
+            "position": position,
+            "notReached": list(self._not_reached()),
+        }
+
+    def _append(self, batch: Sequence[Words], *, by: str, reason: str) -> int:
+        service = self._service
+        rows: dict[str, list[tuple[int, str]]] = {}
+        for recorded, left in batch:
+            rows.setdefault(recorded.stream, []).append((recorded.version, left))
+        now = service.clock.now_ms()
+        appended = service.log.append_now(
+            [
+                StreamAppend(
+                    stream=erased_stream(stream),
+                    expected=ANY_VERSION,
+                    drafts=(
+                        Draft(
+                            event=Erased(stream=stream, rows=tuple(named), by=by, reason=reason),
+                            id=service.new_id(),
+                            time=now,
+                        ),
+                    ),
+                )
+                for stream, named in rows.items()
+            ]
+        )
+        for stream in rows:
+            if stream.startswith(_SESSION):
+                self._forget(stream.removeprefix(_SESSION))
+        return appended.position
+
+    def _not_reached(self) -> Iterator[str]:
+        yield "backups and copies of the log"
+        kept = mirror_directory(self._service.log, wanted=True)
+        if kept is not None and not self._service.config.transcripts.mirror and Path(kept).exists():
+            yield f"transcripts in {kept}, which are not kept any more: delete them"
+
+    def _key(self, call: Call, text: str) -> str:
+        """Return the session that is meant; an archived one can be meant as well."""
+        try:
+            return str(self._targets.seen(call, text, "history", field="key").key)
+        except ToolRefused as refused:
+            if refused.code != "not_visible":
+                raise
+        try:
+            reference = self._service.reader.config.refer(text)
+        except InvalidKey:
+            reference = None
+        if isinstance(reference, KeyReference) and self._service.sessions.get(str(reference.key)) is not None:
+            call.check(reference.key, text)
+            return str(reference.key)
+        raise ToolRefused("not_visible", not_visible(text))
+
+
+def _batches(words: Iterator[Words]) -> Iterator[list[Words]]:
+    batch: list[Words] = []
+    for one in words:
+        batch.append(one)
+        if len(batch) == _TOGETHER:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

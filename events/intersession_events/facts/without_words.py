@@ -1,0 +1,137 @@
+"""What is left of an event when its words are erased: who, when, what kind of thing and how it ended, but nothing that was said.
+
+An event without its words is still one of its kind, so whoever reads events needs to know nothing of erasure.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+import msgspec
+
+from intersession_events.facts.access import AccessRecorded
+from intersession_events.facts.delivery import DeliveryDecided, DeliveryDone, DeliveryFailed
+from intersession_events.facts.exchange import (
+    AnnounceDecided,
+    ExchangeAccepted,
+    ExchangeClosed,
+    LoopEnded,
+    PrimaryEnded,
+    TurnReplied,
+)
+from intersession_events.facts.message import (
+    Block,
+    ImageBlock,
+    Message,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    text_of,
+)
+from intersession_events.facts.registry import Event
+from intersession_events.facts.run import LateReplyDropped, RunAborted, RunCompleted, RunFailed, RunQueued
+from intersession_events.facts.session import LineImported, MessageRecorded, SessionImported
+from intersession_events.facts.spawn import ChildEnded, SpawnAccepted, SpawnClosed
+
+ERASED: Final = "[erased]"
+"""What is read where there were words."""
+
+_JSON: Final = f'"{ERASED}"'
+_OBJECT: Final = f'{{"text":{_JSON}}}'
+
+WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
+    RunQueued: ("system_context",),
+    RunCompleted: ("reply", "notes"),
+    RunFailed: ("error", "partial", "traceback"),
+    RunAborted: ("partial",),
+    LateReplyDropped: ("reply",),
+    ExchangeAccepted: ("message", "evidence"),
+    PrimaryEnded: ("text", "error"),
+    TurnReplied: ("text", "error"),
+    LoopEnded: ("note",),
+    AnnounceDecided: ("text", "stats"),
+    ExchangeClosed: ("note",),
+    SpawnAccepted: ("task", "evidence"),
+    ChildEnded: ("text", "error", "last_tool_result"),
+    SpawnClosed: ("note",),
+    DeliveryDecided: ("text",),
+    DeliveryFailed: ("error", "traceback"),
+}
+"""The fields that hold what a person, an agent, a channel or an error said, of the events whose fields are all plain texts."""
+
+
+def unsaid(event: Event) -> Event:
+    """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
+    match event:
+        case MessageRecorded():
+            return msgspec.structs.replace(event, message=_of_message(event.message), source=None)
+        case LineImported():
+            return msgspec.structs.replace(event, source=_line(event))
+        case SessionImported():
+            return msgspec.structs.replace(event, entry="{}")
+        case AccessRecorded():
+            return msgspec.structs.replace(event, filters=_OBJECT if event.filters != "{}" else "{}")
+        case DeliveryDone():
+            return msgspec.structs.replace(event, receipt=None if event.receipt is None else _JSON)
+        case _:
+            names = WORDS.get(type(event), ())
+            return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
+
+
+def words(event: Event) -> Iterator[str]:
+    """Yield the words of an event, text by text, as they would be erased."""
+    match event:
+        case MessageRecorded():
+            yield text_of(event.message)
+            for block in event.message.content if isinstance(event.message.content, tuple) else ():
+                match block:
+                    case ThinkingBlock():
+                        yield block.thinking
+                    case ToolCallBlock():
+                        yield block.arguments
+                    case _:
+                        pass
+        case LineImported():
+            yield event.source
+        case AccessRecorded():
+            yield event.filters
+        case _:
+            for name in WORDS.get(type(event), ()):
+                said: str | tuple[str, ...] | None = getattr(event, name)
+                yield from (said,) if isinstance(said, str) else said or ()
+
+
+def _of(said: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+    if isinstance(said, str):
+        return ERASED if said else said
+    return said if said is None else (ERASED,) * len(said)
+
+
+def _line(event: LineImported) -> str:
+    """Return a line that is of the same kind, at the same place among the others."""
+    line = {"type": event.kind, "id": event.entry_id, "parentId": event.parent_id, "text": ERASED}
+    return msgspec.json.encode({name: value for name, value in line.items() if value is not None}).decode()
+
+
+def _of_message(message: Message) -> Message:
+    content = message.content
+    return msgspec.structs.replace(
+        message,
+        content=cast("str", _of(content)) if isinstance(content, str) else tuple(map(_of_block, content)),
+        provenance=None
+        if message.provenance is None
+        else msgspec.structs.replace(message.provenance, sender_name=None),
+        extra=None,
+    )
+
+
+def _of_block(block: Block) -> Block:
+    match block:
+        case TextBlock():
+            return TextBlock(text=ERASED)
+        case ThinkingBlock():
+            return ThinkingBlock(thinking=ERASED)
+        case ToolCallBlock():
+            return ToolCallBlock(id=block.id, name=block.name, arguments=_OBJECT)
+        case ImageBlock() | OtherBlock():
+            return TextBlock(text=ERASED)

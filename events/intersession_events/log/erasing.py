@@ -1,0 +1,73 @@
+"""What an event that erases says, and what it leaves of the rows that it names. Pure: the store writes it, readers ask for it."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+from intersession_events.errors import CorruptEvent, NotStorable
+from intersession_events.facts import Erased, decode, encode, latest, unsaid
+from intersession_events.log.envelope import damaged, opened, replaced
+from intersession_events.log.log import Row
+from intersession_events.log.recorded import Recorded
+
+_NEVER: Final = "erased.1"
+"""What authorises is not erased itself."""
+
+
+def erased_stream(stream: str) -> str:
+    """Name the stream of the events that authorise what was erased in a stream."""
+    return f"erased:{stream}"
+
+
+def left_of(recorded: Recorded) -> str | None:
+    """Return the SHA-256 (hex) of what is left of an event without its words; None for one that has none."""
+    left = unsaid(recorded.event)
+    if left == recorded.event or recorded.topic == _NEVER:
+        return None
+    return sha256(encode(left)).hexdigest()
+
+
+def rows_erased(recorded: Recorded) -> dict[int, str]:
+    """Return what an event authorises to stand in place of payloads, by version; nothing, if it is no such event in its stream."""
+    event = recorded.event
+    if not isinstance(event, Erased) or recorded.stream != erased_stream(event.stream):
+        return {}
+    return dict(event.rows)
+
+
+def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:
+    """Yield stream, version and the digest of what is to stand there, for all that events erase.
+
+    Raises:
+        NotStorable: one is in another stream than the one where readers look for it.
+    """
+    for one in recorded:
+        event = one.event
+        if isinstance(event, Erased):
+            if one.stream != erased_stream(event.stream):
+                raise NotStorable(
+                    f"erased.1 of {event.stream!r} belongs into {erased_stream(event.stream)!r}, not {one.stream!r}"
+                )
+            yield from ((event.stream, version, stands) for version, stands in event.rows)
+
+
+def erased_state(row: Row | None, stands: str, *, log_id: str) -> bytes | None:
+    """Return the state of a row without its words; None if they are erased already.
+
+    Raises:
+        NotStorable: there is no such row, or something else is left of it.
+        CorruptEvent: it was changed before.
+    """
+    if row is None:
+        raise NotStorable("erased.1 names a row that is not there")
+    _, stream, version, topic, state = row
+    where = f"{stream!r} version {version}"
+    envelope = opened(state, where=where)
+    if damage := damaged(envelope, log_id=log_id, stream=stream, version=version, topic=topic):
+        raise CorruptEvent(f"{where}: {damage}")
+    if envelope.is_erased and envelope.stands == stands:
+        return None
+    left = encode(unsaid(decode(topic, bytes(envelope.data))))
+    if envelope.is_erased or latest(topic) == _NEVER or sha256(left).hexdigest() != stands:
+        raise NotStorable(f"erased.1 says of {where} what is not left of it without its words")
+    return replaced(envelope, left)

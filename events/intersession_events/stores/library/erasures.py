@@ -1,0 +1,35 @@
+"""What may stand in the place of erased payloads: read from the events that authorise it when an erased row is met."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from intersession_events.log import Recorded, erased_stream, rows_erased
+
+_REMEMBERED: Final = 256
+"""Streams of which it is remembered what was erased in them."""
+
+
+class Erasures:
+    """An `Authorised`: reads the events that erased something in a stream, and remembers them. They are never withdrawn."""
+
+    def __init__(self, read: Callable[[str], Iterable[Recorded]]) -> None:
+        self._read = read
+        self._known: OrderedDict[str, Mapping[int, str]] = OrderedDict()
+
+    def __call__(self, stream: str, version: int) -> str | None:
+        """Return the digest of what may stand in place of a payload; None if nothing may.
+
+        Raises:
+            CorruptEvent: what would authorise it was changed.
+        """
+        known = self._known.get(stream)
+        if known is None or version not in known:
+            # Not known, or erased since.
+            known = {}
+            for recorded in self._read(erased_stream(stream)):
+                known.update(rows_erased(recorded))
+            self._known[stream] = known
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return known.get(version)
