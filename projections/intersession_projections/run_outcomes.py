@@ -181,6 +181,11 @@ class Runs:
         found = self._select("WHERE run_id = ?", (packed(run_id),))
         return found[0] if found else None
 
+    def taken_version(self, run_id: str) -> int | None:
+        """Return where in its session's stream a run first started, or was given up; None while it waits, or for an unknown one."""
+        rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
+        return rows[0][0] if rows else None
+
     def has_ended(self, run_id: str) -> bool:
         """Whether a run has come to its end; False for an unknown one."""
         return bool(

@@ -77,7 +77,12 @@ class Timeline:
             beside = accepted - recorded.position == first - recorded.version
             if beside and _came_with(recorded, outcome.message_id, before[-1].time):
                 yield recorded
-        for recorded in self._log.stream(stream, after=first - 1, to=last if outcome.ended else None):
+        yield from before[-1:]
+        # What happened while it waited in the queue was of other runs.
+        taken = self._runs.taken_version(outcome.run_id)
+        if taken is None:
+            return
+        for recorded in self._log.stream(stream, after=taken - 1, to=last if outcome.ended else None):
             if _run_of(recorded) == outcome.run_id:
                 yield recorded
 

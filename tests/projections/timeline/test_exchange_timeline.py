@@ -1,5 +1,8 @@
 """The timeline of a flow: every step of it, nothing else's, with causes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
@@ -19,6 +22,7 @@ from intersession_events.facts import (
     PrimaryEnded,
     Provenance,
     Route,
+    RunAborted,
     RunCompleted,
     RunQueued,
     RunStarted,
@@ -28,6 +32,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
+from intersession_events.log import Recorded
 from intersession_projections.timeline import Step, Timeline, steps_of
 from support.plain_log import PlainLog
 from support.story import MAIN, Story
@@ -235,3 +240,50 @@ def test_every_event_of_the_vocabulary_is_a_step(entry: tuple[str, Event, int]) 
     (step,) = steps_of([PlainLog().put(stream, event, time=time)])
     assert step.event in {topic.rpartition(".")[0] for topic in TOPICS}
     assert isinstance(step.words, str)
+
+
+def test_what_others_did_while_a_run_waited_is_not_read_for_its_timeline(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding B7, the kind: a timeline costs what it shows, however long the run waited in the queue."""
+    story.open()
+    message_id = story.say(MAIN, "me too")
+    story.put(f"session:{MAIN}", RunQueued(run_id="r", session_id="s", step="message", message_id=message_id))
+    for number in range(50):
+        story.say(MAIN, f"{number}")
+    story.put(f"session:{MAIN}", RunStarted(run_id="r", attempt=1, context_hash="h"))
+    story.put(f"session:{MAIN}", RunCompleted(run_id="r", attempt=1, reply="yes"))
+    read: list[Recorded] = []
+    stream = story.log.stream
+
+    def watched(name: str, **given: Any) -> Sequence[Recorded]:
+        found = stream(name, **given)
+        read.extend(found)
+        return found
+
+    monkeypatch.setattr(story.log, "stream", watched)
+    steps = Timeline(story.log).of_run("r")
+
+    assert [step.event for step in steps] == [
+        "message_recorded",
+        "run_queued",
+        "run_started",
+        "run_completed",
+    ]
+    assert len(read) < 10
+
+
+def test_a_run_that_waits_or_was_given_up_while_it_waited_has_its_timeline(story: Story) -> None:
+    story.open()
+    stream = f"session:{MAIN}"
+    for name in ("a", "b"):
+        message_id = story.say(MAIN, name)
+        story.put(stream, RunQueued(run_id=name, session_id="s", step="message", message_id=message_id))
+    story.put(stream, RunAborted(run_id="b", attempt=0, by="me"))
+
+    told_of = {name: [step.event for step in Timeline(story.log).of_run(name)] for name in ("a", "b")}
+
+    assert told_of == {
+        "a": ["message_recorded", "run_queued"],
+        "b": ["message_recorded", "run_queued", "run_aborted"],
+    }

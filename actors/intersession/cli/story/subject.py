@@ -66,10 +66,14 @@ def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:
 
 def events_of_session(reader: Reader, subject: SessionSubject) -> list[Recorded]:
     """Return the events that the story of a session is made of: its own stream, and the streams of its flows."""
-    stream = reader.log.stream(ids.session_stream(subject.row.key))
+    key, stream = subject.row.key, ids.session_stream(subject.row.key)
     if subject.generation is not None:
-        return [recorded for recorded in stream if _of_generation(recorded, subject.generation)]
-    found = list(stream)
+        span = reader.sessions.span(key, subject.generation)
+        events = (
+            () if span is None else reader.log.stream(stream, after=span.from_version - 1, to=span.to_version)
+        )
+        return [recorded for recorded in events if _of_generation(recorded, subject.generation)]
+    found = list(reader.log.stream(stream))
     for flow_stream in _streams_of_flows(reader, subject.row.key):
         found.extend(reader.log.stream(flow_stream))
     return sorted(found, key=lambda recorded: recorded.position)
