@@ -1,5 +1,6 @@
 """Inline views: written with the events, rebuilt from them, never in their way."""
 
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -103,6 +104,36 @@ def test_an_event_a_view_chokes_on_is_set_aside_and_all_else_goes_on() -> None:
         ]
         assert "ValueError: can't take choke" in log.set_aside()[0].reason
         assert log.head() == 5
+
+
+def test_a_commit_keeps_no_copies_of_its_pages_until_a_view_chokes_on_an_event() -> None:
+    class Savepoints(Lengths):
+        """Chokes as the other does, and says whether it was under a savepoint."""
+
+        seen: list[bool]
+
+        def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+            try:
+                sql.execute("RELEASE attempt")
+                sql.execute("SAVEPOINT attempt")
+                self.seen.append(True)
+            except sqlite3.OperationalError:
+                self.seen.append(False)
+            super().apply(sql, events)
+
+    view = Savepoints()
+    view.seen = []
+    with SqliteLog(":memory:", inline=[view], threads=False) as log:
+        view.seen.clear()
+        log.append_now([to("s", 0, said("1", "one"))])
+        log.append_now([to("s", 1, said("2", "two"))])
+        assert view.seen == [False, False]
+
+        log.append_now([to("s", 2, said("3", "choke"), said("4", "four"))])
+
+        assert view.seen == [False, False, False, True, True, True]
+        assert table(log) == [("s", 3, 10)]
+        assert [lost.version for lost in log.set_aside()] == [3]
 
 
 @pytest.mark.clause("J3")

@@ -52,15 +52,22 @@ class InlineViews:
         """The views' names, in the order given."""
         return tuple(self._views)
 
-    def apply(self, cursor: SQLiteCursor, recorded: Sequence[Recorded]) -> None:
-        """Take committed-to-be events into every view that is up to date, inside their transaction."""
+    def apply(self, cursor: SQLiteCursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
+        """Take committed-to-be events into every view that is up to date, inside their transaction.
+
+        Under a savepoint SQLite keeps a copy of every page before it changes, as much as the commit itself writes. So a
+        poison event is set aside only when that is done `carefully`; else its error is raised, and the transaction is lost.
+        """
         live = [name for name in self._views if name in self._live]
         if not recorded or not live:
             return
-        # Nearly always all views take in all events: one savepoint for all, and only else one for each.
-        if not self._try(cursor, live, recorded):
+        if carefully:
             for name in live:
                 self._take_in(cursor, name, recorded)
+        else:
+            sql = TransactionSql(cursor)
+            for name in live:
+                self._views[name].apply(sql, recorded)
         crash_point("B1")
         _remember(cursor, live, recorded[-1].position)
 
@@ -127,22 +134,11 @@ class InlineViews:
         """Say that a view has all events so far and gets every further one with its append."""
         self._live.add(name)
 
-    def _try(self, cursor: SQLiteCursor, names: Sequence[str], events: Sequence[Recorded]) -> bool:
-        """Take events into views, or nothing into none; say which."""
-        sql = TransactionSql(cursor)
-
-        def work() -> None:
-            for name in names:
-                self._views[name].apply(sql, events)
-
-        return attempt(cursor, work) is None
-
     def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
-        if self._try(cursor, [name], events):
+        view, sql = self._views[name], TransactionSql(cursor)
+        if attempt(cursor, partial(view.apply, sql, events)) is None:
             return
         # One of them is poison. Find out which, each under a savepoint of its own.
-        view = self._views[name]
-        sql = TransactionSql(cursor)
         for event in events:
             error = attempt(cursor, partial(view.apply, sql, [event]))
             if error is not None:

@@ -46,8 +46,8 @@ class BatchObserver(Protocol):
         """Look, before anything is written, whether it may be. An error fails the batch."""
         ...
 
-    def finish(self, cursor: SQLiteCursor, written: Sequence[Work]) -> None:
-        """Add to the transaction, last of all. An error fails the batch."""
+    def finish(self, cursor: SQLiteCursor, written: Sequence[Work], *, carefully: bool) -> None:
+        """Add to the transaction, last of all. An error has it tried again, `carefully`; then it fails the batch."""
         ...
 
     def committed(self, written: Sequence[Work]) -> None:
@@ -320,11 +320,12 @@ class GroupCommitRecorder(ReadingRecorder):
                         work.undo()
             try:
                 self.flush(cursor)
+                written = [work for work in batch if work not in failed]
+                self.observer.finish(cursor, written, carefully=isolated)
             except Exception as error:
                 if isolated or is_of_the_store(error):
                     raise
                 raise _OneFailed from error
-            self.observer.finish(cursor, [work for work in batch if work not in failed])
 
     def _write_alone(self, cursor: SQLiteCursor, work: Work) -> None:
         work.write(cursor)
@@ -363,7 +364,7 @@ class _Nobody:
     def begin(self, cursor: SQLiteCursor) -> None:
         pass
 
-    def finish(self, cursor: SQLiteCursor, written: Sequence[Work]) -> None:
+    def finish(self, cursor: SQLiteCursor, written: Sequence[Work], *, carefully: bool) -> None:
         pass
 
     def committed(self, written: Sequence[Work]) -> None:
@@ -390,7 +391,7 @@ def _last_given(cursor: SQLiteCursor) -> int:
 
 
 class _OneFailed(Exception):
-    """A piece of work failed: the batch is rolled back, and each tried under a savepoint of its own."""
+    """A piece of work failed, or what was added to it: the batch is rolled back, and each tried under a savepoint of its own."""
 
 
 _ALL: Final = 2**63 - 1

@@ -198,14 +198,14 @@ class Writer:
         """Refuse the transaction if another writer has taken over (`WriterSuperseded`)."""
         identity.check_epoch(cursor, self._opened.epoch)
 
-    def finish(self, cursor: SQLiteCursor, written: Sequence[Work]) -> None:
+    def finish(self, cursor: SQLiteCursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
         recorded = _recorded(written)
         if fresh := {event.topic for event in recorded} - self._topics:
             for topic in sorted(fresh):
                 cursor.execute("INSERT OR IGNORE INTO log_topics VALUES (?)", (topic,))
             self._topics |= fresh
-        self.views.apply(cursor, recorded)
+        self.views.apply(cursor, recorded, carefully=carefully)
         _pass(_STORING, recorded)
 
     def committed(self, written: Sequence[Work]) -> None:
