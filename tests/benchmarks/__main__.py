@@ -1,4 +1,4 @@
-"""`python tests/benchmarks`: run them all, or those that are named."""
+"""`python -m tests.benchmarks`: run them all, or those that are named."""
 
 import sys
 from pathlib import Path

@@ -8,12 +8,17 @@ import msgspec
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One number. `ratios` are what it is divided by that of the bare machine, by the name of that figure."""
+    """One number. `ratios` are what it is divided by that of the bare machine, or of another, by the name of that figure.
+
+    `cpu_ms` is the processor time of one such, `kib` how many KiB it wrote, where that was measured.
+    """
 
     benchmark: str
     name: str
     value: float
     unit: str
+    cpu_ms: float | None = None
+    kib: float | None = None
     ratios: Mapping[str, float] = msgspec.field(default_factory=dict[str, float])
 
 
@@ -59,18 +64,20 @@ def spread(
 
 def table(figures: Sequence[Figure]) -> str:
     """Return the figures as a table of Markdown."""
-    rows = [("benchmark", "what", "value", "", "against")]
+    rows = [("benchmark", "what", "value", "", "cpu ms", "KiB", "against")]
     rows += [
         (
             figure.benchmark,
             figure.name,
             _number(figure.value),
             figure.unit,
+            "" if figure.cpu_ms is None else _number(figure.cpu_ms),
+            "" if figure.kib is None else _number(figure.kib),
             ", ".join(f"{_number(ratio)} of {against}" for against, ratio in figure.ratios.items()),
         )
         for figure in figures
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    widths = [max(len(row[column]) for row in rows) for column in range(7)]
     lines = ["| " + " | ".join(_padded(row, widths)) + " |" for row in rows]
     rule = "| " + " | ".join("-" * max(width, 3) for width in widths) + " |"
     return "\n".join([lines[0], rule, *lines[1:]])
@@ -78,7 +85,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [
-        text.rjust(max(width, 3)) if column == 2 else text.ljust(max(width, 3))
+        text.rjust(max(width, 3)) if column in {2, 4, 5} else text.ljust(max(width, 3))
         for column, (text, width) in enumerate(zip(row, widths, strict=True))
     ]
 

@@ -16,8 +16,8 @@ from intersession_events.log import Recorded
 
 NAME = "pingpong"
 PAIRS = (1, 8, 64)
-TURNS = 6
-"""The run that answers the message, and five turns of the loop."""
+TURNS = 7
+"""The run that answers the message, five turns of the loop, and the announce."""
 
 
 def measure(directory: Path, *, exchanges: int = 512) -> list[Figure]:
@@ -37,30 +37,42 @@ def measure(directory: Path, *, exchanges: int = 512) -> list[Figure]:
     return figures
 
 
-def talk(running: SessionSystem, pairs: Sequence[tuple[str, str]], rounds: int) -> float:
-    """Return how many seconds it takes until every pair has had that many exchanges."""
-    closed: dict[str, threading.Event] = {}
+class Talk:
+    """Lets pairs of sessions talk, and waits until an exchange is closed."""
 
-    def note(batch: Sequence[Recorded]) -> None:
+    def __init__(self, running: SessionSystem) -> None:
+        self._running = running
+        self._closed: dict[str, threading.Event] = {}
+        self.stop = running.log.on_committed(self._note)
+
+    def over(self, pair: tuple[str, str]) -> None:
+        """Have the first of a pair send to the other, and wait until all that follows is over."""
+        speaker, other = pair
+        arguments = {"sessionKey": other, "message": "Is it done?", "timeoutSeconds": 0}
+        answer = self._running.tools(speaker).call("sessions_send", arguments)
+        if answer["status"] != "accepted":
+            raise RuntimeError(f"the send was not accepted: {answer}")
+        exchange = ids.exchange_stream(ids.derive(self._running.log.log_id, "exchange", answer["runId"]))
+        self._closed.setdefault(exchange, threading.Event()).wait()
+        del self._closed[exchange]
+
+    def _note(self, batch: Sequence[Recorded]) -> None:
         for item in batch:
             if isinstance(item.event, ExchangeClosed):
-                closed.setdefault(item.stream, threading.Event()).set()
+                self._closed.setdefault(item.stream, threading.Event()).set()
+
+
+def talk(running: SessionSystem, pairs: Sequence[tuple[str, str]], rounds: int) -> float:
+    """Return how many seconds it takes until every pair has had that many exchanges."""
+    talking = Talk(running)
 
     def exchanges(pair: tuple[str, str]) -> None:
-        speaker, other = pair
-        tools = running.tools(speaker)
         for _ in range(rounds):
-            arguments = {"sessionKey": other, "message": "Is it done?", "timeoutSeconds": 0}
-            answer = tools.call("sessions_send", arguments)
-            if answer["status"] != "accepted":
-                raise RuntimeError(f"the send was not accepted: {answer}")
-            exchange = ids.derive(running.log.log_id, "exchange", answer["runId"])
-            closed.setdefault(ids.exchange_stream(exchange), threading.Event()).wait()
+            talking.over(pair)
 
-    stop = running.log.on_committed(note)
     began = time.perf_counter()
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(exchanges, pairs):
             pass
-    stop()
+    talking.stop()
     return time.perf_counter() - began

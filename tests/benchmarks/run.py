@@ -14,13 +14,26 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import actors, appends, audit, event_loop, listing, oracle, pingpong, recovery, send, waking
+from benchmarks import (
+    actors,
+    appends,
+    audit,
+    contest,
+    event_loop,
+    listing,
+    oracle,
+    pingpong,
+    recovery,
+    send,
+    waking,
+)
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "appends": appends.measure,
     "send": send.measure,
     "pingpong": pingpong.measure,
+    "contest": contest.measure,
     "list": listing.measure,
     "loop": event_loop.measure,
     "actors": actors.measure,
@@ -34,6 +47,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "appends": {"appends": 600},
     "send": {"sends": 10},
     "pingpong": {"exchanges": 2},
+    "contest": {"exchanges": 1, "rounds": 1, "most": 1},
     "list": {"sessions": 20, "calls": 2},
     "loop": {"sends": 4, "at_once": 2},
     "actors": {"actors": 20},
@@ -73,7 +87,7 @@ def machine() -> dict[str, Any]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run what is asked for and print it; 0 if all went through."""
-    parser = argparse.ArgumentParser(prog="python tests/benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}; all if none"
     )
