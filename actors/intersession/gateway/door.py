@@ -283,6 +283,7 @@ class Door:
             None if key is None else str(key),
             name=credential.caller.name if key is None else None,
             credential=credential.caller.credential,
+            of_agent=credential.caller.of_agent,
         )
 
     def acting_as(

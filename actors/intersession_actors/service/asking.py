@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.chains import current_cause
+from intersession_actors.chains import Cause, current_cause
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.policy import Tripped, begun, check_hop, one_hop_on
 from intersession_actors.service.callers import Call, Caller
@@ -81,8 +81,8 @@ class AskedRun(NamedTuple):
 
 
 def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
-    """Return what a call goes on with: its run, or what the host's code that calls is called for; else `run_id` begins (LOOP-5)."""
-    run, cause = caller.run, current_cause()
+    """Return what a call goes on with: its run, or what its caller is called for; else `run_id` begins (LOOP-5)."""
+    run, cause = caller.run, current_cause() or _under_way(service, caller)
     if run is not None:
         return Origin(run.budget, causation=run.cause, session_key=caller.key)
     if cause is not None:
@@ -91,6 +91,14 @@ def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
     budget = begun(run_id, path, service.config.session.limits, service.clock.now_ms())
     service.world.stopwatch.begin("chain", run_id, at=service.clock.monotonic())
     return Origin(budget, begins=True)
+
+
+def _under_way(service: Service, caller: Caller) -> Cause | None:
+    """Return the run that an agent of ours is at, which calls over the network with a credential of its own."""
+    if not caller.of_agent:
+        return None
+    key, parse = caller.key, service.reader.parse
+    return service.world.under_way.of(lambda at: at == key if key is not None else caller.reaches(parse(at)))
 
 
 def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget:

@@ -27,19 +27,20 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is what idempotency keys are kept under. `act_as` are globs over the canonical keys within reach of the
     operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that
-    stands behind the calls, for their receipts.
+    stands behind the calls, for their receipts. `of_agent`: it is an agent's own, whose runs its calls go on with (LOOP-5).
     """
 
     name: str = "operator"
     key: str | None = None
     act_as: tuple[str, ...] = (EVERY,)
     credential: str | None = None
+    of_agent: bool = False
     run: CallingRun | None = None
 
     @classmethod
-    def by_credential(cls, name: str, act_as: tuple[str, ...]) -> "Caller":
+    def by_credential(cls, name: str, act_as: tuple[str, ...], *, of_agent: bool = False) -> "Caller":
         """Return the caller that a limited credential stands for."""
-        return cls(name=f"credential:{name}", act_as=act_as, credential=name)
+        return cls(name=f"credential:{name}", act_as=act_as, credential=name, of_agent=of_agent)
 
     @property
     def is_operator(self) -> bool:

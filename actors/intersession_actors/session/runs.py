@@ -132,10 +132,12 @@ class RunStarter:
         turn = self._make_turn(agent_id=world.agent_of(key), key=key, running=running, context=context)
 
         def returned(result: AgentResult) -> None:
+            world.under_way.end(cause)
             world.tell_session(key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result))
 
         # A late answer comes back the same way: it is put on record, and nobody uses it.
         cause = Cause(session_key=key, budget=running.waiting.budget, event=running.cause)
+        world.under_way.begin(cause)
         world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from intersession_actors.agents import AgentExecutor
-from intersession_actors.chains import ChainLedger
+from intersession_actors.chains import ChainLedger, UnderWay
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import SendAction
 from intersession_actors.failures import Reports
@@ -63,6 +63,8 @@ class World:
     """Has a flow resumed as after a restart."""
     chains: ChainLedger
     """Where a run of a causal chain is reserved before it is asked for."""
+    under_way: UnderWay
+    """Which agents are being called now."""
     passivated: Callable[[str], None]
     """Is told that a session's actor went to sleep."""
     agent_of: Callable[[str], str]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
-from intersession_actors.chains import ChainLedger, RunUse
+from intersession_actors.chains import ChainLedger, RunUse, UnderWay
 from intersession_actors.channels import AnyChannel, ChannelCaller
 from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
@@ -109,6 +109,7 @@ class Assembly:
             set_aside=self.supervisor.set_aside,
             resume_flow=self._resume_flow,
             chains=self._chains,
+            under_way=UnderWay(),
             passivated=self.supervisor.passivated,
             agent_of=runner_of,
             on_disk=self._on_disk,

@@ -220,12 +220,17 @@ class SessionSystem:
             return self._pykka_door.ref
 
     def tools(
-        self, session_key: str | None = None, *, name: str | None = None, credential: str | None = None
+        self,
+        session_key: str | None = None,
+        *,
+        name: str | None = None,
+        credential: str | None = None,
+        of_agent: bool = False,
     ) -> Tools:
         """Return the tools as a session has them; without a key, as the operator has them.
 
         `name` is what idempotency keys are kept under, instead of the key; `credential` who else stands behind the
-        calls, for their receipts.
+        calls, for their receipts. `of_agent`: an agent calls, and goes on with the run that its session is at (LOOP-5).
 
         Raises:
             InvalidKey: this is no session key.
@@ -238,7 +243,7 @@ class SessionSystem:
         if session_key is not None:
             parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
             key = str(self.service.reader.main_key(parsed.agent_id) if parsed.is_main else parsed)
-        caller = Caller(name=name or key or "operator", key=key, credential=credential)
+        caller = Caller(name=name or key or "operator", key=key, credential=credential, of_agent=of_agent)
         return Tools(self.service, caller, threads=self._parts.threads)
 
     def inbound(

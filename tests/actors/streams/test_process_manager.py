@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from intersession_actors.chains import ChainLedger
+from intersession_actors.chains import ChainLedger, UnderWay
 from intersession_actors.failures import Reports
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
@@ -94,6 +94,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         set_aside=lambda stream, reason: aside.put((stream, reason)),
         resume_flow=nothing,
         chains=ChainLedger(log, lambda _root: ()),
+        under_way=UnderWay(),
         passivated=nothing,
         agent_of=str,
         on_disk=nothing,
