@@ -1,5 +1,6 @@
 """A person speaks: the message goes to the session of the chat, and one run answers it."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -444,3 +445,20 @@ def test_a_name_can_not_pass_for_the_fence_or_for_another_person(booth: Booth) -
     [shown] = turns[0]["messages"]
     header = json.loads(shown["content"].split("]]\n", 1)[0].split(" ", 2)[2])
     assert (header["sender"], header["senderName"]) == ("u2", posing)
+
+
+@pytest.mark.clause("INB-1")
+def test_a_field_that_is_unknown_is_refused_by_name_and_the_known_ones_are_told(booth: Booth) -> None:
+    """A host that hands on what its channel gave (`inbound(**event)`) had a TypeError where every other refusal is an answer."""
+    system = booth.start({"main": parrot})
+    event: dict[str, Any] = {"channel": "x", "chat_id": "1", "text": "hi", "sender": "ann", "chatname": "lab"}
+
+    blocking = system.inbound(**event)
+    awaited = asyncio.run(system.ainbound(**event))
+
+    assert blocking == awaited
+    assert (blocking["status"], blocking["code"]) == ("error", "invalid_request")
+    assert blocking["error"].startswith(
+        "chatname: unknown field, leave it out (known: channel, chat_id, text"
+    )
+    assert recorded(system, RunQueued) == []

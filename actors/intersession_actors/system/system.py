@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Never, Self
 
 import msgspec
 import pykka
@@ -263,13 +263,15 @@ class SessionSystem:
         message_id: str | None = None,
         deliver: bool = True,
         wait: float | None = None,
+        **unknown: Never,
     ) -> InboundAnswer:
         """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
         `sender` is the person's id on the channel, `sender_name` what others call them. `account` is which of the host's
         own accounts heard it. `owner`: this person may use `/send`. `message_id` is the channel's own id: the same one
         gives the same run. `deliver=False` records and starts no run. With `wait` seconds the answer is what
-        `agent.wait` answers. A refusal is an answer; nothing is raised for it.
+        `agent.wait` answers. A refusal is an answer; nothing is raised for it. So is that of a field that is `unknown`: it
+        names the known ones.
 
         Raises:
             CalledOnLoop: this is a coroutine, where `ainbound` is awaited.
@@ -288,6 +290,7 @@ class SessionSystem:
             "owner": owner,
             "message_id": message_id,
             "deliver": deliver,
+            **unknown,
         }
         return self._chat.inbound(given, wait=wait)
 
@@ -308,6 +311,7 @@ class SessionSystem:
         message_id: str | None = None,
         deliver: bool = True,
         wait: float | None = None,
+        **unknown: Never,
     ) -> InboundAnswer:
         """Take a person's message as `inbound` does, without blocking the event loop.
 
@@ -328,6 +332,7 @@ class SessionSystem:
             "owner": owner,
             "message_id": message_id,
             "deliver": deliver,
+            **unknown,
         }
         with self._parts.hosts_loop.visited():
             return await self._chat.ainbound(given, wait)
