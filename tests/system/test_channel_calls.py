@@ -11,6 +11,8 @@ from intersession_actors.channels import Outbound, ThreadWanted
 from intersession_actors.delivery.commands import DeliveryReturned
 from intersession_actors.streams import Resume, StreamLoaded
 from intersession_events.facts import (
+    DeliveryDecided,
+    DeliveryDenied,
     DeliveryDone,
     DeliveryFailed,
     DeliveryStarted,
@@ -188,3 +190,50 @@ def test_a_thread_that_is_being_opened_is_not_asked_for_twice(booth: Booth) -> N
     assert answers[0]["status"] == "accepted"
     assert len(asked) == 1
     assert [event for event in recorded(system, SpawnClosed) if event.code is not None] == []
+
+
+ONE_SEAT = {"deliveries": {"perChannel": 1}}
+
+
+@pytest.mark.clause("ANN-3", "O3")
+@pytest.mark.parametrize("meanwhile", [None, resume_all, end_the_outbox])
+def test_a_text_that_waits_for_its_channels_seat_has_not_started(
+    booth: Booth, meanwhile: Callable[[SessionSystem, Held], None] | None
+) -> None:
+    """What had started was in doubt after a crash and never sent, though its channel had not been called."""
+    held = Held()
+    system = booth.start({"main": echo()}, {"telegram": held.deliver}, ONE_SEAT)
+
+    for text in ("one", "two", "three"):
+        say(system, text)
+    assert held.entered.wait(WAIT)
+    wait_for_number(system, DeliveryDecided, 3)
+    if meanwhile is not None:
+        meanwhile(system, held)
+        say(system, "four", channel="elsewhere")  # what was told before is done by then
+    started = recorded(system, DeliveryStarted)
+    held.open.set()
+    wait_for_number(system, DeliveryDone, 3)
+
+    assert len(started) == 1
+    assert [call.text for call in held.calls] == ["one", "two", "three"]
+    assert system.service.world.channels.calls == {}
+
+
+@pytest.mark.clause("ANN-4")
+def test_a_text_that_may_not_go_out_any_more_frees_the_seat_that_it_waited_for(booth: Booth) -> None:
+    held = Held()
+    system = booth.start({"main": echo()}, {"telegram": held.deliver}, ONE_SEAT)
+    for text in ("one", "two"):
+        say(system, text)
+    assert held.entered.wait(WAIT)
+    wait_for_number(system, DeliveryDecided, 2)
+
+    system.gateway.call("sessions.patch", {"key": "agent:main:main", "sendPolicy": "deny"})
+    held.open.set()
+    wait_for(system, DeliveryDenied)
+    system.gateway.call("sessions.patch", {"key": "agent:main:main", "sendPolicy": None})
+    say(system, "three")
+    wait_for_number(system, DeliveryDone, 2)
+
+    assert [call.text for call in held.calls] == ["one", "three"]

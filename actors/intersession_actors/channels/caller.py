@@ -139,6 +139,17 @@ class ChannelCaller:
         with self._changed:
             return tuple(sorted(self._channels))
 
+    def keep_seat(self, name: str, seat: str, free: Callable[[], None]) -> bool:
+        """Keep a seat of a channel under a name; `free` is told once there is one, where there is none now.
+
+        What was started and never called would be in doubt after a crash, so a text is started when it has its seat.
+        """
+        return self._lanes.keep(name, seat, free)
+
+    def give_back_seat(self, seat: str) -> None:
+        """Free a seat that was kept for a text which will not be delivered now, if there is one."""
+        self._lanes.give_back(seat)
+
     def start(
         self,
         name: str,
@@ -147,10 +158,11 @@ class ChannelCaller:
         *,
         attempt: int = 1,
         inside: host.Inside = nullcontext,
+        seat: str = "",
     ) -> None:
         """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
 
-        The channel's code runs `inside` what is given. While the caller stops, nothing is called and nothing comes back.
+        The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller stops, nothing is called and nothing comes back.
         """
         with self._changed:
             channel = self._channels.get(name)
@@ -161,6 +173,7 @@ class ChannelCaller:
             _report(done, result)
 
         if channel is None:
+            self._lanes.give_back(seat)
             came(NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True))
             return
         function = _as_function(channel.deliver)
@@ -178,6 +191,7 @@ class ChannelCaller:
             came,
             idempotent=channel.idempotent,
             inside=inside,
+            seat=seat,
         )
 
     def open_thread(
@@ -241,6 +255,7 @@ class ChannelCaller:
         *,
         idempotent: bool,
         inside: host.Inside = nullcontext,
+        seat: str = "",
     ) -> None:
         timer = ("channel", name, str(next(self._numbers)))
 
@@ -270,11 +285,12 @@ class ChannelCaller:
                 return
         lost = self._lanes.lost(name)
         if lost >= MOST_LOST:
+            self._lanes.give_back(seat)
             failed(
                 NotDelivered(error=f"busy: {lost} calls of channel {name!r} have not come back", retry=True)
             )
             return
-        self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)))
+        self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)), seat)
 
     def _over(self, name: str, call: host.Call) -> None:
         with self._changed:

@@ -77,8 +77,10 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case DeliveryReturned():
                 return self._returned(state, command.attempt, command.result)
             case RetryDue():
-                if command.attempt == state.attempt:
+                if command.attempt == state.attempt and state.phase != "final":
                     self._check(stream, state)
+                else:
+                    self.world.channels.give_back_seat(stream)
                 return []
             case TooOld():
                 return self._given_up(state) if self._is_asked(state) is Asked.NEVER else []
@@ -90,6 +92,28 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 assert_never(command)
 
     def _checked(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
+        events = self._of_verdict(stream, state, checked)
+        starts = any(isinstance(event, facts.DeliveryStarted) for event in events)
+        if starts and not self._has_seat(stream, state):
+            return []
+        if not starts and state.phase != "started":
+            self.world.channels.give_back_seat(stream)
+        return events
+
+    def _has_seat(self, stream: str, state: Delivery) -> bool:
+        """Whether the channel has a seat for the text. If not, it is asked again once there is one: it has not started by then."""
+        due = RetryDue(stream=stream, attempt=state.attempt)
+        # Not to ourselves: the outbox may have been started anew while the channel was at work.
+        return self.world.channels.keep_seat(
+            state.decided.route.channel, stream, lambda: self.world.tell_flow(stream, due)
+        )
+
+    def given_up(self, stream: str, refused: Refused) -> None:
+        """Free the seat of a delivery that can't go on."""
+        super().given_up(stream, refused)
+        self.world.channels.give_back_seat(stream)
+
+    def _of_verdict(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
         if checked.after != state.attempt:
             return []  # asked twice, before an attempt that has been made meanwhile
         if checked.verdict.allowed and state.phase != "final":
@@ -310,6 +334,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             returned,
             attempt=attempt,
             inside=inside,
+            seat=stream,
         )
 
     def _retry_later(self, stream: str, state: Delivery) -> None:
