@@ -106,12 +106,13 @@ CASES = [
     # One send, waited for.
     Case("S0", left="inbound_taken"),
     Case("S1", left="inbound_taken"),
-    Case("S2", left="run_queued"),
-    Case("S3", left="run_queued"),
+    Case("S2", left="run_started", asked=None, again="message"),
+    Case("S2", "counted", left="run_queued"),
+    Case("S3", "counted", left="run_queued"),
     Case("S4", left="run_started", again="message"),
     Case("S5", left="run_started", asked=None, again="message"),
     Case("S6", left="message_recorded", asked=1, again="message"),
-    Case("S7", left="run_queued", asked=1),
+    Case("S7", left="run_started", asked=None, again="reply"),
     Case("S7", "counted", left="run_completed", asked=1, nightly=True),
     Case("S8", "counted", left="run_completed", asked=1),
     # Its loop. The points of a turn are passed before and after its agent is asked.
