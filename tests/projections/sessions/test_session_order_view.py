@@ -123,7 +123,7 @@ def is_seen(seen: Seen, row: SessionRow, every: dict[str, SessionRow]) -> bool:
     while parent is not None and parent not in above:
         above.add(parent)
         parent = every[parent].spawned_by if parent in every else None
-    return seen.tree and seen.key in every and seen.key in above
+    return seen.tree and seen.key in above
 
 
 def seeing(agents: frozenset[str], key: str, tree: bool = True) -> Seen:
