@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
+from litestar.datastructures import Headers
 from litestar.types import (
     ASGIApp,
     HTTPReceiveMessage,
@@ -97,7 +98,7 @@ class Shield:
     # --- HTTP
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope)
+        headers = Headers(scope["headers"])
         refusal = self._place(scope, headers)
         if refusal is None and _path(scope) == "/" and self._wants_page(scope, headers):
             await _answer(send, Answer(200, HEADERS, page(_address(scope, headers))))
@@ -118,7 +119,7 @@ class Shield:
                 hold.release()
 
     async def _judged(
-        self, scope: Scope, headers: "Headers", refusal: Refusal | None, receive: Receive, send: Send
+        self, scope: Scope, headers: Headers, refusal: Refusal | None, receive: Receive, send: Send
     ) -> None:
         """Answer a request that is refused, or read its body and serve it."""
         if refusal is None and scope["method"] in _WITH_BODY:
@@ -132,10 +133,10 @@ class Shield:
             return
         await self._application(scope)(scope, receive, _guarded(send))
 
-    def _wants_page(self, scope: Scope, headers: "Headers") -> bool:
-        return self._door.settings.control_ui.enabled and wants_page(scope["method"], headers.one("accept"))
+    def _wants_page(self, scope: Scope, headers: Headers) -> bool:
+        return self._door.settings.control_ui.enabled and wants_page(scope["method"], _one(headers, "accept"))
 
-    def _in_its_form(self, scope: Scope, headers: "Headers", refusal: Refusal) -> Answer:
+    def _in_its_form(self, scope: Scope, headers: Headers, refusal: Refusal) -> Answer:
         """Return a refusal as who asked can read it: a browser gets a page, a program JSON."""
         if not self._wants_page(scope, headers):
             return refusal.as_json()
@@ -150,30 +151,29 @@ class Shield:
                 return application
         return self._routes
 
-    def _place(self, scope: Scope, headers: "Headers") -> Refusal | None:
+    def _place(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Judge where a request thinks it goes, and which page sent it."""
         settings = self._door.settings
-        host = headers.one("host")
+        host = _one(headers, "host")
         if not host_allowed(host, bound=settings.host, allowed=settings.allowed_hosts):
             return Refusal(
                 MISDIRECTED, "misdirected", "host: not this gateway's, list it in gateway.allowedHosts"
             )
-        origins = headers.all("origin")
         allowed = settings.control_ui.allowed_origins
         if any(
             not origin_allowed(origin, host=host, scheme=scope.get("scheme", "http"), allowed=allowed)
-            for origin in origins
+            for origin in headers.getall("origin", [])
         ):
             what = "origin: not allowed, list it in gateway.controlUi.allowedOrigins"
             return Refusal(403, "forbidden", what)
         return None
 
-    def _token(self, scope: Scope, headers: "Headers") -> Credential | Refusal:
-        given = headers.raw("authorization")
+    def _token(self, scope: Scope, headers: Headers) -> Credential | Refusal:
+        given = (_one(headers, "authorization") or "").encode("latin-1")
         missing = Refusal(401, "unauthorized", "Unauthorized", (("www-authenticate", "Bearer"),))
-        if len(given) != 1 or not given[0].lower().startswith(_BEARER):
+        if not given.lower().startswith(_BEARER):
             return missing
-        token = given[0][len(_BEARER) :].strip()
+        token = given[len(_BEARER) :].strip()
         if not token:
             return missing
         credential = self._door.credentials.match(token)
@@ -184,14 +184,14 @@ class Shield:
                 message = "Too many failed authentication attempts. Please try again later."
                 return Refusal(429, "rate_limited", message, (("retry-after", str(int(wait) + 1)),))
             self._door.attempts.failed(address)
-            agent = printable(headers.one("user-agent") or "")
+            agent = printable(_one(headers, "user-agent") or "")
             self._door.logger.warning("refused a request from %s: wrong token (%s)", address, agent)
             return missing
         return credential
 
-    async def _body(self, headers: "Headers", receive: Receive) -> bytes | Refusal:
+    async def _body(self, headers: Headers, receive: Receive) -> bytes | Refusal:
         """Read a body that is of the right kind, not too large, and not too slow."""
-        kind = (headers.one("content-type") or "").partition(";")[0].strip().lower()
+        kind = (_one(headers, "content-type") or "").partition(";")[0].strip().lower()
         closing = (("connection", "close"),)
         if kind != "application/json":
             return Refusal(415, "invalid_request_error", "content-type: send application/json", closing)
@@ -200,7 +200,7 @@ class Shield:
         too_large = Refusal(
             413, "invalid_request_error", f"larger than {self._door.limits.body_bytes} bytes", closing
         )
-        length = headers.one("content-length")
+        length = _one(headers, "content-length")
         if length is not None and length.isdigit() and int(length[:_DIGITS]) > self._door.limits.body_bytes:
             return too_large
         chunks: list[bytes] = []
@@ -223,7 +223,7 @@ class Shield:
     # --- connections
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._place(scope, Headers(scope))
+        refusal = self._place(scope, Headers(scope["headers"]))
         if refusal is None and self._door.draining:
             refusal = Refusal(503, "unavailable", STOPPING)
         if refusal is None:
@@ -248,25 +248,10 @@ class Shield:
         await send(body)
 
 
-class Headers:
-    """A request's headers by lower-case name."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._headers: list[tuple[bytes, bytes]] = scope["headers"]
-
-    def raw(self, name: str) -> list[bytes]:
-        """Return the bytes of every header of this name."""
-        wanted = name.encode()
-        return [value for key, value in self._headers if key.lower() == wanted]
-
-    def all(self, name: str) -> list[str]:
-        """Return every header of this name."""
-        return [value.decode("latin-1") for value in self.raw(name)]
-
-    def one(self, name: str) -> str | None:
-        """Return the header of this name; None if there is none, or more than one."""
-        found = self.all(name)
-        return found[0] if len(found) == 1 else None
+def _one(headers: Headers, name: str) -> str | None:
+    """Return the header of this name; None if there is none, or more than one."""
+    found = headers.getall(name, [])
+    return found[0] if len(found) == 1 else None
 
 
 def _path(scope: Scope) -> str:
@@ -278,7 +263,7 @@ def _path(scope: Scope) -> str:
 
 def _address(scope: Scope, headers: Headers) -> str:
     """Return the gateway's address as a request has it."""
-    return f"{scope.get('scheme', 'http')}://{headers.one('host') or ''}{scope.get('root_path', '')}"
+    return f"{scope.get('scheme', 'http')}://{_one(headers, 'host') or ''}{scope.get('root_path', '')}"
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
