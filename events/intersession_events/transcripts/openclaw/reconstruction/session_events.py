@@ -167,8 +167,6 @@ def _entries(generation: Generation, following: Generation | None) -> Iterator[_
 
 def _imported(generation: Generation, entry: Entry, updated: int) -> facts.SessionImported:
     values = entry.values
-    last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
-    last_to = a_text(values.get("lastTo"))
     return facts.SessionImported(
         session_id=generation.session_id,
         source=SOURCE,
@@ -183,9 +181,9 @@ def _imported(generation: Generation, entry: Entry, updated: int) -> facts.Sessi
         label=a_text(values.get("label")),
         display_name=a_text(values.get("displayName")),
         channel=a_text(values.get("channel")) or a_text(values.get("provider")),
-        last_channel=last_channel,
-        last_to=last_to,
-        route=_route(entry, last_channel, last_to),
+        last_channel=_last_channel(entry),
+        last_to=a_text(values.get("lastTo")),
+        route=route_of(entry),
         spawned_by=None,  # lineage is canonical in SessionOpened; the entry's own spelling is in `entry`
         system_sent=values.get("systemSent") is True,
         aborted_last_run=values.get("abortedLastRun") is True,
@@ -205,15 +203,9 @@ def _model_override(entry: Entry) -> str | None:
 
 def route_of(entry: Entry) -> facts.Route | None:
     """Return the route of a session's texts, if its entry has a whole address."""
-    values = entry.values
-    last_channel = a_text(values.get("lastChannel")) or a_text(values.get("lastProvider"))
-    return _route(entry, last_channel, a_text(values.get("lastTo")))
-
-
-def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> facts.Route | None:
     context = entry.values.get("deliveryContext")
-    channel = a_text(at(context, "channel")) or last_channel
-    to = a_text(at(context, "to")) or last_to
+    channel = a_text(at(context, "channel")) or _last_channel(entry)
+    to = a_text(at(context, "to")) or a_text(entry.values.get("lastTo"))
     if channel is None or to is None:
         return None
     account = a_text(at(context, "accountId")) or a_text(entry.values.get("lastAccountId"))
@@ -226,6 +218,10 @@ def _route(entry: Entry, last_channel: str | None, last_to: str | None) -> facts
         account=account,
         thread=str(thread) if isinstance(thread, str | int) and not isinstance(thread, bool) else None,
     )
+
+
+def _last_channel(entry: Entry) -> str | None:
+    return a_text(entry.values.get("lastChannel")) or a_text(entry.values.get("lastProvider"))
 
 
 def _archived(generation: Generation, lineage: Lineage, place: Place) -> _Item:
