@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
 from intersession_actors.config import OperatorScope
-from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import invalid
 from intersession_actors.service import Caller, claimed_session
 from intersession_actors.system import SessionSystem
 
@@ -199,9 +199,7 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
     elif known.caller.is_operator:
         tools = system.tools(None, name=known.caller.name)
     else:
-        raise ToolRefused(
-            "invalid_request", f"{SESSION_HEADER}: required, say in this header which session you are"
-        )
+        raise invalid(SESSION_HEADER, "required, say in this header which session you are")
     denied = system.config.gateway.tools.deny
     return Seat(tools, tuple(name for name in tools.names if known.may_use(name) and name not in denied))
 
@@ -209,7 +207,7 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
 def _claim(request: Request) -> str | None:
     claims = {*request.headers.getlist(SESSION_HEADER), *request.query_params.getlist(SESSION_PARAMETER)}
     if len(claims) > 1:
-        raise ToolRefused("invalid_request", f"{SESSION_HEADER}: several sessions are named, name one")
+        raise invalid(SESSION_HEADER, "several sessions are named, name one")
     return next(iter(claims), None)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_actors.gate import FILE_NAME, MOUNT
+from intersession_actors.gate import FILE_NAME, MOUNT, invalid
 from intersession_events.facts import AttachedFile, Attachments, Block, ToolCallBlock
 from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
@@ -72,9 +72,8 @@ def check_mount_path(path: str | None) -> str | None:
         ToolRefused: it can't be one (`invalid_request`).
     """
     if path is not None and (_MOUNT.fullmatch(path) is None or ".." in path.split("/")):
-        raise ToolRefused(
-            "invalid_request",
-            "attachAs.mountPath: no path of letters, digits and ._-/: without .., give such a one or none",
+        raise invalid(
+            "attachAs.mountPath", "no path of letters, digits and ._-/: without .., give such a one or none"
         )
     return path
 

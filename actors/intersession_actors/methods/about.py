@@ -237,9 +237,7 @@ class GatewayAbout:
         known = sorted({*self._service.world.channels.registered, *self._service.config.channels})
         if name not in known:
             there_are = f"use one of {', '.join(known)}" if known else "register one first"
-            raise ToolRefused(
-                "invalid_request", f"channel: nobody delivers for {name[:128]!r} here, {there_are}"
-            )
+            raise invalid("channel", f"nobody delivers for {name[:128]!r} here, {there_are}")
 
 
 class GatewayImport:

@@ -1,7 +1,7 @@
 """Finds the session or the run that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import RUN
+from intersession_actors.gate import RUN, invalid
 from intersession_actors.policy import Operation, not_visible
 from intersession_actors.service import (
     Call,
@@ -84,10 +84,7 @@ class Targets:
                 call.was_denied(text, "not_visible")
                 raise ToolRefused("not_visible", not_visible(text))
         if agent_id is not None and agent_id != key.agent_id and service.config.session.scope != "global":
-            raise ToolRefused(
-                "invalid_request",
-                f"agentId: the session is one of {key.agent_id!r}, give that or leave it out",
-            )
+            raise invalid("agentId", f"the session is one of {key.agent_id!r}, give that or leave it out")
         return key
 
     def is_named(self, key: SessionKey, text: str | None, agent_id: str | None) -> bool:

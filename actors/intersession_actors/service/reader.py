@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import storable
+from intersession_actors.gate import invalid, storable
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent
@@ -124,9 +124,7 @@ class Reader:
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
         except (OverflowError, ValueError):
-            raise ToolRefused(
-                "invalid_request", f"{field}: {as_of} is no position, give a whole number"
-            ) from None
+            raise invalid(field, f"{as_of} is no position, give a whole number") from None
         if isinstance(value, str):
             return Place(position, parse_time(value, field=field))
         return Place(position, self.positions.time_at(position) or 0)

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import invalid
 from intersession_actors.service import Call, Pending, Result, Service
 from intersession_actors.tools.agents_list import AgentsList, list_agents
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
@@ -126,9 +126,7 @@ def _described(names: tuple[str, ...], dialect: str) -> bytes:
             case "json-schema":
                 described.append({"title": tool.name, "description": tool.description, **schema})
             case _:
-                raise ToolRefused(
-                    "invalid_request", f"dialect: no {dialect!r}, use openai, anthropic, mcp or json-schema"
-                )
+                raise invalid("dialect", f"no {dialect!r}, use openai, anthropic, mcp or json-schema")
     return msgspec.json.encode(described)
 
 
