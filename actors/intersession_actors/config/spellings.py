@@ -19,6 +19,10 @@ _CHANNELS_AT_TOP: Final = "whatsapp telegram discord slack signal imessage mstea
 _ROUTING_ELSEWHERE: Final = ("allowFrom", "bindings", "groupChat", "handoff", "queue", "transcribeAudio")
 _CHANNEL_NAMES: Final = ("surface", "provider", "lastProvider")
 _CHAT_TYPES: Final = {"dm": "direct", "room": "channel"}
+_TURNS: Final = "session.agentToAgent.maxPingPongTurns"
+_VARIABLE: Final = re.compile(r"\$?\$\{([A-Z_][A-Z0-9_]*)\}")
+
+MAX_TURNS: Final = 5
 
 
 class Renaming:
@@ -177,18 +181,9 @@ def _copy(value: object) -> JsonValue:
     return value
 
 
-MAX_TURNS: Final = 5
-
-_TURNS: Final = "session.agentToAgent.maxPingPongTurns"
-
-_VARIABLE: Final = re.compile(r"\$?\$\{([A-Z_][A-Z0-9_]*)\}")
-
-
 def clamp_turns(config: JsonMapping, notices: list[str]) -> None:
     """Bring the number of turns into 0..5, in place (LOOP-2). What is no number is left for the check to refuse."""
-    exchanges: JsonValue = config
-    for key in ("session", "agentToAgent"):
-        exchanges = exchanges.get(key) if is_object(exchanges) else None
+    exchanges = _at(config, "session", "agentToAgent")
     if not is_object(exchanges):
         return
     given: JsonValue = exchanges.get("maxPingPongTurns")
@@ -202,8 +197,7 @@ def clamp_turns(config: JsonMapping, notices: list[str]) -> None:
 
 def fold_agent_ids(config: JsonMapping, notices: list[str]) -> None:
     """Write agent ids in lower case, as keys have them, in place."""
-    agents: JsonValue = config.get("agents")
-    listed: JsonValue = agents.get("list") if is_object(agents) else None
+    listed = _at(config, "agents", "list")
     for index, entry in enumerate(listed if is_list(listed) else []):
         given: JsonValue = entry.get("id") if is_object(entry) else None
         if isinstance(given, str) and given.isascii() and given != given.lower():

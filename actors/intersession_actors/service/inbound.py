@@ -103,14 +103,8 @@ def _taken_before(service: Service, run_id: str) -> InboundAccepted | None:
 
 
 def _refuse_blank(message: InboundMessage) -> None:
-    needed = {
-        "channel": message.channel,
-        "chat_id": message.chat_id,
-        "text": message.text,
-        "sender": message.sender,
-    }
-    for field, value in needed.items():
-        if not value.strip():
+    for field in ("channel", "chat_id", "text", "sender"):
+        if not getattr(message, field).strip():
             raise invalid(field, "blank, give it")
 
 
