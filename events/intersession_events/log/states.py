@@ -17,7 +17,7 @@ from intersession_events.log.recorded import Recorded
 
 S = TypeVar("S")
 
-EVERY: Final = 500
+EVERY: Final = 250
 """A stream gets a snapshot when it has so many events more than the one before covers, and none as long as it has fewer."""
 
 LARGEST_STATE: Final = 64 * 1024

@@ -58,7 +58,7 @@ def test_a_log_without_snapshots_has_nothing_to_compare(tmp_path: Path) -> None:
         "UPDATE stored_snapshots SET originator_version=originator_version+1",
         "UPDATE stored_snapshots SET originator_id='session:agent:main:other'",
         "ALTER TABLE stored_snapshots ADD COLUMN more",
-        "DELETE FROM stored_events WHERE originator_version>=990",
+        "DELETE FROM stored_events WHERE originator_version>=490",
     ],
 )
 def test_a_snapshot_that_was_changed_is_a_finding(path: Path, statement: str) -> None:

@@ -100,8 +100,8 @@ class Written:
     def __init__(self, path: Path | str = ":memory:") -> None:
         self.log = SqliteLog(path, threads=False)
         self.append(OPENED)
-        for number in range(0, EVERY * 5 // 2, 50):
-            self.append(*(said(each) for each in range(number, number + 50)))
+        for number in range(0, EVERY * 5 // 2, 25):
+            self.append(*(said(each) for each in range(number, number + 25)))
 
     def append(self, *events: facts.Event) -> None:
         name = self.log.head()
@@ -213,7 +213,7 @@ def test_what_an_agent_gets_is_the_same_with_snapshots_and_without(written: Writ
         list,
         lambda transcript: transcript[-1],
         lambda transcript: transcript[0],
-        lambda transcript: transcript[700],
+        lambda transcript: transcript[400],
         lambda transcript: [transcript[at] for at in range(0, len(transcript), 97)],
         lambda transcript: transcript[-50:],
         lambda transcript: transcript[300:320],
