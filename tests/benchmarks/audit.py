@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, per_second
+from intersession_events.checkpoints import CheckpointTaker
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
 from intersession_events.transcripts.openclaw import import_openclaw
@@ -27,6 +28,7 @@ def measure(directory: Path, *, sessions: int = 50, messages: int = 400) -> list
         verified = _seconds(lambda: verify_log(log))
         rebuilt = sum(_seconds(partial(log.rebuild, view.name)) for view in inline_views())
         read = _seconds(lambda: sum(1 for _ in log.all()))
+        checkpointed = _seconds(partial(_checkpoint, log))
     return [
         Figure(benchmark=NAME, name=name, value=per_second(events, seconds), unit="events/s")
         for name, seconds in (
@@ -34,8 +36,17 @@ def measure(directory: Path, *, sessions: int = 50, messages: int = 400) -> list
             ("read and prove each", read),
             ("verify", verified),
             ("rebuild all views", rebuilt),
+            ("first checkpoint of a log", checkpointed),
         )
     ]
+
+
+def _checkpoint(log: SqliteLog) -> None:
+    taker = CheckpointTaker(log)
+    while taker.fold():
+        pass
+    taker.know_heads()
+    taker.take()
 
 
 def write_state(root: Path, *, sessions: int, messages: int) -> Path:

@@ -116,6 +116,9 @@ class PlainLog:
                 raise self.unreadable[recorded.position]
             yield recorded
 
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Any]:
+        raise NotImplementedError("no view reads rows")
+
     def streams(self, prefix: str) -> Sequence[str]:
         return sorted({recorded.stream for recorded in self.events if recorded.stream.startswith(prefix)})
 

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 _HERE = "intersession.cli.commands"
 _CHANGES = "intersession.cli.changes"
+_PROOFS = "intersession.cli.proofs"
 _QUESTIONS = "intersession.cli.questions"
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -66,9 +67,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Say what is wrong now, and what to do about it: the log, its process, deliveries, settings, models.",
     ),
     "verify": (
-        f"{_HERE}.verify:verify",
+        f"{_PROOFS}.verify:verify",
         "Hash every row of the log again, walk every chain, prove the views, and say what is wrong and what can't be proven.",
     ),
+    "checkpoint": (
+        f"{_CHANGES}.checkpoint:checkpoint",
+        "Take a checkpoint of the log as it is now: what is in it up to here can't be reordered or cut without a trace.",
+    ),
+    "keys": (f"{_PROOFS}.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
     "rebuild": (
         f"{_CHANGES}.rebuild:rebuild",
         "Build a view anew from the log, or all of them, and put it in the place of the old one.",

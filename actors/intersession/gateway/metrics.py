@@ -51,6 +51,10 @@ GAUGES: Final = {
         ("state",),
     ),
     "intersession_degraded": ("Sessions, managers and flows that were given up until the next start.", ()),
+    "intersession_checkpoint_position": ("The position that the last checkpoint is of; 0 without one.", ()),
+    "intersession_checkpoint_age_seconds": ("How old the last checkpoint is; 0 without one.", ()),
+    "intersession_checkpoint_new_events": ("Events since the last checkpoint.", ()),
+    "intersession_checkpoints_unpublished": ("Checkpoints that a place does not have yet.", ("to",)),
     "intersession_zombies": ("Calls that were given up and have not come back.", ("of",)),
 }
 """Every gauge, with its help and its labels."""
@@ -113,6 +117,7 @@ class Metrics(Collector):
     def _now(self, status: JsonObject) -> dict[str, Mapping[str, float]]:
         """Return the values of every gauge, by label."""
         runs, deliveries = self._system.service.runs, status["deliveries"]
+        checkpoints = status["checkpoints"]
         return {
             "intersession_log_position": {"": status["position"]},
             "intersession_store_available": {"": float(status["store"]["available"])},
@@ -125,6 +130,10 @@ class Metrics(Collector):
                 "under_way": sum(deliveries["underWay"].values()),
             },
             "intersession_degraded": {"": len(status["degraded"])},
+            "intersession_checkpoint_position": {"": checkpoints["position"] or 0},
+            "intersession_checkpoint_age_seconds": {"": (checkpoints["ageMs"] or 0) / _MS},
+            "intersession_checkpoint_new_events": {"": checkpoints["newEvents"]},
+            "intersession_checkpoints_unpublished": checkpoints["unpublished"],
             "intersession_zombies": {"agents": status["zombies"], "channels": status["channelZombies"]},
         }
 

@@ -18,11 +18,14 @@ from intersession_actors.channels.channels import (
     ThreadWanted,
     console_channel,
 )
-from intersession_actors.channels.configured import configured_channels
+from intersession_actors.channels.configured import configured_channels, host_problems
+from intersession_actors.channels.url import BadChannelUrl
+from intersession_actors.channels.webhook import Post, posting
 
 __all__ = [
     "AnyChannel",
     "Asked",
+    "BadChannelUrl",
     "Channel",
     "ChannelCaller",
     "Delivered",
@@ -32,8 +35,11 @@ __all__ = [
     "MemoryChannel",
     "NotDelivered",
     "Outbound",
+    "Post",
     "ThreadOpened",
     "ThreadWanted",
     "configured_channels",
     "console_channel",
+    "host_problems",
+    "posting",
 ]

@@ -1,6 +1,7 @@
 """Makes channels of what a configuration says under `channels.<name>.deliver` (CFG-1, X13)."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, plain_host
@@ -30,13 +31,7 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
             continue
         path = f"channels.{name}"
         hosts: JsonValue = settings.get("allowHosts", ())
-        bad = [host for host in hosts if _HOST.fullmatch(host) is None]
-        problems += [
-            ConfigProblem(
-                f"{path}.allowHosts", f"{host!r} is no host; give a name or an address, nothing else"
-            )
-            for host in bad
-        ]
+        problems += host_problems(f"{path}.allowHosts", hosts)
         try:
             made[name] = _channel(settings, f"{path}.deliver", frozenset(map(plain_host, hosts)), network)
         except (BadChannelUrl, DeliveryRefused) as error:
@@ -44,6 +39,15 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
     if problems:
         raise ConfigError(problems)
     return made
+
+
+def host_problems(path: str, hosts: Iterable[str]) -> list[ConfigProblem]:
+    """Return what is wrong with a list of hosts that may be reached though they are private."""
+    return [
+        ConfigProblem(path, f"{host!r} is no host; give a name or an address, nothing else")
+        for host in hosts
+        if _HOST.fullmatch(host) is None
+    ]
 
 
 def _channel(settings: JsonMapping, path: str, allowed: frozenset[str], network: Network) -> Channel:

@@ -5,16 +5,22 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from intersession_actors.channels.addresses import THIS_NETWORK, Network, addresses_of, check_as_written
+from intersession_actors.channels.addresses import (
+    THIS_NETWORK,
+    Network,
+    addresses_of,
+    check_as_written,
+    plain_host,
+)
 from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.channels.url import BadChannelUrl, ChannelUrl
+from intersession_actors.channels.url import BadChannelUrl, ChannelUrl, channel_url
 from intersession_events.plain_json import JsonObject
 
 SCHEMES: Final = frozenset({"http", "https"})
@@ -39,9 +45,34 @@ def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network 
     check_as_written(_host(_split(url.samples()[0])), allowed)
 
     def deliver(outbound: Outbound) -> JsonObject:
-        return _post(_split(url.for_text(outbound)), outbound, allowed, network)
+        return _post(
+            _split(url.for_text(outbound)), msgspec.json.encode(outbound), outbound.key, allowed, network
+        )
 
     return Channel(deliver=deliver)
+
+
+Post = Callable[[bytes, str], JsonObject]
+"""Posts a JSON document under an idempotency key, once, and returns what was answered. Raises what a channel raises."""
+
+
+def posting(text: str, *, allowed: Collection[str] = (), network: Network = THIS_NETWORK) -> Post:
+    """Return what posts documents to one URL, under the rules for channels: public hosts only, no redirect (X13).
+
+    Raises:
+        BadChannelUrl: it is no http or https URL, or has places to fill in.
+        DeliveryRefused: its host can be seen to be private, and is not `allowed`.
+    """
+    url = channel_url(text)
+    if url.scheme not in SCHEMES or url.places:
+        raise BadChannelUrl("is no http or https URL without places to fill in")
+    hosts = frozenset(map(plain_host, allowed))
+    check_as_written(_host(_split(url.text)), hosts)
+
+    def post(body: bytes, key: str) -> JsonObject:
+        return _post(_split(url.text), body, key, hosts, network)
+
+    return post
 
 
 def _split(url: str) -> SplitResult:
@@ -61,16 +92,18 @@ def _host(parts: SplitResult) -> str:
     return parts.hostname or ""
 
 
-def _post(parts: SplitResult, outbound: Outbound, allowed: Collection[str], network: Network) -> JsonObject:
+def _post(
+    parts: SplitResult, body: bytes, key: str, allowed: Collection[str], network: Network
+) -> JsonObject:
     secure, host = parts.scheme.lower() == "https", _host(parts)
     port = parts.port or (443 if secure else 80)
     addresses = addresses_of(host, port, allowed, network)
     connected = _connected(addresses, port, network)
     with connected, _at_most(MOST_SECONDS, connected):
         if not secure:
-            return _exchange(connected, parts, outbound)
+            return _exchange(connected, parts, body, key)
         with ssl.create_default_context().wrap_socket(connected, server_hostname=host) as sealed:
-            return _exchange(sealed, parts, outbound)
+            return _exchange(sealed, parts, body, key)
 
 
 @contextmanager
@@ -96,7 +129,7 @@ def _connected(addresses: Collection[str], port: int, network: Network) -> socke
     raise problem
 
 
-def _exchange(connected: socket.socket, parts: SplitResult, outbound: Outbound) -> JsonObject:
+def _exchange(connected: socket.socket, parts: SplitResult, body: bytes, key: str) -> JsonObject:
     line = http.client.HTTPConnection(_host(parts))
     line.sock = connected
     target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
@@ -104,11 +137,11 @@ def _exchange(connected: socket.socket, parts: SplitResult, outbound: Outbound) 
         "Host": parts.netloc,
         "Content-Type": "application/json",
         "User-Agent": "intersession",
-        "Idempotency-Key": outbound.key,
+        "Idempotency-Key": key,
         "Connection": "close",
     }
     try:
-        line.request("POST", target, body=msgspec.json.encode(outbound), headers=headers)
+        line.request("POST", target, body=body, headers=headers)
         answer = line.getresponse()
     except (OSError, http.client.HTTPException) as error:
         # It may have been read and shown all the same.

@@ -2,7 +2,7 @@
 
 from intersession_actors.config.agents import SessionToolsVisibility
 from intersession_actors.config.config import Config, load_config
-from intersession_actors.config.host import Gateway, GatewayAuth, Logging, OperatorScope, Tracing
+from intersession_actors.config.host import Checkpoints, Gateway, GatewayAuth, Logging, OperatorScope, Tracing
 from intersession_actors.config.read import read_config_file
 from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
 from intersession_actors.config.settings import (
@@ -23,6 +23,7 @@ from intersession_actors.config.tools import (
 __all__ = [
     "AgentTools",
     "AttachmentRules",
+    "Checkpoints",
     "Config",
     "Gateway",
     "GatewayAuth",

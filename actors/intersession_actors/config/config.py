@@ -42,6 +42,7 @@ class Config(Settings, frozen=True, kw_only=True):
     deliveries: host.Deliveries = host.Deliveries()
     transcripts: host.Transcripts = host.Transcripts()
     audit: host.Audit = host.Audit()
+    checkpoints: host.Checkpoints = host.Checkpoints()
     logging: host.Logging = host.Logging()
     tracing: host.Tracing = host.Tracing()
     store: Text | None = None

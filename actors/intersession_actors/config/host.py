@@ -6,7 +6,15 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_actors.config.settings import MAX_SECONDS, AtLeastOne, NameText, Seconds, Settings, Text
+from intersession_actors.config.settings import (
+    MAX_SECONDS,
+    AtLeastOne,
+    Count,
+    NameText,
+    Seconds,
+    Settings,
+    Text,
+)
 from intersession_actors.gate import REPLY
 from intersession_events.plain_json import JsonObject
 
@@ -132,6 +140,35 @@ class Audit(Settings, frozen=True, kw_only=True):
     """How much of who asked for what is recorded (VIS-4)."""
 
     access: Literal["all", "denied", "off"] = "all"
+
+
+class Publish(Settings, frozen=True, kw_only=True):
+    """Where each checkpoint is put, so that somebody has it who does not have the log. All that are given are used.
+
+    `file` gets a line each, `webhook` a POST each, and `command`, a program with its arguments, a line each on its
+    standard input. `allow_hosts` are hosts that the webhook may lead to though they are private.
+    """
+
+    file: Text | None = None
+    webhook: Text | None = None
+    command: tuple[Text, ...] = ()
+    allow_hosts: tuple[Text, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Publish(file={self.file!r})"
+
+
+class Checkpoints(Settings, frozen=True, kw_only=True):
+    """When checkpoints of the log are taken, who signs them, and where they go.
+
+    `every_events` and `every_seconds` count what is new since the last one; 0 is never. `key_file` is a private key.
+    """
+
+    every_events: Count = 1_000
+    every_seconds: Seconds = 300
+    at_stop: bool = True
+    key_file: Text | None = None
+    publish: Publish = Publish()
 
 
 class Logging(Settings, frozen=True, kw_only=True):

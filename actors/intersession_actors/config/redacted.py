@@ -11,7 +11,10 @@ from intersession_actors.config.settings import Settings
 from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
 HIDDEN: Final = "<hidden>"
-_SECRET: Final = re.compile(r"token|password|secret|key$|headers|credential$|env$", re.IGNORECASE)
+# An address that takes what anybody sends it, and what a program is called with, are as good as passwords.
+_SECRET: Final = re.compile(
+    r"token|password|secret|key$|headers|credential$|env$|webhook$|command$", re.IGNORECASE
+)
 # Keys under which a channel's own settings are read here, and so are known to hold no secret.
 _OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts"})
 _NO_SECRET: Final = frozenset({"mainKey"})

@@ -27,6 +27,8 @@ FailureKind = Literal[
     "store_trouble",
     "answer_lost",
     "config_refused",
+    "checkpoint_failed",
+    "checkpoint_unpublished",
 ]
 """Which kind of failure it is. More kinds may come: treat one that you do not know by its `level`."""
 
@@ -60,6 +62,8 @@ KINDS: Final[Mapping[FailureKind, Kind]] = {
     "store_trouble": Kind("store", "error", "store is not available"),
     "answer_lost": Kind("store", "error", "answer given up, the store was away too long"),
     "config_refused": Kind("config", "error", "configuration refused, the old one stays"),
+    "checkpoint_failed": Kind("checkpoints", "error", "no checkpoint could be taken"),
+    "checkpoint_unpublished": Kind("checkpoints", "warning", "checkpoint not published, it is tried again"),
 }
 
 LEVELS: Final[Mapping[FailureLevel, int]] = {"warning": logging.WARNING, "error": logging.ERROR}

@@ -6,6 +6,7 @@ from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.extras import imported, is_installed, needed
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
 from intersession_actors.host.loop import OwnLoop
+from intersession_actors.host.threads import Job, Workers
 from intersession_events.errors import MissingExtra
 
 __all__ = [
@@ -16,12 +17,14 @@ __all__ = [
     "HostActor",
     "HostsLoop",
     "Inside",
+    "Job",
     "LoopEnded",
     "MissingExtra",
     "Outcome",
     "Outside",
     "OwnLoop",
     "Raised",
+    "Workers",
     "asking",
     "imported",
     "is_host_actor",

@@ -48,11 +48,18 @@ _RECENT: Final = 10
 class GatewayAbout:
     """What there is, how it is, and words to a channel. `describe` gives what only the system knows of itself."""
 
-    def __init__(self, service: Service, targets: Targets, describe: Callable[[], Result]) -> None:
+    def __init__(
+        self,
+        service: Service,
+        targets: Targets,
+        describe: Callable[[], Result],
+        checkpoint: Callable[[], Result],
+    ) -> None:
         self._service = service
         self._targets = targets
         self._routes = Routes(service)
         self._describe = describe
+        self._checkpoint = checkpoint
 
     def agents_list(self, call: Call, params: JsonMapping) -> Result:
         """Return the configured agents that the caller can have sessions of, the default one first."""
@@ -89,6 +96,12 @@ class GatewayAbout:
             provider, _, model_id = name.partition("/")
             models.append({"id": model_id or provider, "name": model_id or provider, "provider": provider})
         return {"models": models}
+
+    def checkpoint(self, call: Call, params: JsonMapping) -> Result:
+        """Take a checkpoint of the log as it is now (GATE-13)."""
+        del call
+        read_arguments(NoParams, params)
+        return self._checkpoint()
 
     def health(self, call: Call, params: JsonMapping) -> Result:
         """Say whether all is well; the fields of channels, heartbeats and sessions are the original's.

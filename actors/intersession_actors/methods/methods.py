@@ -70,6 +70,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
+    "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint),
     "deliveries.retry": Registered("operator.admin", lambda parts: parts.about.retry_delivery),
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
@@ -96,8 +97,8 @@ def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
 class GatewayMethods:
     """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
 
-    `threads` block for coroutines; `describe` gives what only the system knows of itself, `forget` drops a transcript from
-    memory.
+    `threads` block for coroutines; `describe` gives what only the system knows of itself, `checkpoint` takes one, `forget`
+    drops a transcript from memory.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class GatewayMethods:
         *,
         threads: DoorThreads,
         describe: Callable[[], Result],
+        checkpoint: Callable[[], Result],
         imports: Imports,
         forget: Callable[[str], None],
     ) -> None:
@@ -117,7 +119,7 @@ class GatewayMethods:
         parts = Parts(
             self._runs,
             GatewaySessions(service, targets),
-            GatewayAbout(service, targets, describe),
+            GatewayAbout(service, targets, describe, checkpoint),
             GatewayImport(imports),
             GatewayErase(service, targets, forget),
         )

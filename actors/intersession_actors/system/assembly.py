@@ -1,7 +1,7 @@
 """The parts of a running system: put together on a log, handed to the actors, taken apart in order."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
 from intersession_actors.chains import ChainLedger, RunUse, UnderWay
 from intersession_actors.channels import AnyChannel, ChannelCaller
+from intersession_actors.checkpoints import Checkpointer, Publisher, Target
 from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
@@ -29,6 +30,7 @@ from intersession_actors.system.turns import Turns
 from intersession_events.facts import ChatType, ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
+from intersession_events.proofs import PrivateKey
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 
@@ -53,6 +55,8 @@ class Assembly:
         runtime: Runtime | None,
         on_failure: OnFailure | None,
         tracer_provider: Any,  # OpenTelemetry's, which not every host has
+        key: PrivateKey | None,
+        targets: Sequence[Target],
     ) -> None:
         self._config = config
         self._clock = clock
@@ -89,6 +93,15 @@ class Assembly:
             reports=self.reports,
             monotonic=clock.monotonic,
             inbox_limit=runs.inbox_max,
+        )
+        self.checkpointer = Checkpointer(
+            log,
+            settings=lambda: config().checkpoints,
+            key=key,
+            publisher=Publisher(log, targets, clock=clock, timers=self.timers, reports=self.reports),
+            clock=clock,
+            timers=self.timers,
+            reports=self.reports,
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
@@ -152,6 +165,7 @@ class Assembly:
         record_opening(self.service, self._config())
         sweep_staged(self.service)
         recover(self.service)
+        self.checkpointer.start()
         if self._mirror is not None:
             self._mirror.start()
 
@@ -166,6 +180,7 @@ class Assembly:
         left = self.supervisor.stop(max(seconds, 1.0))
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
+        self.checkpointer.stop(until - self._clock.monotonic())
         self.service.waits.close()
         self._chains.close()
         self.tracing.stop()

@@ -8,7 +8,8 @@ from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 
 STREAM = "log"
-_PAGE = 50
+# Most events of the stream are checkpoints: one by one they would be a long way back.
+_LAST_LOADED = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id=? AND topic LIKE 'config\\_loaded.%' ESCAPE '\\'"
 
 
 def record_opening(service: Service, config: Config) -> None:
@@ -28,12 +29,8 @@ def record_opening(service: Service, config: Config) -> None:
 
 def config_in_force(service: Service) -> ConfigLoaded | None:
     """Return the configuration that was loaded last, as far as the log knows it; None for a new log."""
-    after = None
-    while True:
-        page = service.log.stream(STREAM, to=after, backwards=True, limit=_PAGE)
-        for recorded in page:
-            if isinstance(recorded.event, ConfigLoaded):
-                return recorded.event
-        if len(page) < _PAGE:
-            return None
-        after = page[-1].version - 1
+    ((version,),) = service.log.query(_LAST_LOADED, (STREAM,))
+    if version is None:
+        return None
+    (recorded,) = service.log.stream(STREAM, after=version - 1, to=version)
+    return recorded.event if isinstance(recorded.event, ConfigLoaded) else None

@@ -15,6 +15,7 @@ import pykka
 from intersession_actors.agents import ACP, Agent, is_agent, runner_of
 from intersession_actors.answers import InboundAnswer
 from intersession_actors.channels import AnyChannel, configured_channels
+from intersession_actors.checkpoints import publishing_targets, signing_key
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
@@ -77,6 +78,7 @@ class SessionSystem:
         loaded = load_config(config)
         self.config: Config = loaded.config.with_agents(agents or ())
         configured = configured_channels(self.config)
+        self._targets, self._key = publishing_targets(self.config), signing_key(self.config)
         self._channels = {**configured, **(channels or {})}
         unused = sorted({*configured} & {*(channels or {})})
         self.notices = (
@@ -123,6 +125,8 @@ class SessionSystem:
                 runtime=self._runtime,
                 on_failure=self._on_failure,
                 tracer_provider=self._tracer_provider,
+                key=self._key,
+                targets=self._targets,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -133,6 +137,7 @@ class SessionSystem:
                 self._runs,
                 threads=parts.threads,
                 describe=self.status,
+                checkpoint=self.checkpoint,
                 imports=self._imports,
                 forget=parts.contexts.forget,
             )
@@ -449,14 +454,18 @@ class SessionSystem:
     def reload(self, config: Config | JsonMapping | Path | str | None) -> None:
         """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).
 
-        Agents, channels, the store and the sizes of pools stay as they are until the next start.
+        Agents, channels, the store, the key of checkpoints, where they are published, and the sizes of pools stay as they
+        are until the next start.
 
         Raises:
             ConfigError: it was refused.
         """
         try:
             loaded = load_config(config)
-            configured_channels(loaded.config)  # what the next start would refuse is refused now
+            # What the next start would refuse is refused now.
+            configured_channels(loaded.config)
+            publishing_targets(loaded.config)
+            signing_key(loaded.config)
             refuse_orphans(
                 self.service, loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
             )
@@ -466,6 +475,18 @@ class SessionSystem:
             raise
         self.config = loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
         self.notices, self._config_error = loaded.notices, None
+
+    def checkpoint(self) -> JsonObject:
+        """Take a checkpoint of the log as it is now, and return it (GATE-13); the last one, if nothing is new since.
+
+        Raises:
+            StoreUnavailable: the store could not take it.
+            CorruptEvent: a row of the log can't be read.
+        """
+        not_on_a_loop("system.checkpoint()", "await asyncio.to_thread(system.checkpoint)")
+        last = self._parts.checkpointer.take()
+        checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
+        return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
 
     def unbind_thread(self, session_key: str) -> bool:
         """Take its thread from a session (SPAWN-12); True if it had one.
@@ -494,6 +515,7 @@ class SessionSystem:
             "channelZombies": self._parts.caller.zombies,
             "channelCalls": msgspec.to_builtins(self._parts.caller.calls),
             "failures": reports.counts,
+            "checkpoints": self._parts.checkpointer.status,
             "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
             **open_work(
                 self.service.reader,

@@ -4,7 +4,7 @@ Nothing here is in the writer's way. A checkpoint is of a position that the read
 then, and what lies between belongs to the next one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Final, Protocol
 
@@ -124,21 +124,26 @@ class CheckpointTaker:
                 self._heads.tell(stream, version, hashed)
         return len(rows) == PAGE
 
-    def know_heads(self) -> None:
+    def know_heads(self, may_go_on: Callable[[], bool] = lambda: True) -> bool:
         """Read the heads of all streams as of the position, once; from then on they are kept up.
+
+        False if it may not go on: it is asked between pages.
 
         Raises:
             CorruptEvent: a row can't be read.
             StoreUnavailable: the store can't be read.
         """
         if self._heads is not None:
-            return
+            return True
         heads, after = StreamHeads(), ""
         while page := self._log.query(_HEADS, (after, self.position, PAGE)):
             for stream, version, state in page:
                 heads.tell(stream, version, opened(state, where=f"{stream!r} version {version}").hash)
             after = page[-1][0]
+            if not may_go_on():
+                return False
         self._heads = heads
+        return True
 
     def take(self, key: PrivateKey | None = None) -> CheckpointTaken:
         """Return a checkpoint of what was folded, signed if there is a key."""
@@ -185,7 +190,7 @@ class CheckpointTaker:
             if isinstance(event, CheckpointTaken):
                 self._go_on_from(recorded, event)
                 self.position = event.position
-                self._tree = GrowingTree(event.count, map(bytes.fromhex, event.peaks))
+                self._tree = _tree_of(recorded.position, event)
         self._begun = True
 
 
@@ -193,6 +198,16 @@ def append_of(log_id: str, event: CheckpointTaken, *, time: int) -> StreamAppend
     """Return the append of a checkpoint; its id is derived from its position, so that there is one of each."""
     draft = Draft(event=event, id=ids.derive(log_id, "checkpoint", event.position), time=time)
     return StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,))
+
+
+def _tree_of(position: int, event: CheckpointTaken) -> GrowingTree:
+    try:
+        tree = GrowingTree(event.count, map(bytes.fromhex, event.peaks))
+    except ValueError:
+        tree = GrowingTree()
+    if len(tree.peaks) != event.count.bit_count() or tree.root.hex() != event.events_root:
+        raise CorruptEvent(f"position {position}: the checkpoint there is none that can be gone on from")
+    return tree
 
 
 _OWN: Final = frozenset({TAKEN, PUBLISHED})

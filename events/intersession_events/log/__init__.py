@@ -10,6 +10,7 @@ from intersession_events.log.envelope import (
     unseal,
 )
 from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
+from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import (
     InFlight,
     InlineView,
@@ -80,6 +81,7 @@ __all__ = [
     "StreamAppend",
     "Unavailable",
     "VerifyReport",
+    "checkpoints_of",
     "erased_state",
     "erased_stream",
     "erasures",

@@ -152,6 +152,10 @@ class Log(Protocol):
         """Read all events with `after < position <= to`, in order."""
         ...
 
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
+        """Return position, stream, version, topic and state of rows after a position (None: of all), unproven."""
+        ...
+
     def streams(self, prefix: str) -> Sequence[str]:
         """Return the names of the streams that begin with a prefix, sorted."""
         ...

@@ -16,9 +16,9 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode, ready
-from intersession_events.log.checkpoints_of import checkpoints_of
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
 from intersession_events.log.erasing import erased_stream
+from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import Row, SqlValue
 from intersession_events.log.tables import place_problems, schema_problems, topic_problems
 from intersession_events.proofs import STREAM, Checkpoint, CheckpointsSeen, CheckpointWalk, Trusted, line_of

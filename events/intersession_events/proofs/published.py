@@ -14,7 +14,8 @@ _DECODE: Final = msgspec.json.Decoder(Checkpoint, strict=True).decode
 def published_in(text: bytes) -> Sequence[Checkpoint]:
     """Return the checkpoints of a published file, or of one that holds a single one in any layout.
 
-    A last line without its line feed was cut off while it was written, and is passed over.
+    A line that was cut off while it was written is passed over: the last one without its line feed, and one that the next
+    line begins with.
 
     Raises:
         BadCheckpoint: a line is none, or there is none at all.
@@ -26,7 +27,7 @@ def published_in(text: bytes) -> Sequence[Checkpoint]:
     lines = text.split(b"\n")
     found: list[Checkpoint] = []
     for number, line in enumerate(lines[:-1], 1):
-        if line.strip():
+        if line.strip() and not lines[number].startswith(line.removesuffix(b"}")):
             try:
                 found.append(_DECODE(line))
             except msgspec.MsgspecError as error:

@@ -46,10 +46,10 @@ class PublicKey(msgspec.Struct, frozen=True):
         Raises:
             MissingExtra: the extra `sign` is not installed.
         """
-        key = _imported(_ED25519).Ed25519PublicKey.from_public_bytes(self.raw)
+        kind = _imported(_ED25519).Ed25519PublicKey
         invalid: type[Exception] = _imported("cryptography.exceptions").InvalidSignature
         try:
-            key.verify(base64.b64decode(signature, validate=True), text)
+            kind.from_public_bytes(self.raw).verify(base64.b64decode(signature, validate=True), text)
         except (invalid, ValueError):
             return False
         return True

@@ -26,6 +26,8 @@ class _Head(msgspec.Struct):
 
 
 _ENCODE: Final = msgspec.json.Encoder().encode
+_MOST_TOLD: Final = 200_000
+"""So many heads wait to be taken in at once: together they cost less, but each takes memory."""
 
 
 def _empty_levels() -> tuple[bytes, ...]:
@@ -62,6 +64,8 @@ class StreamHeads:
     def tell(self, stream: str, version: int, hashed: str) -> None:
         """Say what the last event of a stream is now."""
         self._told[stream] = (version, hashed)
+        if len(self._told) >= _MOST_TOLD:
+            self._take_in()
 
     @property
     def streams(self) -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -178,6 +179,21 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from() -> None:
 
         with pytest.raises(CorruptEvent, match="no checkpoint of position 2"):
             taker.appended(recorded)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"peaks": ("no hash",)}, {"peaks": ()}, {"count": 3}, {"events_root": "00" * 32}]
+)
+def test_a_last_checkpoint_that_makes_no_sense_is_an_error_and_no_crash(wrong: dict[str, Any]) -> None:
+    with SqliteLog(":memory:") as log:
+        put(log, "a")
+        taker = CheckpointTaker(log)
+        taker.fold()
+        forged = msgspec.structs.replace(taker.take(), **wrong)
+        log.append_now([append_of(log.log_id, forged, time=2_000)])
+
+        with pytest.raises(CorruptEvent, match="none that can be gone on from"):
+            CheckpointTaker(log).fold()
 
 
 def test_the_heads_are_read_by_the_index_of_streams_alone() -> None:

@@ -3,11 +3,12 @@
 from intersession.cli.checks.finding import Finding, Level
 from intersession.cli.checks.of_config import endpoint_findings, setting_findings
 from intersession.cli.checks.of_process import process_findings
-from intersession.cli.checks.of_store import disk_findings, lock_findings, work_findings
+from intersession.cli.checks.of_store import checkpoint_findings, disk_findings, lock_findings, work_findings
 
 __all__ = [
     "Finding",
     "Level",
+    "checkpoint_findings",
     "disk_findings",
     "endpoint_findings",
     "lock_findings",

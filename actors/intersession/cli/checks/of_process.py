@@ -54,6 +54,7 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
             what=f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
             advice=f"register it, or configure channels.{channel}.deliver",
         )
+    yield from _of_checkpoints(status.get("checkpoints") or {})
     if status.get("configError"):
         yield Finding(
             code="config_refused",
@@ -67,4 +68,22 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
             level="error",
             what=f"an event could not be taken into the views: {item}",
             advice="`intersession verify` says whether the log is damaged",
+        )
+
+
+def _of_checkpoints(checkpoints: JsonMapping) -> Iterator[Finding]:
+    publish_errors: JsonObject = checkpoints.get("publishErrors") or {}
+    if checkpoints.get("error"):
+        yield Finding(
+            code="checkpoint_failed",
+            level="error",
+            what=f"the process takes no checkpoints any more: {checkpoints['error']}",
+            advice="`intersession verify` says whether the log is damaged; a new start tries it again",
+        )
+    for target, error in publish_errors.items():
+        yield Finding(
+            code="publish_failed",
+            level="warning",
+            what=f"checkpoints can't be published to the {target}: {error}",
+            advice=f"look at checkpoints.publish.{target}; it is tried again by itself",
         )

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from intersession.cli.checks.finding import Finding
+from intersession_actors.checkpoints import publishing_targets, unpublished
+from intersession_actors.config import Config
 from intersession_actors.service import Reader
+from intersession_events.log import Log
 from intersession_events.stores import holder_of, writer_of
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.timeline import counted
@@ -95,6 +98,19 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
             what=f"{len(failed)} of the newest {counted(len(newest), 'run')} failed; the last one did not",
             advice=f"`intersession replay {failed[0].run_id}` shows why",
         )
+
+
+def checkpoint_findings(log: Log, config: Config) -> Iterator[Finding]:
+    """Yield how many checkpoints are not where the configuration wants them published."""
+    for target in publishing_targets(config):
+        waiting = len(unpublished(log, target.id))
+        if waiting:
+            yield Finding(
+                code="checkpoints_unpublished",
+                level="warning",
+                what=f"{counted(waiting, 'checkpoint')} not published to the {target.kind} yet",
+                advice=f"is the process running, and does checkpoints.publish.{target.kind} take them?",
+            )
 
 
 def _nobody_works(reader: Reader) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from intersession.cli.shell import REFUSED, Answer, Json, Screen, safe
 from intersession_actors.channels import configured_channels
+from intersession_actors.checkpoints import publishing_targets, signing_key
 from intersession_actors.config import load_config
 from intersession_actors.errors import ConfigError
 
@@ -28,6 +29,8 @@ def check(
     try:
         loaded = load_config(file)
         configured_channels(loaded.config)
+        publishing_targets(loaded.config)
+        signing_key(loaded.config)
     except ConfigError as error:
         problems = [{"path": problem.path, "what": problem.what} for problem in error.problems]
         value = {"ok": False, "file": str(file), "problems": problems, "notices": []}

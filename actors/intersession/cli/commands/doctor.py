@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.checks import (
     Finding,
+    checkpoint_findings,
     disk_findings,
     endpoint_findings,
     lock_findings,
@@ -18,6 +19,7 @@ from intersession.cli.checks import (
 from intersession.cli.host import gateway_beside, has_writer, reader_of, store_path, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
 from intersession_actors.channels import configured_channels
+from intersession_actors.checkpoints import publishing_targets, signing_key
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.host import MissingExtra
@@ -51,6 +53,8 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
     try:
         loaded = load_config(reading.config)
         configured_channels(loaded.config)
+        publishing_targets(loaded.config)
+        signing_key(loaded.config)
     except ConfigError as error:
         yield Finding(
             code="config_bad",
@@ -72,6 +76,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             yield from lock_findings(path)
             yield from disk_findings(path)
             yield from work_findings(reader, at_work=has_writer(reader.log))
+            yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
         yield Finding(
             code="store_unreadable",

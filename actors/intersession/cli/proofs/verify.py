@@ -1,5 +1,6 @@
 """`intersession verify`: proof that a log was not changed, and what can't be proven."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -7,10 +8,13 @@ import msgspec
 from cyclopts import Parameter
 
 from intersession.cli.host import reading_log
+from intersession.cli.proofs.proving import growth_proven, proof_checked, stream_proven
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
 from intersession_actors.session import snapshots_compared
+from intersession_events.errors import BadCheckpoint
 from intersession_events.log import LogHead, VerifyReport, verify_log
 from intersession_events.plain_json import JsonObject
+from intersession_events.proofs import Checkpoint, CheckpointsSeen, Trusted, public_keys, published_in
 from intersession_events.stores import views_proven
 from intersession_projections.inline_views import inline_views
 from intersession_projections.timeline import counted
@@ -21,9 +25,17 @@ _MOST_FINDINGS = 50
 def verify(
     *,
     head: Annotated[
-        Path | None,
+        list[Path] | None,
         Parameter(
-            help="A head that was exported earlier: proves that nothing up to it was cut or rewritten."
+            name=("--head", "--published"),
+            help="A head that was exported, or a file of checkpoints that were published: proves that nothing up to it was "
+            "cut or rewritten.",
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        Parameter(
+            help="A public key whose signatures prove checkpoints, or a file of such keys; may be given several times."
         ),
     ] = None,
     export_head: Annotated[
@@ -33,6 +45,28 @@ def verify(
     key: Annotated[
         Path | None,
         Parameter(help="A file whose bytes sign the head that is exported, and prove the one that is given."),
+    ] = None,
+    prove: Annotated[
+        str | None,
+        Parameter(
+            help="Print a proof that this stream (or session) is part of the last checkpoint, as JSON; nothing else is done."
+        ),
+    ] = None,
+    prove_since: Annotated[
+        int | None,
+        Parameter(
+            help="Print a proof that the checkpoint of this position, or the last before it, is the beginning of the last one."
+        ),
+    ] = None,
+    at: Annotated[
+        int | None,
+        Parameter(
+            help="Prove by the checkpoint of this position, or the last before it, instead of the last one."
+        ),
+    ] = None,
+    check_proof: Annotated[
+        Path | None,
+        Parameter(help="Check a proof that --prove or --prove-since has printed. No log is looked at."),
     ] = None,
     views: Annotated[
         bool,
@@ -45,15 +79,34 @@ def verify(
 ) -> Answer:
     """Hash every row of the log again, walk every chain, prove the views, and say what is wrong and what can't be proven.
 
-    Exit code 4 if anything is wrong. A log that is damaged or of a newer version is verified too; nothing is written
+    With --prove, --prove-since or --check-proof that alone is done: proofs of a part of the log, to be given to somebody who
+    does not have it. Exit code 4 if anything is wrong. A log that is damaged or of a newer version is verified too; nothing is written
     to it.
     """
     secret = None if key is None else _read(key, "--key")
-    known = None if head is None else _head(head)
+    known, published = _kept_elsewhere(head or ())
+    trusted = Trusted(found for given in trust or () for found in public_keys(given))
+    if sum(given is not None for given in (prove, prove_since, check_proof)) > 1:
+        raise UsageError("give one of --prove, --prove-since and --check-proof")
+    if at is not None and prove is None and prove_since is None:
+        raise UsageError("--at says by which checkpoint --prove or --prove-since proves")
+    if check_proof is not None:
+        return proof_checked(_read(check_proof, "--check-proof"), trusted=trusted, published=published)
+    if prove is not None:
+        return stream_proven(common, prove, at=at)
+    if prove_since is not None:
+        return growth_proven(common, prove_since, at=at)
     if export_head is not None and export_head.exists():
         raise UsageError(f"--export-head: {export_head} exists already, name a new file")
     with reading_log(common) as log, Screen().progress("Verifying") as progress:
-        report = verify_log(log, head=known, key=secret if known is not None else None, progress=progress)
+        report = verify_log(
+            log,
+            head=known,
+            key=secret if known is not None else None,
+            published=published,
+            trusted=trusted,
+            progress=progress,
+        )
         path = log.path
     if views and not report.counts.get("table_altered"):
         with reading_log(common) as log, Screen().progress("Proving the views") as progress:
@@ -76,13 +129,29 @@ def verify(
     )
 
 
-def _head(path: Path) -> LogHead:
-    try:
-        return msgspec.json.decode(_read(path, "--head"), type=LogHead)
-    except msgspec.MsgspecError as error:
-        raise UsageError(
-            f"--head: {path} is no exported head ({error}); give a file that --export-head wrote"
-        ) from error
+def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Checkpoint]]:
+    """Return the head that was exported, and the checkpoints that were published, out of files of either kind."""
+    known: LogHead | None = None
+    published: list[Checkpoint] = []
+    for path in paths:
+        text = _read(path, "--head")
+        try:
+            published += published_in(text)
+            continue
+        except BadCheckpoint as error:
+            problem = error
+        if known is not None:
+            raise UsageError(
+                "--head: give one exported head; of published checkpoints there can be several files"
+            )
+        try:
+            known = msgspec.json.decode(text, type=LogHead)
+        except msgspec.MsgspecError as error:
+            raise UsageError(
+                f"--head: {path} is neither an exported head ({error}) nor published checkpoints ({problem}); give a file "
+                "that --export-head or checkpoints.publish wrote"
+            ) from error
+    return known, published
 
 
 def _read(path: Path, option: str) -> bytes:
@@ -90,6 +159,15 @@ def _read(path: Path, option: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{option}: {path} can't be read ({error.strerror or error})") from error
+
+
+def _proven_by(seen: CheckpointsSeen) -> str:
+    parts = [f"{counted(seen.taken, 'checkpoint')}, true up to position {seen.up_to}"]
+    if seen.signed_up_to:
+        parts.append(f"signed by a trusted key up to {seen.signed_up_to}")
+    if seen.published_up_to:
+        parts.append(f"as published up to {seen.published_up_to}")
+    return "; ".join(parts)
 
 
 def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | None, refused: bool) -> None:
@@ -108,6 +186,8 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
             screen.line(f"  {place}", safe(finding.code, "bold"), f": {finding.problem}{where}")
         if found > _MOST_FINDINGS:
             screen.line(safe(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand", "dim"))
+    if report.checkpoints.taken:
+        screen.line(f"  {_proven_by(report.checkpoints)}")
     if report.erased:
         screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
     screen.line(safe("Not proven by this:", "bold"))
