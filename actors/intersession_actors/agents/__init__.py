@@ -1,8 +1,8 @@
 """Agents: what a host registers, the turn it is called with, and who calls it."""
 
 from intersession_actors.agents.agents import Agent, echo, openai_agent, scripted
-from intersession_actors.agents.executor import AgentExecutor, Answered, Broke, OnResult
-from intersession_actors.agents.result import AgentResult
+from intersession_actors.agents.executor import AgentExecutor
+from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
 from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
 
@@ -15,7 +15,6 @@ __all__ = [
     "Answered",
     "Broke",
     "Given",
-    "OnResult",
     "Recorder",
     "Reply",
     "ToolBox",

@@ -7,11 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from intersession_actors.agents.agents import Agent, as_function
-from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Answered, Broke, result_of
+from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
 from intersession_actors.agents.turn import AgentFunction, Turn
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
-
-__all__ = ["AgentExecutor", "AgentResult", "Answered", "Broke"]
 
 logger = logging.getLogger("intersession.runs")
 

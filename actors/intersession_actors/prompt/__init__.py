@@ -25,7 +25,7 @@ from intersession_actors.prompt.silence import (
     visible_text,
 )
 from intersession_actors.prompt.transcript import RunContext, TranscriptFold, TranscriptState
-from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
+from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
 
 __all__ = [
     "ANNOUNCE_PROMPT",
@@ -37,7 +37,6 @@ __all__ = [
     "FilesTold",
     "Parties",
     "RunContext",
-    "Transcript",
     "TranscriptFold",
     "TranscriptState",
     "Window",

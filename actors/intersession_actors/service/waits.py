@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from intersession_actors.policy import find_wait_cycle
 from intersession_events.crash_points import crash_point
-from intersession_events.facts import RunAborted, RunCompleted, RunFailed
+from intersession_events.facts import RunEnd
 from intersession_events.log import Log, Recorded
 
 
@@ -59,7 +59,7 @@ class RunWaits:
     def _committed(self, batch: Sequence[Recorded]) -> None:
         for recorded in batch:
             event = recorded.event
-            if isinstance(event, RunCompleted | RunFailed | RunAborted):
+            if isinstance(event, RunEnd):
                 with self._lock:
                     futures = self._waiting.pop(event.run_id, [])
                 if futures:

@@ -516,7 +516,7 @@ class SessionActor(Handler):
         self._report(event)
         if isinstance(event, facts.RunStarted):
             self._starter.start(event, self.state.running, self._owner.decided_at)
-        elif isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
+        elif isinstance(event, facts.RunEnd):
             self._starter.unwatch(event.run_id)
             if isinstance(event, facts.RunAborted):
                 self.world.agents.cancel(event.run_id)

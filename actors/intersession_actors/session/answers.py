@@ -169,7 +169,7 @@ def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:
 def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
     """Return the word to the flow whose run has ended, by what is recorded of it or about to be; None for a run of no flow."""
     event = recorded.event
-    if not isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
+    if not isinstance(event, facts.RunEnd):
         return None
     running = before.running
     if running is not None and running.waiting.queued.run_id == event.run_id:
@@ -194,9 +194,7 @@ def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
 def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
     """Return the same word from the log: `items` are a session's events from the one that queued the run to its end."""
     last = items[-1].event if items else None
-    run_id = (
-        last.run_id if isinstance(last, facts.RunCompleted | facts.RunFailed | facts.RunAborted) else None
-    )
+    run_id = last.run_id if isinstance(last, facts.RunEnd) else None
     started: int | None = None
     tool_result: str | None = None
     for item in items:
@@ -217,7 +215,7 @@ def ended_word(
 ) -> RunEnded | None:
     """Return what a flow is told of the end of its run; None for an event that is no end."""
     event = recorded.event
-    if not isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted):
+    if not isinstance(event, facts.RunEnd):
         return None
     completed = event if isinstance(event, facts.RunCompleted) else None
     return RunEnded(
@@ -236,7 +234,7 @@ def ended_word(
     )
 
 
-def _is_gone(event: facts.RunCompleted | facts.RunFailed | facts.RunAborted) -> bool:
+def _is_gone(event: facts.RunEnd) -> bool:
     match event:
         case facts.RunCompleted():
             return False
@@ -246,7 +244,7 @@ def _is_gone(event: facts.RunCompleted | facts.RunFailed | facts.RunAborted) -> 
             return event.gone
 
 
-def status_of(event: facts.RunCompleted | facts.RunFailed | facts.RunAborted) -> facts.RunStatus:
+def status_of(event: facts.RunEnd) -> facts.RunStatus:
     """Return a run's end in the words of its flow."""
     match event:
         case facts.RunCompleted():

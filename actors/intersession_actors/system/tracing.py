@@ -252,11 +252,7 @@ class Tracing:
             case _:
                 pass
 
-    def _end_run(
-        self,
-        recorded: Recorded,
-        event: facts.RunCompleted | facts.RunFailed | facts.RunAborted | facts.RunInterrupted,
-    ) -> None:
+    def _end_run(self, recorded: Recorded, event: facts.RunEnd | facts.RunInterrupted) -> None:
         attributes: Attributes = {}
         error: str | None = None
         match event:
@@ -293,7 +289,7 @@ class Tracing:
         """Return the name of the span that an event happened in."""
         if isinstance(event, facts.MessageRecorded):
             return None if event.message.run_id is None else _run(event.message.run_id)
-        if isinstance(event, facts.RunCompleted | facts.RunFailed | facts.RunAborted | facts.RunInterrupted):
+        if isinstance(event, facts.RunEnd | facts.RunInterrupted):
             return _run(event.run_id)
         return recorded.stream if recorded.stream in self._open else None
 

@@ -122,4 +122,7 @@ class LateReplyDropped(Fact, frozen=True, kw_only=True):
     reply: str | None = None
 
 
-RunEvent = RunQueued | RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted | LateReplyDropped
+RunEnd = RunCompleted | RunFailed | RunAborted
+"""After one of these a run does nothing more; one that was interrupted may be tried again."""
+
+RunEvent = RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped
