@@ -62,12 +62,18 @@ def schema_problems(query: Query) -> Iterator[str]:
             yield f"the table {name} is not as it was made: {found[name]}"
 
 
+def format_of(query: Query) -> int:
+    """Return the format that a log says it has."""
+    said = query("SELECT format FROM log_identity LIMIT 1")
+    return said[0][0] if said and isinstance(said[0][0], int) else 0
+
+
 def _format_of(query: Query, found: Mapping[str, str]) -> int:
     """Return the format that a log says it has; the latest one, if it says none that there is."""
     if found.get("log_identity") != _BESIDE["log_identity"]:
         return FORMAT
-    said = query("SELECT format FROM log_identity LIMIT 1")
-    return said[0][0] if said and said[0][0] in FORMATS else FORMAT
+    said = format_of(query)
+    return said if said in FORMATS else FORMAT
 
 
 def place_problems(query: Query) -> Iterator[str]:

@@ -20,7 +20,14 @@ from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import Row, SqlValue
-from intersession_events.log.tables import place_problems, schema_problems, topic_problems
+from intersession_events.log.tables import (
+    FORMAT,
+    FORMATS,
+    format_of,
+    place_problems,
+    schema_problems,
+    topic_problems,
+)
 from intersession_events.proofs import STREAM, Checkpoint, CheckpointsSeen, CheckpointWalk, Trusted, line_of
 
 KEPT: Final = 1000
@@ -211,6 +218,7 @@ class _Walk:
         self._erased: dict[tuple[str, int], tuple[int, str]] = {}
         """Rows without their payloads: where each is, and the digest of what stands there."""
         self._authorised: dict[tuple[str, int], str] = {}
+        self._format = FORMAT
         self._topics: set[str] = set()
         self._true_topics: set[str] = set()
         self._signature_checked = False
@@ -345,6 +353,7 @@ class _Walk:
         if not any(problem.startswith("the table") for problem in problems):
             problems += place_problems(log.query)
             problems += topic_problems(log.query, self._topics, self._true_topics)
+            self._format = format_of(log.query)
             ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
             if isinstance(epoch, int) and epoch < self._epoch:
                 problems.append(f"log_identity says epoch {epoch}, but events have {self._epoch}")
@@ -447,6 +456,8 @@ class _Walk:
         yield (
             "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
         )
+        if self._format not in FORMATS:
+            yield f"Whether the tables are as format {self._format} has them: this version knows no such format."
         yield VIEWS_UNPROVEN
         if self._has_snapshots:
             yield SNAPSHOTS_UNPROVEN

@@ -134,7 +134,7 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
         if not problems:
             problems += place_problems(query)
     topics: set[str] = set()
-    if "log_topics" in tables:
+    if "log_topics" in tables and not problems:
         topics = {str(row[0]) for row in query("SELECT topic FROM log_topics")}
     log_id, _, epoch = found[0]
     unknown = sorted(topics - TOPICS.keys() - UPCASTERS.keys())

@@ -1,0 +1,46 @@
+"""Writes the page of what can be done to a log with `sqlite3`, from the table that the test goes through.
+
+python tests/support/pages/tampering.py --write
+"""
+
+import sys
+from collections.abc import Sequence
+
+from support.paths import DOCS
+from support.tampering import EVENTS, TABLES, VIEWS, WORDS, Kind
+
+PAGE = DOCS / "explanation" / "tampering.md"
+
+HEAD = """# What tampering is found by what
+
+Somebody who can write to the file can change it with `sqlite3`. Each way below is tried by a test on the log of a
+system that stopped, with a checkpoint at its end (`tests/system/test_tampering.py`, from which this page is made:
+`python tests/support/pages/tampering.py --write`). What is behind the last checkpoint is proven by the chains of its
+streams alone: order between streams, whole streams and their ends are named as not proven there.
+
+"With what was kept elsewhere" means an exported head, or a checkpoint that was published or signed
+([audit and verify](../howto/audit-and-verify.md)). Before that is tried, `verify` says in words that it could not see
+it.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return HEAD + "".join(
+        f"\n## {title}\n\n| done | found by | as |\n| --- | --- | --- |\n{_rows(kinds)}"
+        for title, kinds in (("Events", EVENTS), ("The tables beside them", TABLES), ("Views", VIEWS))
+    )
+
+
+def _rows(kinds: Sequence[Kind]) -> str:
+    return "".join(f"| {kind.what} | {WORDS[kind.by]} | {_as(kind)} |\n" for kind in kinds)
+
+
+def _as(kind: Kind) -> str:
+    if kind.by == "unproven":
+        return f'"{kind.finds} …"'
+    return f"`{kind.finds}`" if kind.finds else "it can't be read as it is"
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    PAGE.write_text(page(), encoding="utf-8")

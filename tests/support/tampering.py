@@ -1,0 +1,490 @@
+# ruff: noqa: S608 - statements are put together here, and each kind is a line
+"""What somebody can do to a log with `sqlite3`, and by what each is found: for the test that does it, and the page that says it.
+
+The log is that of a system which stopped in order, so a checkpoint is its last event. Statements are written for it.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+By = Literal["opening", "verify", "head", "unproven", "repaired"]
+"""Found when a writer opens it, and by `verify`; by `verify` alone; with a head or a published checkpoint that was kept
+elsewhere; named in words as not proven; made good by whoever opens the log to write, and found by `verify` before."""
+
+WORDS: dict[By, str] = {
+    "opening": "a writer refuses it; `verify`",
+    "verify": "`verify`",
+    "repaired": "`verify`; built anew by who next opens it to write",
+    "head": "`verify` with what was kept elsewhere",
+    "unproven": "named as not proven",
+}
+
+
+class Kind(NamedTuple):
+    """One way to tamper. `finds` is the code of the finding, or what the words begin with that name it as not proven."""
+
+    what: str
+    by: By
+    finds: str
+    do: str | Callable[[sqlite3.Connection], None]
+    refused: bool = False
+    """Whether a writer refuses it though it is not tampering that is found."""
+
+
+SAID = "(SELECT MIN(rowid) FROM stored_events WHERE topic='message_recorded.1')"
+LAST = "(SELECT MAX(rowid) FROM stored_events)"
+END = "UPDATE sqlite_sequence SET seq=(SELECT MAX(rowid) FROM stored_events) WHERE name='stored_events'"
+NO_CHECKS = "PRAGMA ignore_check_constraints=ON"
+
+
+def _set(field: str, value: str) -> str:
+    return f"UPDATE stored_events SET state=CAST(json_set(state, '$.{field}', {value}) AS BLOB) WHERE rowid={SAID}"
+
+
+def _schema(statement: str) -> str:
+    return f"PRAGMA writable_schema=ON; {statement}; PRAGMA writable_schema=RESET"
+
+
+def _swap(rows: sqlite3.Connection, one: int, other: int) -> None:
+    for before, after in ((one, 1_000_000), (other, one), (1_000_000, other)):
+        rows.execute("UPDATE stored_events SET rowid=? WHERE rowid=?", (after, before))
+
+
+def _neighbours(rows: sqlite3.Connection) -> None:
+    """Swap two events in a row that are of different streams."""
+    ((one,),) = rows.execute(
+        "SELECT MIN(a.rowid) FROM stored_events a JOIN stored_events b ON b.rowid=a.rowid+1 "
+        "WHERE a.originator_id<>b.originator_id AND a.rowid>2"
+    ).fetchall()
+    _swap(rows, one, one + 1)
+
+
+def _close_gaps(rows: sqlite3.Connection) -> None:
+    for new, (old,) in enumerate(
+        rows.execute("SELECT rowid FROM stored_events ORDER BY rowid").fetchall(), 1
+    ):
+        rows.execute("UPDATE stored_events SET rowid=? WHERE rowid=?", (new, old))
+    rows.execute(END)
+
+
+def _stream_gone(rows: sqlite3.Connection) -> None:
+    rows.execute("DELETE FROM stored_events WHERE originator_id LIKE 'exchange:%'")
+    _close_gaps(rows)
+
+
+def _end_of_stream_gone(rows: sqlite3.Connection) -> None:
+    rows.execute(
+        "DELETE FROM stored_events WHERE rowid=(SELECT MAX(rowid) FROM stored_events WHERE originator_id LIKE 'session:%')"
+    )
+    _close_gaps(rows)
+
+
+def _one_gone(rows: sqlite3.Connection) -> None:
+    rows.execute(f"DELETE FROM stored_events WHERE rowid={SAID}")
+    _close_gaps(rows)
+
+
+def _tail_gone(rows: sqlite3.Connection) -> None:
+    """Cut off the end, checkpoint and all, with the sequence mended."""
+    rows.execute(f"DELETE FROM stored_events WHERE rowid>{LAST}-3")
+    rows.execute("DELETE FROM log_topics WHERE topic NOT IN (SELECT topic FROM stored_events)")
+    rows.execute(END)
+
+
+def _log_of_another(rows: sqlite3.Connection) -> None:
+    rows.execute("UPDATE log_identity SET log_id='11111111-1111-4111-8111-111111111111'")
+
+
+def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> None:
+    """Compute each digest and hash anew, as somebody can who knows how; the checkpoints are taken away."""
+    rows.execute("DELETE FROM stored_events WHERE topic LIKE ?", (f"{without}%",))
+    _close_gaps(rows)
+    ((log_id,),) = rows.execute("SELECT log_id FROM log_identity").fetchall()
+    ends: dict[str, tuple[int, str]] = {}
+    table = rows.execute(
+        "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
+    ).fetchall()
+    for position, stream, version, topic, state in table:
+        row = json.loads(state)
+        last, prev = ends.get(stream, (0, "0" * 64))
+        data = bytes(state).partition(b'"data":')[2].rpartition(b',"digest":')[0]
+        digest = hashlib.sha256(bytes.fromhex(row["salt"]) + data).hexdigest()
+        hashed = {
+            "causation": row["causation"],
+            "correlation": row["correlation"],
+            "epoch": row["epoch"],
+            "eventId": row["id"],
+            "logId": log_id,
+            "payloadDigest": digest,
+            "prev": prev,
+            "stream": stream,
+            "timeMs": row["time"],
+            "topic": topic,
+            "version": last + 1,
+        }
+        text = json.dumps(hashed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        new = hashlib.sha256(text.encode()).hexdigest()
+        told = bytes(state)
+        for name, value in (("digest", digest), ("hash", new), ("prev", prev)):
+            told = told.replace(f'"{name}":"{row[name]}"'.encode(), f'"{name}":"{value}"'.encode())
+        rows.execute(
+            "UPDATE stored_events SET state=?, originator_version=? WHERE rowid=?",
+            (told, -(last + 1) if version != last + 1 else version, position),
+        )
+        ends[stream] = (last + 1, new)
+    rows.execute("UPDATE stored_events SET originator_version=-originator_version WHERE originator_version<0")
+    rows.execute("DELETE FROM log_topics WHERE topic NOT IN (SELECT topic FROM stored_events)")
+
+
+def _other_words(rows: sqlite3.Connection) -> None:
+    rows.execute(
+        f"UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), 'hello', 'adieu') AS BLOB) WHERE rowid={SAID}"
+    )
+    hashed_again(rows)
+
+
+def _one_more(rows: sqlite3.Connection) -> None:
+    rows.execute(
+        f"INSERT INTO stored_events SELECT {LAST}+1, 'session:agent:main:forged', 1, topic, "
+        f"CAST(json_set(state, '$.id', 'forged') AS BLOB) FROM stored_events WHERE rowid={SAID}"
+    )
+    hashed_again(rows)
+
+
+def _one_less(rows: sqlite3.Connection) -> None:
+    rows.execute(f"DELETE FROM stored_events WHERE rowid={SAID}")
+    hashed_again(rows)
+
+
+EVENTS: tuple[Kind, ...] = (
+    Kind(
+        "other words in a payload",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), 'hello', 'adieu') AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind("another time", "verify", "changed", _set("time", "1")),
+    Kind("another cause", "verify", "changed", _set("causation", "'x'")),
+    Kind("another chain of causes", "verify", "changed", _set("correlation", "'x'")),
+    Kind("another event id", "verify", "changed", _set("id", "'x'")),
+    Kind("another epoch of an event", "verify", "changed", _set("epoch", "0")),
+    Kind("another hash", "verify", "changed", _set("hash", "'00'")),
+    Kind("another hash before it", "verify", "changed", _set("prev", "'00'")),
+    Kind("another digest", "verify", "changed", _set("digest", "'00'")),
+    Kind("another salt", "verify", "changed", _set("salt", "'00'")),
+    Kind(
+        "a salt in capitals",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET state=CAST(json_set(state, '$.salt', upper(json_extract(state, '$.salt'))) AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind("a salt taken away", "verify", "erased", _set("salt", "''")),
+    Kind(
+        "a payload erased with its salt",
+        "verify",
+        "erased",
+        f"UPDATE stored_events SET state=CAST(json_set(state, '$.data', NULL, '$.salt', '') AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind("a field more in an envelope", "verify", "unreadable", _set("note", "'x'")),
+    Kind(
+        "spaces in an envelope",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), ',\"digest\"', ', \"digest\"') AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an envelope as text",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=CAST(state AS TEXT) || ' ' WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an envelope cut short",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=CAST(substr(state, 1, 90) AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an empty envelope", "verify", "unreadable", f"UPDATE stored_events SET state=X'' WHERE rowid={SAID}"
+    ),
+    Kind(
+        "another topic",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET topic='run_failed.1' WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a topic that there is not",
+        "verify",
+        "unknown_topic",
+        f"UPDATE stored_events SET topic='dreamt.1' WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an event in another stream",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET originator_id='session:agent:main:x', originator_version=1 WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a stream renamed",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET originator_id='session:agent:x:main' WHERE originator_id='session:agent:ops:main'",
+    ),
+    Kind(
+        "another version",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET originator_version=900 WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a version below 1",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET originator_version=-1 WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a version that is text",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET originator_version='one' WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a stream that is bytes",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET originator_id=X'00ff' WHERE rowid={SAID}",
+    ),
+    Kind("two events of a stream swapped", "verify", "out_of_order", lambda rows: _swap(rows, 4, 6)),
+    Kind(
+        "the states of two events swapped",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET state=(SELECT b.state FROM stored_events b WHERE b.rowid=11-stored_events.rowid) WHERE rowid IN (5, 6)",
+    ),
+    Kind("an event taken away", "verify", "missing", f"DELETE FROM stored_events WHERE rowid={SAID}"),
+    Kind(
+        "an event taken away, the rest renumbered",
+        "verify",
+        "missing",
+        _one_gone,
+    ),
+    Kind(
+        "an event put in twice",
+        "verify",
+        "changed",
+        f"INSERT INTO stored_events SELECT {LAST}+1, originator_id, 900, topic, state FROM stored_events WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an event copied into a stream of its own",
+        "verify",
+        "changed",
+        f"INSERT INTO stored_events SELECT {LAST}+1, 'session:agent:main:y', 1, topic, state FROM stored_events WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an event moved to a far position",
+        "opening",
+        "position_missing",
+        f"UPDATE stored_events SET rowid=9000 WHERE rowid={SAID}",
+    ),
+    Kind("all events taken away", "verify", "tail_cut", "DELETE FROM stored_events"),
+    Kind("the end cut off", "verify", "tail_cut", f"DELETE FROM stored_events WHERE rowid>{LAST}-3"),
+    Kind("the end cut off, with the sequence mended", "head", "tail_cut", _tail_gone),
+    Kind("two events of different streams swapped", "verify", "checkpoint_mismatch", _neighbours),
+    Kind("a whole stream taken away, the rest renumbered", "verify", "checkpoint_mismatch", _stream_gone),
+    Kind(
+        "the last event of a stream taken away, the rest renumbered",
+        "verify",
+        "checkpoint_mismatch",
+        _end_of_stream_gone,
+    ),
+    Kind(
+        "a row at position 0",
+        "opening",
+        "position_below_one",
+        f"{NO_CHECKS}; INSERT INTO stored_events SELECT 0, 's9', 1, topic, state FROM stored_events WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a row moved below 1",
+        "opening",
+        "position_below_one",
+        f"{NO_CHECKS}; UPDATE stored_events SET rowid=-7 WHERE rowid={SAID}",
+    ),
+    Kind(
+        "the lowest row there can be",
+        "opening",
+        "position_below_one",
+        f"{NO_CHECKS}; INSERT INTO stored_events SELECT -9223372036854775808, 's9', 1, topic, state FROM stored_events WHERE rowid={SAID}",
+    ),
+    Kind("other words, each hash computed again", "head", "tail_cut", _other_words),
+    Kind("an event forged, each hash computed again", "head", "head_mismatch", _one_more),
+    Kind("an event taken away, each hash computed again", "head", "tail_cut", _one_less),
+)
+"""What is done to the rows of events."""
+
+TABLES: tuple[Kind, ...] = (
+    Kind("another log id", "verify", "changed", _log_of_another),
+    Kind("a higher epoch", "unproven", "When the log was made", "UPDATE log_identity SET epoch=epoch+5"),
+    Kind(
+        "another birthday of the log",
+        "unproven",
+        "When the log was made",
+        "UPDATE log_identity SET created_ms=1",
+    ),
+    Kind("the epoch set back", "verify", "table_altered", "UPDATE log_identity SET epoch=0"),
+    Kind(
+        "an epoch without an end",
+        "opening",
+        "table_altered",
+        "UPDATE log_identity SET epoch=9223372036854775807",
+    ),
+    Kind("a birthday that is text", "opening", "table_altered", "UPDATE log_identity SET created_ms='then'"),
+    Kind("the format of an earlier version", "opening", "table_altered", "UPDATE log_identity SET format=1"),
+    Kind(
+        "the format of a later version",
+        "unproven",
+        "Whether the tables",
+        "UPDATE log_identity SET format=99",
+        refused=True,
+    ),
+    Kind("a topic nobody wrote", "opening", "table_altered", "INSERT INTO log_topics VALUES ('dreamt.1')"),
+    Kind(
+        "a topic taken away",
+        "verify",
+        "table_altered",
+        "DELETE FROM log_topics WHERE topic='message_recorded.1'",
+    ),
+    Kind("the sequence set back", "opening", "table_altered", "UPDATE sqlite_sequence SET seq=1"),
+    Kind(
+        "the sequence set ahead",
+        "verify",
+        "tail_cut",
+        "UPDATE sqlite_sequence SET seq=seq+7 WHERE name='stored_events'",
+    ),
+    Kind("the sequence taken away", "opening", "table_altered", "DELETE FROM sqlite_sequence"),
+    Kind("a sequence of text", "opening", "table_altered", "UPDATE sqlite_sequence SET seq='many'"),
+    Kind(
+        "two sequences", "opening", "table_altered", "INSERT INTO sqlite_sequence VALUES ('stored_events', 5)"
+    ),
+    Kind(
+        "a trigger that swallows events",
+        "opening",
+        "table_altered",
+        "CREATE TRIGGER gone AFTER INSERT ON stored_events BEGIN DELETE FROM stored_events WHERE rowid=NEW.rowid; END",
+    ),
+    Kind(
+        "a trigger on a small table",
+        "opening",
+        "table_altered",
+        "CREATE TRIGGER stop BEFORE UPDATE ON log_identity BEGIN SELECT RAISE(IGNORE); END",
+    ),
+    Kind(
+        "a trigger on a view",
+        "opening",
+        "table_altered",
+        "CREATE TRIGGER turn AFTER UPDATE ON flows BEGIN UPDATE flows SET is_open=0; END",
+    ),
+    Kind(
+        "an index that refuses",
+        "opening",
+        "table_altered",
+        "CREATE UNIQUE INDEX one ON stored_events (originator_id, topic, originator_version)",
+    ),
+    Kind("a column more", "opening", "table_altered", "ALTER TABLE stored_events ADD COLUMN note TEXT"),
+    Kind(
+        "a column renamed", "opening", "table_altered", "ALTER TABLE log_topics RENAME COLUMN topic TO word"
+    ),
+    Kind("a small table dropped", "opening", "table_altered", "DROP TABLE set_aside"),
+    Kind(
+        "a small table made of a query",
+        "opening",
+        "table_altered",
+        "ALTER TABLE set_aside RENAME TO away; CREATE VIEW set_aside AS SELECT * FROM away",
+    ),
+    Kind(
+        "a constraint taken out of the schema",
+        "opening",
+        "table_altered",
+        _schema(
+            "UPDATE sqlite_master SET sql=replace(sql, ' CHECK (rowid > 0)', '') WHERE name='stored_events'"
+        ),
+    ),
+    Kind(
+        "another order of text in the schema",
+        "opening",
+        "table_altered",
+        _schema(
+            "UPDATE sqlite_master SET sql=replace(sql, 'originator_id TEXT', 'originator_id TEXT COLLATE NOCASE') WHERE name='stored_events'"
+        ),
+    ),
+    Kind("the mark of the file taken away", "opening", "", "PRAGMA application_id=0"),
+    Kind("two identities", "opening", "", "INSERT INTO log_identity SELECT * FROM log_identity"),
+    Kind("no identity", "opening", "", "DELETE FROM log_identity"),
+)
+"""What is done to the tables beside them."""
+
+VIEWS: tuple[Kind, ...] = (
+    Kind("a row of a view changed", "verify", "view_differs", "UPDATE flows SET is_open=1-is_open"),
+    Kind("a row of a view taken away", "verify", "view_differs", "DELETE FROM flows"),
+    Kind(
+        "a row of a view added",
+        "verify",
+        "view_differs",
+        "INSERT INTO run_keys SELECT 'x', caller, run_id, position, digest FROM run_keys LIMIT 1",
+    ),
+    Kind(
+        "a view said to be behind",
+        "verify",
+        "view_differs",
+        "UPDATE inline_views SET position=3 WHERE name='run_outcomes'",
+    ),
+    Kind(
+        "a view said to be ahead",
+        "repaired",
+        "view_differs",
+        "UPDATE inline_views SET position=9000 WHERE name='run_outcomes'",
+    ),
+    Kind("a view not named any more", "repaired", "", "DELETE FROM inline_views WHERE name='run_outcomes'"),
+    Kind("the table of a view dropped", "repaired", "view_differs", "DROP TABLE flow_runs"),
+    Kind("an index of a view dropped", "repaired", "view_differs", "DROP INDEX run_outcomes_root"),
+    Kind(
+        "an index on a view added",
+        "repaired",
+        "view_differs",
+        "CREATE INDEX mine ON run_outcomes (run_id, accepted)",
+    ),
+    Kind("a column of a view added", "repaired", "view_differs", "ALTER TABLE run_keys ADD COLUMN note"),
+    Kind(
+        "an event set aside that is none",
+        "verify",
+        "view_differs",
+        "INSERT INTO set_aside VALUES ('run_outcomes', 5, 's', 1, 't', 'r')",
+    ),
+    Kind(
+        "another shape of a view",
+        "repaired",
+        "",
+        "UPDATE inline_views SET shape=77 WHERE name='run_outcomes'",
+    ),
+    Kind("a view nobody has", "unproven", "What the view", "INSERT INTO inline_views VALUES ('mine', 1, 1)"),
+)
+"""What is done to views."""
+
+KINDS: tuple[Kind, ...] = (*EVENTS, *TABLES, *VIEWS)
+
+
+def tamper(path: Path, kind: Kind) -> None:
+    """Do it."""
+    rows = sqlite3.connect(path, isolation_level=None)
+    try:
+        if isinstance(kind.do, str):
+            rows.executescript(kind.do)
+        else:
+            rows.execute(NO_CHECKS)
+            kind.do(rows)
+    finally:
+        rows.close()
