@@ -23,6 +23,7 @@ from benchmarks import (
     listing,
     oracle,
     pingpong,
+    reading,
     recovery,
     send,
     waking,
@@ -35,6 +36,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "pingpong": pingpong.measure,
     "contest": contest.measure,
     "list": listing.measure,
+    "history": reading.measure,
     "loop": event_loop.measure,
     "actors": actors.measure,
     "audit": audit.measure,
@@ -43,12 +45,20 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "waking": waking.measure,
 }
 
+LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
+    "list-100000": ("list", {"sessions": 100_000}),
+    "list-1000000": ("list", {"sessions": 1_000_000}),
+    "history-1000000": ("history", {"messages": 1_000_000}),
+}
+"""Sizes that take minutes to make: run when they are named."""
+
 TINY: Mapping[str, Mapping[str, int]] = {
     "appends": {"appends": 600},
     "send": {"sends": 10},
     "pingpong": {"exchanges": 2},
     "contest": {"exchanges": 1, "rounds": 1, "most": 1},
-    "list": {"sessions": 20, "calls": 2},
+    "list": {"sessions": 80, "calls": 2},
+    "history": {"messages": 200, "calls": 2},
     "loop": {"sends": 4, "at_once": 2},
     "actors": {"actors": 20},
     "audit": {"sessions": 2, "messages": 4},
@@ -89,7 +99,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run what is asked for and print it; 0 if all went through."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}; all if none"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"some of {', '.join(BENCHMARKS)}; all if none. Large: {', '.join(LARGE)}",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--tiny", action="store_true", help="only show that they work")
@@ -97,13 +110,14 @@ def main(arguments: Sequence[str]) -> int:
         "--in", dest="directory", type=Path, help="the disk to measure; the temporary one if not given"
     )
     given = parser.parse_args(arguments)
-    if unknown := sorted(set(given.names) - set(BENCHMARKS)):
+    if unknown := sorted(set(given.names) - {*BENCHMARKS, *LARGE}):
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     before, figures = machine(), []
     for name in given.names or BENCHMARKS:
         if not given.json:
             sys.stderr.write(f"{name} …\n")
-        figures += measure_apart(name, given.directory, TINY[name] if given.tiny else {})
+        benchmark, sizes = LARGE.get(name, (name, {}))
+        figures += measure_apart(benchmark, given.directory, TINY[benchmark] if given.tiny else sizes)
     if given.json:
         printed = msgspec.json.format(msgspec.json.encode({"machine": before, "figures": figures})).decode()
     else:
