@@ -26,6 +26,8 @@ from intersession_projections.transcript_files import (
 
 _BATCH: Final = 500
 _SESSION: Final = "session:"
+_MOST_KEPT: Final = 2_000
+"""Events that are kept for it in memory; one that is further behind reads the log."""
 _KNOWN_FILES: Final = 1_000
 _COALESCE_S: Final = 0.1
 logger = logging.getLogger("intersession.transcripts")
@@ -44,6 +46,8 @@ class TranscriptMirror:
         """Session ids whose files can't be written, which was said once."""
         self._changed = threading.Condition()
         self._moved = False
+        self._committed: list[Recorded] = []
+        """What was committed since it was last looked at, as long as it is not too much to be kept."""
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -105,17 +109,29 @@ class TranscriptMirror:
                 # Files are for people and other tools: many small commits make one write.
                 self._changed.wait_for(lambda: self._stopping, _COALESCE_S)
 
-    def _wake(self, _committed: Sequence[Recorded]) -> None:
-        if self._moved:
-            return  # it knows, and is only waiting for more
+    def _wake(self, committed: Sequence[Recorded]) -> None:
         with self._changed:
-            self._moved = True
-            self._changed.notify_all()
+            if len(self._committed) + len(committed) <= _MOST_KEPT:
+                self._committed += committed
+            else:
+                self._committed = []  # it is read from the log instead
+            if not self._moved:
+                self._moved = True
+                self._changed.notify_all()
 
     def _batches(self) -> Iterator[tuple[list[Recorded], int]]:
-        """Yield what the log has behind the position, and how far that goes; rows that can't be read are passed over."""
-        batch: list[Recorded] = []
+        """Yield what the log has behind the position, and how far that goes; rows that can't be read are passed over.
+
+        What was just committed is at hand. It is taken if it follows on the position without a gap, else the log is read.
+        """
+        with self._changed:
+            committed, self._committed = self._committed, []
+        batch = [recorded for recorded in committed if recorded.position > self._position]
         position = self._position
+        if batch and batch[0].position == position + 1 and batch[-1].position == position + len(batch):
+            yield batch, position + len(batch)
+            position += len(batch)
+        batch = []
         while position < self._log.head():
             try:
                 for recorded in self._log.all(after=position, limit=_BATCH - len(batch)):

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from intersession_actors.config import Config
 from intersession_events.facts import Message, MessageRecorded, TextBlock
-from intersession_events.log import Draft, StreamAppend
+from intersession_events.log import Draft, Recorded, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
 from intersession_projections.transcript_files import file_name
 from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
 from support.busy_session import STEPS, Busy
+from support.plain_log import PlainLog
 from support.rows import edited
 
 STREAM = "session:agent:main:main"
@@ -310,3 +311,42 @@ def test_lines_stand_in_the_order_in_which_the_agent_took_the_messages(
 
     assert [line["id"] for line in shown] == busy.taken
     assert all(line["message"].get("runId") for line in shown if line["message"]["role"] == "assistant")
+
+
+class Unread(PlainLog):
+    """A log that says when it is read as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[int] = []
+
+    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+        self.reads.append(after)
+        return super().all(after=after, to=to, limit=limit)
+
+
+def put(log: PlainLog, number: int) -> None:
+    message = Message(id=f"m{number}", role="user", content=(TextBlock(text="hi"),), timestamp=number)
+    log.put(STREAM, MessageRecorded(session_id="s1", message=message), time=number)
+
+
+def test_what_is_committed_is_written_from_memory_and_what_was_missed_from_the_log(tmp_path: Path) -> None:
+    """Finding B8, and the profile of a turn: the mirror read back and proved each event anew."""
+    log = Unread()
+    put(log, 1)
+    mirror = TranscriptMirror(log, tmp_path)
+    mirror.start()
+    put(log, 2)
+    mirror.stop()
+    reads = len(log.reads)
+    put(log, 3)  # nobody told it
+    stop = log.on_committed(mirror._wake)
+    put(log, 4)
+    mirror.catch_up()
+    read_for_the_gap = len(log.reads) - reads
+    put(log, 5)
+    mirror.catch_up()
+    stop()
+
+    assert [line["id"] for line in lines(tmp_path)[1:]] == ["m1", "m2", "m3", "m4", "m5"]
+    assert (read_for_the_gap, len(log.reads) - reads) == (1, 1)

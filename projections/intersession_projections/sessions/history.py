@@ -1,7 +1,7 @@
 """The messages of a session, read backwards from the log itself, in the order in which its agent took them (HIST)."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,10 @@ RawMessage = JsonObject
 
 class UnknownMessage(IntersessionError, LookupError):
     """The message a page was to end before is not in this generation of the session."""
+
+
+_MORE: Final = 2
+"""Events beyond as many as messages are asked for: the one before them says that there are more."""
 
 
 class _Said(NamedTuple):
@@ -79,7 +83,7 @@ class History:
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
-        for taken in self._backwards(key, session_id, position, row, before):
+        for taken in self._backwards(key, session_id, position, row, before, expected=limit):
             message = taken.message
             if waiting:
                 waiting = message.id != before
@@ -122,6 +126,8 @@ class History:
         position: int,
         row: SessionRow | None = None,
         before: str | None = None,
+        *,
+        expected: int = 0,
     ) -> Iterator[_Said]:
         """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it."""
         span = self._sessions.span(key, session_id)
@@ -139,7 +145,9 @@ class History:
             end = found
         of_generation = (
             recorded
-            for recorded in events_backwards(self._log, session_stream(key), span.from_version, end.version)
+            for recorded in events_backwards(
+                self._log, session_stream(key), span.from_version, end.version, expected=expected + _MORE
+            )
             if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
         )
         for taken in taken_backwards(of_generation, end.waiting):

@@ -29,7 +29,8 @@ from intersession_events.log import Log, Recorded
 
 _FIRST_PAGE: Final = 16
 _PAGE: Final = 256
-"""Events read at a time: a few for the last messages of a session, more where somebody reads on."""
+_SHARE: Final = 4
+"""Events read at a time: a few for the last messages of a session, more where somebody reads on; never many too many."""
 
 
 class Taken(NamedTuple):
@@ -192,10 +193,13 @@ def _message_of(run_id: str, taken: Recorded, log: Log) -> Recorded | None:
     return None
 
 
-def events_backwards(log: Log, stream: str, first: int, to: int) -> Iterator[Recorded]:
-    """Yield events of a stream, the last first, reading a page at a time."""
-    size = _FIRST_PAGE
+def events_backwards(
+    log: Log, stream: str, first: int, to: int, *, expected: int = _FIRST_PAGE
+) -> Iterator[Recorded]:
+    """Yield events of a stream, the last first: so many at once as are expected to do, then a part of what was read."""
+    size, read = expected, 0
     while to >= first:
         after = max(first - 1, to - size)
         yield from log.stream(stream, after=after, to=to, backwards=True)
-        to, size = after, min(_PAGE, size * 4)
+        read += to - after
+        to, size = after, min(_PAGE, max(_FIRST_PAGE, read // _SHARE))
