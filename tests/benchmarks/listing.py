@@ -27,7 +27,7 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
     "a label that nobody has": {"label": "nobody"},
     "active in the last hour": {"activeMinutes": 60},
     "a search that finds nothing": {"search": "no such"},
-    "a search that finds one in 5,000": {"search": "job-17"},
+    "a search that finds one in 900": {"search": "job-17"},
     "a search that finds many": {"search": "telegram"},
     "agent, kinds and label": {"agentId": "main", "kinds": ["other"], "label": "rare"},
 }

@@ -115,8 +115,8 @@ class GatewaySessions:
             "messageLimit": 1 if given.include_last_message else 0,
         }
         wanted = min(given.limit or DEFAULT_LIMIT, MAX_LIMIT)
-        if call.caller.is_operator and parent is None:
-            answer = self._page(call, arguments | {"limit": wanted})
+        if call.caller.is_operator:
+            answer = self._page(call, arguments | {"limit": wanted}, parent)
         else:
             answer = self._within(call, parent, arguments, wanted)
         rows: list[Result] = answer["sessions"]
@@ -134,8 +134,9 @@ class GatewaySessions:
             **answer,
         }
 
-    def _page(self, call: Call, arguments: Result) -> Result:
-        answer, _summary = list_sessions(self._service.reader, call.requester, present(arguments))
+    def _page(self, call: Call, arguments: Result, parent: str | None) -> Result:
+        reader = self._service.reader
+        answer, _summary = list_sessions(reader, call.requester, present(arguments), parent=parent)
         return answer
 
     def _within(self, call: Call, parent: str | None, arguments: Result, wanted: int) -> Result:
@@ -143,23 +144,22 @@ class GatewaySessions:
         rows: list[Result] = []
         cursor: str | None = None
         while True:
-            page = self._page(call, arguments | {"limit": MAX_LIMIT, "cursor": cursor})
-            rows += [row for row in page["sessions"] if self._is_wanted(call, parent, row)]
+            page = self._page(call, arguments | {"limit": MAX_LIMIT, "cursor": cursor}, parent)
+            rows += [row for row in page["sessions"] if self._is_reached(call, row)]
             cursor = page.get("nextCursor")
             if len(rows) >= wanted or cursor is None:
                 rows = rows[:wanted]
                 page.pop("nextCursor", None)
                 return page | {"count": len(rows), "sessions": rows}
 
-    def _is_wanted(self, call: Call, parent: str | None, row: Result) -> bool:
+    def _is_reached(self, call: Call, row: Result) -> bool:
         found = self._service.sessions.by_session_id(row["sessionId"])
         if found is None:
             return False
         if not call.caller.reaches(self._service.reader.parse(found.key)):
             call.left_out()
             return False
-        full = self._service.sessions.get(found.key)
-        return parent is None or (full is not None and full.spawned_by == parent)
+        return True
 
     def _name(self, call: Call, row: Result) -> None:
         found = self._service.sessions.by_session_id(row["sessionId"])

@@ -62,6 +62,7 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     message_limit: int
     search: str | None
     label: str | None
+    parent: str | None
     agent_id: str | None
     position: int
     reference_ms: int
@@ -71,17 +72,18 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_sessions(
-    reader: Reader, requester: Requester, arguments: JsonMapping
+    reader: Reader, requester: Requester, arguments: JsonMapping, *, parent: str | None = None
 ) -> tuple[JsonObject, AccessSummary]:
     """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and what was decided on access.
 
-    Filters and visibility apply before the limit (LIST-2); all rows belong to one position.
+    Filters and visibility apply before the limit (LIST-2); all rows belong to one position. With `parent`, a canonical
+    key, only what that session spawned itself is listed.
 
     Raises:
         ToolRefused: `invalid_request`, naming the field.
     """
     given = read_arguments(SessionsList, arguments)
-    query = _query(reader, given)
+    query = _query(reader, given, parent)
     rows, more, denied = _rows(reader, requester, query)
     answer: JsonObject = {}
     entries = [_entry(reader, requester, key, row) for key, row in rows]
@@ -99,12 +101,13 @@ def list_sessions(
     return answer, AccessSummary(keys=keys, denied=denied)
 
 
-def _query(reader: Reader, given: SessionsList) -> _Query:
+def _query(reader: Reader, given: SessionsList, parent: str | None) -> _Query:
     kinds = frozenset(given.kinds or ())
     minutes = None if given.active_minutes is None else max(1, whole(given.active_minutes, "activeMinutes"))
     agent_id = None if given.agent_id is None else _agent(given.agent_id)
     search = None if given.search is None else given.search.casefold()
-    filters = digest_of_filters(sorted(kinds), minutes, agent_id, search, given.label)
+    parents = () if parent is None else (parent,)
+    filters = digest_of_filters(sorted(kinds), minutes, agent_id, search, given.label, *parents)
     after = None if given.cursor is None else read_cursor(given.cursor, filters, reader.log.head())
     place = _place(reader, given, after)
     return _Query(
@@ -113,6 +116,7 @@ def _query(reader: Reader, given: SessionsList) -> _Query:
         message_limit=clamped(whole(given.message_limit or 0, "messageLimit"), 0, MAX_MESSAGES),
         search=search,
         label=given.label,
+        parent=parent,
         agent_id=agent_id,
         position=place.position,
         reference_ms=place.time_ms,
@@ -138,6 +142,7 @@ def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Ro
         agent_id=query.agent_id,
         kinds=_kinds(reader, query.kinds),
         label=query.label,
+        parent=query.parent,
         seen=reader.seen(requester),
     )
     order = reader.sessions.order(query.position, wanted)

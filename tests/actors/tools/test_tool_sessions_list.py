@@ -461,3 +461,25 @@ def test_a_reader_without_a_writer_lists_too(tmp_path: Path) -> None:
     assert keys(list_sessions(reader, reader.requester(None), {})[0]) == ["main"]
     log.close()
     told.close()
+
+
+@pytest.mark.clause("GATE-2", "LIST-2")
+def test_only_what_one_session_spawned_itself_is_listed_before_the_limit(story: Story) -> None:
+    """Finding B7: the gateway read all pages to find the children of one session."""
+    story.open(MAIN)
+    children = [f"agent:ops:subagent:{number:08d}-fc53-4c01-9c8c-4d77a60bfa97" for number in range(5)]
+    for child in children:
+        story.open(child, spawned_by=MAIN)
+    story.open(CHILD, spawned_by=children[0])
+    for number in range(30):
+        story.open(f"agent:main:later-{number}")
+    reader = story.reader({**AGENTS, **ALL})
+
+    def of(parent: str, limit: int = 50) -> list[str]:
+        answer, _ = list_sessions(reader, reader.requester(None), {"limit": limit}, parent=parent)
+        return keys(answer)
+
+    assert of(MAIN) == children[::-1]
+    assert of(MAIN, 2) == children[:2:-1]
+    assert of(children[0]) == [CHILD]
+    assert of(CHILD) == of("agent:main:nobody") == []

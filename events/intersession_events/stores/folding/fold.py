@@ -10,6 +10,9 @@ from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValu
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
 
+_CACHE_KIB: Final = 32_768
+"""What a temporary database keeps in memory; the rest of it is on disk."""
+
 Schema = dict[str, str | None]
 """The statements that made tables and indexes, by name; None for an index that SQLite made itself."""
 
@@ -129,6 +132,7 @@ def temporary() -> sqlite3.Connection:
     connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=MEMORY")
     connection.execute("PRAGMA synchronous=OFF")
+    connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
     return connection
 
 
