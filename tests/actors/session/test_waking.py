@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import RunContext, TranscriptFold
+from intersession_actors.prompt import RunContext, TranscriptFold, nothing_earlier
 from intersession_actors.session import ContextCache
 from intersession_actors.session.folding import SHAPE, Awake, SessionFolding
 from intersession_actors.session.state import Session, evolve
@@ -315,6 +315,55 @@ def test_a_snapshot_of_another_stream_or_log_is_not_believed(filed: Written, tmp
             raw.executemany("INSERT INTO stored_snapshots VALUES (?,?,?,?)", rows)
 
         assert shown(other.states.fold(STREAM, folding()).state) == expected
+
+
+def test_a_snapshot_of_another_past_of_the_same_stream_is_not_believed(tmp_path: Path) -> None:
+    """A backup that went on, say: its stream and its versions are the same, its events are not."""
+    paths = (tmp_path / "log.db", tmp_path / "backup.db")
+
+    def goes_on(path: Path, first: int) -> object:
+        with SqliteLog(path, threads=False) as log:
+            drafts = (draft(said(number), f"{number}") for number in range(first, first + 20))
+            log.append_now((anywhere(STREAM, *drafts),))
+            log.states.fold(STREAM, folding())
+            log.step()
+            return shown(log.states.fold(STREAM, folding()).state)
+
+    with SqliteLog(paths[0], threads=False) as log:
+        drafts = (draft(said(number), f"{number}") for number in range(EVERY - 10))
+        log.append_now((anywhere(STREAM, *drafts),))
+    with sqlite3.connect(paths[0]) as raw:
+        raw.execute("VACUUM INTO ?", (str(paths[1]),))
+    goes_on(paths[0], 10_000)
+    expected = goes_on(paths[1], 20_000)
+    with sqlite3.connect(paths[0]) as raw:
+        rows = raw.execute("SELECT * FROM stored_snapshots").fetchall()
+    with sqlite3.connect(paths[1]) as raw:
+        raw.executemany("INSERT OR REPLACE INTO stored_snapshots VALUES (?,?,?,?)", rows)
+
+    with SqliteLog(paths[1], threads=False) as log:
+        assert [row[1] for row in rows] == list(log.states.versions(STREAM, SHAPE)) == [EVERY]
+        assert shown(log.states.fold(STREAM, folding()).state) == expected
+
+
+def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written) -> None:
+    class Later(SessionFolding):
+        topic = "session_state.99"
+
+        def encode(self, state: Awake) -> bytes:
+            return super().encode(state).replace(b'"archived":false', b'"archived":true')
+
+    written.log.states.fold(STREAM, Later(room=ROOM, earlier=nothing_earlier))
+    while written.log.step():
+        pass
+    foreign = list(written.log.states.versions(STREAM, Later.topic))
+
+    folded = written.fold()
+
+    assert foreign == [EVERY, 2 * EVERY]
+    assert shown(folded.state) == shown(naive(written.log.stream(STREAM)))
+    assert list(written.log.states.versions(STREAM, Later.topic)) == []
+    assert list(written.log.states.versions(STREAM, SHAPE)) == [EVERY, 2 * EVERY]
 
 
 def test_a_snapshot_of_what_the_log_has_lost_is_dropped(filed: Written) -> None:
