@@ -19,7 +19,9 @@ from benchmarks import (
     appends,
     audit,
     contest,
+    doors,
     event_loop,
+    flood,
     listing,
     oracle,
     pingpong,
@@ -43,6 +45,8 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "oracle": oracle.measure,
     "recovery": recovery.measure,
     "waking": waking.measure,
+    "flood": flood.measure,
+    "doors": doors.measure,
 }
 
 LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
@@ -65,6 +69,8 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "oracle": {"pairs": 5},
     "recovery": {"sessions": 6, "messages": 2, "flows": 3},
     "waking": {"messages": 20, "times": 2},
+    "flood": {"messages": 5, "at_once": 3},
+    "doors": {"calls": 5},
 }
 """Sizes at which they only show that they work."""
 

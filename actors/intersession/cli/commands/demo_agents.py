@@ -13,9 +13,10 @@ from intersession_actors.channels import Channel, MemoryChannel
 from intersession_actors.system import SessionSystem
 from intersession_events.facts import Usage
 from intersession_events.keys import SessionKey
+from intersession_events.plain_json import JsonObject
 
 RESEARCH: Final = "agent:research:main"
-CONFIG: Final = {
+CONFIG: Final[Mapping[str, JsonObject]] = {
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
     "agents": {"list": [{"id": "main", "default": True}, {"id": "research"}]},
 }
@@ -86,8 +87,19 @@ def _of_loop(turn: Turn) -> str | Reply:
 AGENTS: Final[Mapping[str, AgentFunction]] = {"main": main_agent, "research": research_agent}
 
 
-def host(store: str | None, *, channel: Channel | None = None) -> SessionSystem:
-    """Return a running system with the demo's agents on a log; its two channels are one in memory, or the one given."""
+_SOON: Final[Mapping[str, JsonObject]] = {
+    "tools": CONFIG["tools"],
+    "agents": {**CONFIG["agents"], "defaults": {"subagents": {"archiveAfterMinutes": 1 / 60}}},
+    "runs": {"idleSeconds": 1},
+}
+"""What takes minutes or an hour otherwise."""
+
+
+def host(store: str | None, *, channel: Channel | None = None, in_fast_motion: bool = False) -> SessionSystem:
+    """Return a running system with the demo's agents on a log; its two channels are one in memory, or the one given.
+
+    In fast motion, sessions sleep and sub-agents are archived after a second instead of after minutes.
+    """
     way_out = channel or MemoryChannel(idempotent=True)
     channels = {"telegram": way_out, "discord": way_out}
-    return SessionSystem(store, agents=AGENTS, channels=channels, config=CONFIG)
+    return SessionSystem(store, agents=AGENTS, channels=channels, config=_SOON if in_fast_motion else CONFIG)
