@@ -17,7 +17,7 @@ from intersession_events.log import Recorded, VerifyReport, verify_log
 from intersession_events.proofs import Checkpoint, PublicKey, Trusted, published_in, write_private
 from intersession_events.stores import open_log
 from support.checkpointed import key_of
-from support.fakes import ManualClock
+from support.fakes import ManualClock, look_at_clock
 from support.running import WAIT, Booth
 
 AGENTS = {"main": echo()}
@@ -75,7 +75,7 @@ def test_something_new_waits_only_so_many_seconds_for_one(booth: Booth) -> None:
         told(system)
         assert checkpoints(system) == []
         clock.advance(61_000)
-        system.service.world.timers.look()  # type: ignore[attr-defined]
+        look_at_clock(system._parts.timers)
         until(system, lambda: len(checkpoints(system)) == 1)
 
 
@@ -120,7 +120,7 @@ def test_checkpoints_are_no_reason_for_checkpoints(booth: Booth, tmp_path: Path)
         head = system.log.head()
         for _ in range(3):
             clock.advance(3_600_000)
-            system.service.world.timers.look()  # type: ignore[attr-defined]
+            look_at_clock(system._parts.timers)
         assert system.checkpoint()["at"] == checkpoints(system)[0].position
         assert system.log.head() == head
 
@@ -261,7 +261,7 @@ def test_what_a_webhook_refuses_is_told_and_tried_again_and_the_log_goes_on(
             assert system.status()["checkpoints"]["unpublished"] == {"webhook": 1}
             assert "503" in system.status()["checkpoints"]["publishErrors"]["webhook"]
             clock.advance(300_000)
-            system.service.world.timers.look()  # type: ignore[attr-defined]
+            look_at_clock(system._parts.timers)
         until(system, lambda: bool(published(system)))
 
         assert len(failures) == 2
