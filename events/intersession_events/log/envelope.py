@@ -12,10 +12,12 @@ the chain stays true; what stands there now is proven by the event that erased i
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from hashlib import sha256
 from typing import Final, cast
 
 import msgspec
+from msgspec import inspect
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
 from intersession_events.facts import TOPICS, UPCASTERS, decode, encode, latest, topic_of
@@ -306,15 +308,36 @@ def _unfit(value: object, where: str) -> str | None:
 
 
 def _unfit_field(value: msgspec.Struct) -> str | None:
-    fields: tuple[object, ...] = msgspec.structs.astuple(value)
-    if _PLAIN.issuperset(map(type, fields)):
-        return None
-    for name, field in zip(value.__struct_fields__, fields, strict=True):
-        if type(field) is int and -_LARGEST <= field <= _LARGEST:
+    for name in _doubtful(type(value)):
+        field = getattr(value, name)
+        if field is None or (type(field) is int and -_LARGEST <= field <= _LARGEST):
             continue
         if (found := _unfit(field, name)) is not None:
             return found
     return None
+
+
+@cache
+def _doubtful(cls: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Name the fields that can hold a number. In the others, what is no text or truth is not what is read again."""
+    info = cast("inspect.StructType", inspect.type_info(cls))
+    return tuple(field.name for field in info.fields if not _holds_no_number(field.type))
+
+
+def _holds_no_number(kind: inspect.Type) -> bool:
+    match kind:
+        case inspect.StrType() | inspect.BoolType() | inspect.NoneType():
+            return True
+        case inspect.LiteralType(values=values):
+            return all(isinstance(value, str) for value in values)
+        case inspect.UnionType(types=kinds):
+            return all(map(_holds_no_number, kinds))
+        case inspect.VarTupleType(item_type=item):
+            return _holds_no_number(item)
+        case inspect.DictType(key_type=key, value_type=item):
+            return _holds_no_number(key) and _holds_no_number(item)
+        case _:
+            return False
 
 
 def _first(values: Iterable[tuple[str, object]]) -> str | None:
