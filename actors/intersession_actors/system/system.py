@@ -477,7 +477,7 @@ class SessionSystem:
         self.notices, self._config_error = loaded.notices, None
 
     def checkpoint(self) -> JsonObject:
-        """Take a checkpoint of the log as it is now, and return it (GATE-13); the last one, if nothing is new since.
+        """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.
 
         Raises:
             StoreUnavailable: the store could not take it.

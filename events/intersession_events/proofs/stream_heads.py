@@ -53,7 +53,7 @@ class HeadPath(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StreamHeads:
-    """The heads of all streams, in 75 bytes a stream. What is told of a stream counts from the next `root` on."""
+    """The heads of all streams, in some 120 bytes a stream. What is told of a stream counts from the next `root` on."""
 
     def __init__(self) -> None:
         self._told: dict[str, tuple[int, str]] = {}

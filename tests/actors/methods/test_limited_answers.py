@@ -108,6 +108,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("chat.history", {"sessionKey": NOTES}),
     ("chat.inject", {"sessionKey": SECRET, "message": "x"}),
     ("chat.send", {**SEND, "sessionKey": SECRET}),
+    ("checkpoints.take", {}),
     ("deliveries.retry", {"deliveryId": "00000000-0000-4000-8000-000000000001"}),
     ("import.openclaw", {"directory": "/nowhere"}),
     ("send", {**SEND, "channel": "signal", "to": "+1", "sessionKey": SECRET}),
