@@ -93,7 +93,8 @@ def test_what_is_done_to_a_log_is_found_or_named_as_not_proven(
             assert kind.finds in alone.counts if kind.finds else alone.unproven != before.unproven
         case "head":
             assert alone.counts == {}, "it says more than it should"
-            assert any(code.startswith(kind.finds) for code in with_head.counts), with_head.counts
+            # Which of them, is a matter of how many checkpoints went with it.
+            assert {"tail_cut", "head_mismatch"} & with_head.counts.keys(), with_head.counts
             assert any("rewr" in said or "cut" in said for said in before.unproven), before.unproven
         case "unproven":
             assert any(said.startswith(kind.finds) for said in alone.unproven), alone.unproven

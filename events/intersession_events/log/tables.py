@@ -95,6 +95,14 @@ def place_problems(query: Query) -> Iterator[str]:
             yield f"log_identity holds {(log_id, *numbers)!r}: that is no id with format, epoch and time"
 
 
+def damage(query: Query) -> Iterator[str]:
+    """Say what SQLite's own check of the file finds, such as an index that is not of its table: rows would be read wrong by it."""
+    for (said,) in query("PRAGMA integrity_check(20)"):
+        # A row at a position below 1 is told as such.
+        if said != "ok" and not str(said).startswith("CHECK constraint failed"):
+            yield f"SQLite finds the file damaged: {said}"
+
+
 def topic_problems(query: Query, seen: set[str], proven: set[str]) -> Iterator[str]:
     """Compare the table of topics with those that rows name, and with those of rows that were proven."""
     listed = {topic for (topic,) in query("SELECT topic FROM log_topics")}

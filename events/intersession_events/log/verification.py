@@ -23,6 +23,7 @@ from intersession_events.log.log import Row, SqlValue
 from intersession_events.log.tables import (
     FORMAT,
     FORMATS,
+    damage,
     format_of,
     place_problems,
     schema_problems,
@@ -348,7 +349,7 @@ class _Walk:
                 self._find("not_erased", problem, (found[0][0] if found else None, stream, version))
 
     def _check_tables(self, log: RawLog) -> None:
-        problems = list(schema_problems(log.query))
+        problems = [*schema_problems(log.query), *damage(log.query)]
         # Of tables that are not what they should be, nothing is to be expected.
         if not any(problem.startswith("the table") for problem in problems):
             problems += place_problems(log.query)

@@ -83,6 +83,12 @@ class InlineViews:
     def begin(self, cursor: SQLiteCursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
         sql = TransactionSql(cursor)
+        with closing(self.fold(name)) as fresh:
+            for table in fresh.tables:  # somebody may have put a query in the place of a table
+                if sql.execute(
+                    "SELECT 1 FROM sqlite_master WHERE type='view' AND name=?", (table,)
+                ).fetchone():
+                    sql.execute(f"DROP VIEW {table}")
         self._views[name].drop(sql)
         self._views[name].create(sql)
         cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
