@@ -18,6 +18,7 @@ from intersession_events.log import Outcome, Unavailable, verify_log
 from intersession_events.stores import SqliteLog, holder_of
 from support.log_drafts import anywhere, said, to
 from support.paths import TESTS
+from support.transacting import transact
 
 # A host that forks is what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -143,7 +144,7 @@ def test_a_writer_whose_epoch_is_over_may_not_write(tmp_path: Path) -> None:
         with pytest.raises(WriterSuperseded):
             old.append_now([to("s", 1, said("c"))])
         with pytest.raises(WriterSuperseded):
-            old.transact(lambda sql: sql.execute("CREATE TABLE t (a)"))
+            transact(old, lambda sql: sql.execute("CREATE TABLE t (a)"))
 
         assert [event.id for event in old.stream("s")] == ["id-a"]
 
@@ -165,7 +166,7 @@ def test_a_forked_child_is_told_to_open_the_log_again(tmp_path: Path) -> None:
             log.all,
             log.head,
             lambda: log.query("SELECT 1"),
-            lambda: log.transact(lambda sql: sql.execute("SELECT 1")),
+            lambda: transact(log, lambda sql: sql.execute("SELECT 1")),
             lambda: log.wait_for(1, timeout=0),
         ):
             try:

@@ -16,7 +16,6 @@ from intersession_events.log import (
     OnOutcome,
     Recorded,
     SetAside,
-    Sql,
     States,
     StreamAppend,
 )
@@ -135,16 +134,6 @@ class PlainLog:
     @contextmanager
     def moment(self) -> Generator[Moment]:
         yield Moment(self.query, self.head())
-
-    def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:  # noqa: ARG002 - the protocol's
-        self.connection.execute("BEGIN")
-        try:
-            result = work(PlainSql(self.connection))
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-        return result
 
     def on_committed(self, listener: Callable[[Sequence[Recorded]], None]) -> Callable[[], None]:
         self._listeners.append(listener)

@@ -12,6 +12,7 @@ from intersession_actors.session.folding import SHAPE
 from intersession_events.transcripts.openclaw import appending
 from support.openclaw.samples import HOUSEHOLD, header, message, said, write_state
 from support.running import QUIET, WAIT, Booth
+from support.transacting import transact
 
 NOTES = "agent:main:notes"
 BESIDE = "agent:main:imported-s-1"
@@ -170,7 +171,7 @@ def test_a_long_session_that_was_imported_wakes_from_a_snapshot(
     monkeypatch.setattr("intersession_events.stores.snapshots.states.EVERY", 20)
 
     system.import_openclaw(notes(tmp_path, *map(str, range(30))))
-    system.log.transact(lambda _: None)
+    transact(system.log, lambda _: None)
     versions = system.log.states.versions(f"session:{NOTES}", SHAPE)
     talk(system, "and?")
 

@@ -14,6 +14,7 @@ from intersession_events.log import LARGEST_STATE
 from intersession_events.stores import open_log
 from support.run_context import context_of
 from support.running import QUIET, Booth, Gate, wait_for_number
+from support.transacting import transact
 
 OFTEN = 20
 STREAM = "session:agent:main:main"
@@ -52,7 +53,7 @@ def test_a_session_that_talks_for_long_has_snapshots_and_goes_on_from_them(booth
         for number in range(30):
             says(system, str(number))
         wait_for_number(system, RunCompleted, 30)
-        system.log.transact(lambda _: None)  # what was kept before is in the file then
+        transact(system.log, lambda _: None)  # what was kept before is in the file then
         versions = list(system.log.states.versions(STREAM, SHAPE))
         assert snapshots_compared(system.log) == ([], [])
     with booth.start({"main": counting}, None, QUIET, {"runs": {"idleSeconds": 0}}) as system:
@@ -87,7 +88,7 @@ def test_a_state_that_is_too_large_is_kept_when_it_is_small_again(booth: Booth) 
         wait_for_number(system, RunCompleted, OFTEN)
         says(system, "and?")
         wait_for_number(system, RunCompleted, OFTEN + 1)
-        system.log.transact(lambda _: None)
+        transact(system.log, lambda _: None)
         small = list(system.log.states.versions(STREAM, SHAPE))
         longest = system.log.query("SELECT MAX(length(state)) FROM stored_snapshots")[0][0]
 

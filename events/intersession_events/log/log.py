@@ -172,16 +172,6 @@ class Log(Protocol):
         """Lend a way to query that sees the log as it is now, for a block of several statements; never keep it for long."""
         ...
 
-    def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:
-        """Run reading and writing work on view tables in one transaction of the writer's, between appends.
-
-        For tailed views and rebuilds; the events table is not theirs to touch. Never call it from an actor.
-
-        Raises:
-            StoreUnavailable: the store could not take it in time, or this log is open for reading only.
-        """
-        ...
-
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
         """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop."""
         ...

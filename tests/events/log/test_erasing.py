@@ -30,6 +30,7 @@ from intersession_events.facts.without_words import WORDS
 from intersession_events.log import Draft, erased_stream, head, left_of, verify_log
 from intersession_events.stores import SqliteLog
 from support.log_drafts import anywhere, draft, said, to
+from support.transacting import transact
 
 SECRET = "the fox is under the bridge"
 
@@ -97,15 +98,17 @@ def test_no_file_holds_the_words_any_more(path: Path) -> None:
 def test_snapshots_of_what_is_erased_are_dropped(path: Path) -> None:
     with SqliteLog(path) as log:
         log.append_now([to("t", 0, said("x"))])
-        log.transact(
+        transact(
+            log,
             lambda sql: sql.execute(
                 "CREATE TABLE stored_snapshots (originator_id, originator_version, topic, state)"
-            )
+            ),
         )
-        log.transact(
+        transact(
+            log,
             lambda sql: sql.execute(
                 "INSERT INTO stored_snapshots VALUES ('s', 3, 'x', 'x'), ('t', 1, 'x', 'x')"
-            )
+            ),
         )
 
         erase(log, "s", 2)

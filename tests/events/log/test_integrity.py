@@ -17,6 +17,7 @@ from intersession_events.log.verification import KEPT, Finding
 from intersession_events.stores import SqliteLog
 from support.hostile import row_id, rows
 from support.log_drafts import anywhere, said, to
+from support.transacting import transact
 
 KEY = b"a key that is kept elsewhere"
 
@@ -325,7 +326,7 @@ def test_any_edit_is_found_with_a_head(row: int, edit: st.DataObject) -> None:
 
         statement = f"UPDATE OR REPLACE stored_events SET {name}=? WHERE rowid=?"  # noqa: S608 - a column
 
-        log.transact(lambda sql: sql.execute(statement, (new, row + 1)))
+        transact(log, lambda sql: sql.execute(statement, (new, row + 1)))
 
         assert not verify_log(log, head=before).ok
 

@@ -13,6 +13,7 @@ from intersession_events.log import FORMAT, FORMATS, head, schema_problems, veri
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from support.log_drafts import said, to
+from support.transacting import transact
 
 KEY = b"kept elsewhere"
 
@@ -133,7 +134,7 @@ def test_a_row_below_position_1_is_not_read_as_one_of_its_stream(path: Path) -> 
 def test_a_new_log_has_the_tables_that_are_expected_and_may_have_more_of_a_host(path: Path) -> None:
     with SqliteLog(path) as log:
         assert FORMATS[FORMAT].keys() <= {name for (name,) in log.query("SELECT name FROM sqlite_master")}
-        log.transact(lambda sql: sql.execute("CREATE TABLE mine (a)"))
+        transact(log, lambda sql: sql.execute("CREATE TABLE mine (a)"))
 
         assert list(schema_problems(log.query)) == []
         assert verify_log(log).ok

@@ -15,6 +15,7 @@ from intersession_events.log import Committed, Conflict, Outcome, Unavailable, p
 from intersession_events.stores import SqliteLog
 from support.faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from support.log_drafts import anywhere, said, to
+from support.transacting import transact
 
 A, B, C = (said(name) for name in "abc")
 
@@ -115,7 +116,7 @@ def test_a_full_disk_refuses_what_does_not_fit_and_works_again_with_space(tmp_pa
     with SqliteLog(tmp_path / "log.db") as log:
         log.append_now([to("s", 0, A)])
         pages = log.query("PRAGMA page_count")[0][0]
-        log.transact(lambda sql: sql.execute(f"PRAGMA max_page_count={pages + 5}"))
+        transact(log, lambda sql: sql.execute(f"PRAGMA max_page_count={pages + 5}"))
         accepted = 1
 
         def append_for_ever() -> None:
@@ -128,7 +129,7 @@ def test_a_full_disk_refuses_what_does_not_fit_and_works_again_with_space(tmp_pa
             append_for_ever()
 
         assert len(log.stream("s")) == accepted
-        log.transact(lambda sql: sql.execute(f"PRAGMA max_page_count={pages + 500}"))
+        transact(log, lambda sql: sql.execute(f"PRAGMA max_page_count={pages + 500}"))
         assert log.append_now([to("s", accepted, said("more", "x" * 30_000))]).position == accepted + 1
 
 
@@ -249,7 +250,7 @@ def test_any_flipped_bits_of_a_row_are_noticed(data: st.DataObject) -> None:
         after = data.draw(_flipped(before))
         statement = f"UPDATE OR REPLACE stored_events SET {column}=? WHERE rowid=?"  # noqa: S608 - a column
 
-        log.transact(lambda sql: sql.execute(statement, (after, row)))
+        transact(log, lambda sql: sql.execute(statement, (after, row)))
 
         with pytest.raises((CorruptEvent, UnknownTopic)):
             log.stream("s")

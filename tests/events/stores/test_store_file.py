@@ -18,6 +18,7 @@ from intersession_events.stores import SqliteLog
 from intersession_events.stores.file import check_one_name
 from support.faulty_store import FAULT, FAULTY, sync_failed
 from support.log_drafts import anywhere, said, to
+from support.transacting import transact
 
 UNSHARE = shutil.which("unshare") or "unshare"
 A, B, C = (said(name) for name in "abc")
@@ -224,7 +225,7 @@ def test_nothing_is_acknowledged_into_files_that_are_not_there_any_more(
         for attempt in (
             lambda: log.append_now([to("s", 2, C)]),
             lambda: log.append_now([to("s", 2, C)]),
-            lambda: log.transact(lambda sql: sql.execute("CREATE TABLE t (a)")),
+            lambda: transact(log, lambda sql: sql.execute("CREATE TABLE t (a)")),
         ):
             with pytest.raises(StoreUnavailable, match=f"log.db{suffix} is ") as refused:
                 attempt()
@@ -239,7 +240,7 @@ def test_what_waited_when_the_file_went_is_not_acknowledged_either(path: Path) -
     told: list[Outcome] = []
     with SqliteLog(path, threads=False) as log:
         log.append([anywhere("s", B)], told.append)
-        log.transact(lambda sql: sql.execute("CREATE TABLE t (a)"))
+        transact(log, lambda sql: sql.execute("CREATE TABLE t (a)"))
         log.append([anywhere("s", said("last"))], told.append)
         path.unlink()
         log.append([anywhere("s", C)], told.append)

@@ -24,6 +24,7 @@ from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded,
 from intersession_events.stores import SqliteLog, holder_of, open_log
 from intersession_events.stores.sqlite import group_commit
 from support.log_drafts import anywhere, draft, said, to
+from support.transacting import transact
 
 A, B, C = (said(name) for name in "abc")
 
@@ -288,13 +289,13 @@ def test_listeners_hear_every_batch_in_order_until_they_stop(log: SqliteLog) -> 
 
 
 def test_work_on_tables_is_one_transaction_that_its_error_undoes(log: SqliteLog) -> None:
-    log.transact(lambda sql: sql.execute("CREATE TABLE notes (text TEXT)"))
+    transact(log, lambda sql: sql.execute("CREATE TABLE notes (text TEXT)"))
 
-    assert log.transact(
-        lambda sql: sql.execute("INSERT INTO notes VALUES (?) RETURNING text", ("one",)).fetchone()
+    assert transact(
+        log, lambda sql: sql.execute("INSERT INTO notes VALUES (?) RETURNING text", ("one",)).fetchone()
     ) == ("one",)
     with pytest.raises(ZeroDivisionError):
-        log.transact(lambda sql: (sql.execute("INSERT INTO notes VALUES ('two')"), 1 / 0))
+        transact(log, lambda sql: (sql.execute("INSERT INTO notes VALUES ('two')"), 1 / 0))
 
     assert log.query("SELECT text FROM notes WHERE text LIKE ?", ("%",)) == [("one",)]
     assert log.append_now([to("s", 0, A)]).position == 1
@@ -432,7 +433,7 @@ def test_the_connections_of_readers_are_pinned_too(tmp_path: Path) -> None:
             assert each.query("PRAGMA synchronous") == [(2,)]
             assert each.query("PRAGMA journal_mode") == [("wal",)]
             assert each.query("PRAGMA busy_timeout")[0][0] >= 5000
-        assert log.transact(lambda sql: sql.execute("PRAGMA synchronous").fetchone()) == (2,)
+        assert transact(log, lambda sql: sql.execute("PRAGMA synchronous").fetchone()) == (2,)
 
 
 def test_time_entropy_and_identity_are_handed_in() -> None:
@@ -489,7 +490,7 @@ def test_a_newer_format_is_read_but_not_written(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with SqliteLog(path) as log:
         log.append_now([to("s", 0, A)])
-        log.transact(lambda sql: sql.execute("UPDATE log_identity SET format=format+1"))
+        transact(log, lambda sql: sql.execute("UPDATE log_identity SET format=format+1"))
 
     with pytest.raises(LogTooNew):
         SqliteLog(path)
@@ -502,9 +503,9 @@ def test_a_log_with_topics_of_a_newer_version_is_read_but_not_written(tmp_path: 
     path = tmp_path / "log.db"
     with SqliteLog(path) as log:
         log.append_now([to("s", 0, A)])
-        log.transact(lambda sql: sql.execute("INSERT INTO log_topics VALUES ('dreamt.1')"))
-        log.transact(
-            lambda sql: sql.execute("INSERT INTO stored_events VALUES (2, 'd', 1, 'dreamt.1', x'00')")
+        transact(log, lambda sql: sql.execute("INSERT INTO log_topics VALUES ('dreamt.1')"))
+        transact(
+            log, lambda sql: sql.execute("INSERT INTO stored_events VALUES (2, 'd', 1, 'dreamt.1', x'00')")
         )
 
     with pytest.raises(LogTooNew, match=r"dreamt\.1"):

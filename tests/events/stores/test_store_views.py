@@ -15,6 +15,7 @@ from intersession_events.log import Outcome, Recorded, Sql
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.sqlite.inline_views import PAGE
 from support.log_drafts import anywhere, said, to
+from support.transacting import transact
 
 
 class Lengths:
@@ -155,7 +156,7 @@ def test_a_rebuild_tries_again_what_was_set_aside() -> None:
 def test_a_view_of_another_shape_is_built_anew(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db", inline=[Lengths(shape=1)]) as log:
         log.append_now([anywhere("s", *(said(f"{n}") for n in range(PAGE + 10)))])
-        log.transact(lambda sql: sql.execute("DELETE FROM lengths"))
+        transact(log, lambda sql: sql.execute("DELETE FROM lengths"))
     with SqliteLog(tmp_path / "log.db", inline=[Lengths(shape=1)]) as log:
         assert table(log) == []  # the same shape: believed
     with SqliteLog(tmp_path / "log.db", inline=[Lengths(shape=2)]) as log:
@@ -182,7 +183,7 @@ def test_a_view_catches_up_with_what_was_written_without_it(tmp_path: Path) -> N
 def test_a_damaged_row_does_not_stop_a_rebuild(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([to("s", 0, said("a"), said("b"), said("c"))])
-        log.transact(lambda sql: sql.execute("UPDATE stored_events SET state=x'00' WHERE rowid=2"))
+        transact(log, lambda sql: sql.execute("UPDATE stored_events SET state=x'00' WHERE rowid=2"))
 
         log.rebuild("lengths")
 
@@ -286,7 +287,7 @@ def test_a_view_whose_tables_are_not_its_own_is_built_anew_at_opening(tmp_path: 
     """Finding B10: dropping views made the log unopenable, or the view blind."""
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([anywhere("s", said("a", "four"))])
-        log.transact(lambda sql: sql.execute(statement))
+        transact(log, lambda sql: sql.execute(statement))
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([anywhere("s", said("b", "four"))])
 

@@ -25,6 +25,7 @@ from intersession_projections.sessions.search import matches
 from intersession_projections.sessions.sets import KINDS
 from support.plain_log import PlainLog
 from support.story import Story
+from support.transacting import transact
 
 AGENTS = ("main", "ops", "desk")
 KEYS = [f"agent:{AGENTS[number % 3]}:named-{number}" for number in range(900)]
@@ -245,7 +246,7 @@ def test_names_are_found_without_an_index_of_text_too(crowd: Story) -> None:
     """An SQLite without FTS5 makes none: then rows are looked at one by one."""
     with_index = [named(crowd.log, text) for text in ("named-77", "late", "none at all")]
 
-    crowd.log.transact(lambda sql: sql.execute("DROP TABLE session_search"))
+    transact(crowd.log, lambda sql: sql.execute("DROP TABLE session_search"))
     without = [named(crowd.log, text) for text in ("named-77", "late", "none at all")]
     crowd.log.rebuild("session_list")
 

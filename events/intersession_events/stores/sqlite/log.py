@@ -22,7 +22,6 @@ from intersession_events.log import (
     OnOutcome,
     Recorded,
     SetAside,
-    Sql,
     SqlValue,
     StreamAppend,
     Unavailable,
@@ -38,7 +37,6 @@ from intersession_events.stores.sqlite.connections import MEMORY
 from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.follower import Follower
-from intersession_events.stores.sqlite.inline_views import TransactionSql
 from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders, rows
 from intersession_events.stores.sqlite.recorder import Row
@@ -284,16 +282,6 @@ class SqliteLog:
                 return cursor.execute(statement, parameters).fetchall()
 
             yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
-
-    def transact(self, work: Callable[[Sql], T], *, timeout: float = 30.0) -> T:
-        """Run reading and writing work on view tables in one transaction of the writer's, between appends.
-
-        What the work raises comes back, and undoes it.
-
-        Raises:
-            StoreUnavailable: the store could not take it in time, or this log is open for reading only.
-        """
-        return self._the_writer().transact(lambda cursor: work(TransactionSql(cursor)), timeout)
 
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
         """Call a listener with every committed batch, in order. Returns a way to stop."""

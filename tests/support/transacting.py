@@ -1,0 +1,16 @@
+"""Does with a log's tables, in one transaction of its writer's, what nothing but a test does."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from intersession_events.log import Log, Sql
+from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.inline_views import TransactionSql
+
+T = TypeVar("T")
+
+
+def transact(log: Log, work: Callable[[Sql], T]) -> T:
+    """Run work on a log's tables between two appends. What it raises comes back, and undoes it."""
+    assert isinstance(log, SqliteLog)
+    return log._the_writer().transact(lambda cursor: work(TransactionSql(cursor)), 30.0)
