@@ -147,6 +147,7 @@ class ListAnswer(Refused, total=False):
     asOf: int
     nextCursor: str
     truncated: bool
+    limitApplied: int
     messageLimitApplied: int
     contentTruncated: bool
     contentRedacted: bool
@@ -168,6 +169,7 @@ class HistoryAnswer(Refused, total=False):
     bytes: int
     position: int
     before: str
+    limitApplied: int
 
 
 class ChatHistoryAnswer(Refused, total=False):
@@ -177,6 +179,7 @@ class ChatHistoryAnswer(Refused, total=False):
     sessionKey: str
     sessionId: str | None
     messages: list[JsonObject]
+    limitApplied: int
     thinkingLevel: str | None
     verboseLevel: str | None
 

@@ -2,13 +2,13 @@
 
 import heapq
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 import msgspec
 
 from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
 from intersession_events.log import Log, Recorded
+from intersession_projections.positions import Span
 
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"
@@ -19,15 +19,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which receipts are asked for.
 
     `who` is a canonical key, `operator` or `credential:<name>`; `tool` a tool or a method; `denied`: only those that
-    denied something; `target`: only those that denied it, as it was typed. Positions: `after < position <= to`.
+    denied something; `target`: only those that denied it, as it was typed.
     """
 
     who: str | None = None
     tool: str | None = None
     denied: bool = False
     target: str | None = None
-    after: int = 0
-    to: int | None = None
+    span: Span = Span()
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,24 +57,24 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
                 return ((self.event.target, self.event.code),)
 
 
-def receipts(log: Log, wanted: Wanted, *, limit: int) -> list[Receipt]:
-    """Return the newest receipts that are wanted, newest first."""
+def receipts(log: Log, wanted: Wanted) -> Iterator[Receipt]:
+    """Yield the receipts that are wanted, newest first, reading as far as somebody asks for more."""
     streams = log.streams(_STREAMS) if wanted.who is None else (f"{_STREAMS}{wanted.who}",)
-    newest_first = heapq.merge(
-        *(_of_stream(log, stream, wanted) for stream in streams), key=lambda receipt: -receipt.position
+    last = wanted.span.last(log.head())
+    return heapq.merge(
+        *(_of_stream(log, stream, wanted, last) for stream in streams), key=lambda receipt: -receipt.position
     )
-    return list(islice(newest_first, limit))
 
 
-def _of_stream(log: Log, stream: str, wanted: Wanted) -> Iterator[Receipt]:
+def _of_stream(log: Log, stream: str, wanted: Wanted, last: int) -> Iterator[Receipt]:
     to: int | None = None
     while True:
         page = log.stream(stream, to=to, backwards=True, limit=_PAGE)
         for recorded in page:
-            if recorded.position <= wanted.after:
+            if recorded.position <= wanted.span.after:
                 return
             receipt = _receipt(stream, recorded)
-            if receipt is not None and _is_wanted(receipt, wanted):
+            if receipt is not None and receipt.position <= last and _is_wanted(receipt, wanted):
                 yield receipt
         if len(page) < _PAGE or page[-1].version == 1:
             return
@@ -98,8 +97,7 @@ def _receipt(stream: str, recorded: Recorded) -> Receipt | None:
 def _is_wanted(receipt: Receipt, wanted: Wanted) -> bool:
     tool = receipt.event.tool if isinstance(receipt.event, AccessRecorded) else "sessions_send"
     return (
-        (wanted.to is None or receipt.position <= wanted.to)
-        and (wanted.tool is None or wanted.tool == tool)
+        (wanted.tool is None or wanted.tool == tool)
         and (not wanted.denied or receipt.denied)
         and (wanted.target is None or wanted.target in dict(receipt.targets))
     )

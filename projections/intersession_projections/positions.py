@@ -1,13 +1,39 @@
-"""The view of times: which position the log had reached at a time."""
+"""The view of times: which position the log had reached at a time. And parts of a log, between two positions."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from intersession_events.log import Log, Moment, Recorded, Sql
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
 that wrote them: in an imported log it lies long after what was imported (IMP-3)."""
+
+
+_WINDOW: Final = 512
+"""Events that are read at a time."""
+
+
+class Span(NamedTuple):
+    """A part of a log: `after < position <= to`, and before `before`, where a page of a list goes on."""
+
+    after: int = 0
+    to: int | None = None
+    before: int | None = None
+
+    def last(self, head: int) -> int:
+        """Return the last position of it in a log that ends at `head`."""
+        ends = (head, self.to, None if self.before is None else self.before - 1)
+        return min(end for end in ends if end is not None)
+
+
+def backwards(log: Log, span: Span) -> Iterator[Recorded]:
+    """Yield the events of a part of a log, the newest first, reading as far as somebody asks for more."""
+    last = span.last(log.head())
+    while last > span.after:
+        first = max(span.after, last - _WINDOW)
+        yield from reversed(list(log.all(after=first, to=last)))
+        last = first
 
 
 class PositionsView:

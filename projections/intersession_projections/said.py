@@ -7,6 +7,7 @@ from intersession_events.facts import Message, MessageRecorded, Provenance
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import DeliverySummary, Flows
+from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
 _STREAM: Final = "session:"
@@ -18,16 +19,14 @@ class SaidWanted(NamedTuple):
     """Which messages are asked for: all that are set hold.
 
     `sender` and `target` are keys of sessions. `person` is whoever it was said for, by the id or the name that the channel
-    gave. Positions: `after < position <= to`, and before `before`.
+    gave.
     """
 
     inter_session: bool = False
     sender: str | None = None
     target: str | None = None
     person: str | None = None
-    after: int = 0
-    to: int | None = None
-    before: int | None = None
+    span: Span = Span()
 
 
 class Said(NamedTuple):
@@ -109,20 +108,13 @@ class Messages:
         return None
 
     def _recorded(self, wanted: SaidWanted) -> Iterator[Recorded]:
-        ends = [
-            end
-            for end in (wanted.to, None if wanted.before is None else wanted.before - 1)
-            if end is not None
-        ]
-        last = min([self._log.head(), *ends])
         if wanted.target is not None:
-            yield from self._of_session(wanted.target, wanted.after, last)
+            last = wanted.span.last(self._log.head())
+            yield from self._of_session(wanted.target, wanted.span.after, last)
             return
-        while last > wanted.after:
-            first = max(wanted.after, last - _WINDOW)
-            page = list(self._log.all(after=first, to=last))
-            yield from (item for item in reversed(page) if item.stream.startswith(_STREAM))
-            last = first
+        for recorded in backwards(self._log, wanted.span):
+            if recorded.stream.startswith(_STREAM):
+                yield recorded
 
     def _of_session(self, key: str, after: int, last: int) -> Iterator[Recorded]:
         """Yield the events of a session up to a position; which version that is, the next run behind it tells."""

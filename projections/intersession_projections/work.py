@@ -4,14 +4,19 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Log
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
+from intersession_projections.positions import Span
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.said import Messages
+from intersession_projections.timeline import Step, Timeline
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome
 WorkKind = Literal["exchange", "spawn", "run"]
+WorkEnd = Literal[RunStatus, FailureCode, LoopEnd, CloseReason, SpawnClose]
+"""How something can have ended: its run and why that failed, its ping-pong, or all of it."""
 
 _PAGE: Final = 64
 _FAILED_ENDS: Final = frozenset(
@@ -25,6 +30,22 @@ _FAILED_ENDS: Final = frozenset(
         "not_started",
     }
 )
+_SPOKEN: Final = frozenset(
+    {
+        "message_recorded",
+        "exchange_accepted",
+        "primary_ended",
+        "turn_replied",
+        "announce_decided",
+        "spawn_accepted",
+        "child_ended",
+        "run_completed",
+        "run_failed",
+        "delivery_decided",
+    }
+)
+"""Events whose words are somebody's; those of the others are ours."""
+
 _FAILED_STATES: Final = frozenset({"failed", "denied", "unknown"})
 _FAILED_RUNS: Final = frozenset({"error", "timeout"})
 
@@ -32,23 +53,24 @@ W = TypeVar("W", ExchangeSummary, SpawnSummary, RunOutcome)
 
 
 class WorkWanted(NamedTuple):
-    """What is asked for: all that is set holds. No kinds are all kinds.
+    """What is asked for: all that is set holds. No kinds are all kinds, no ends are all ends and none.
 
-    `session_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part. `channel` is where a text of
-    it went, or where it was asked for. `person` is on whose behalf, by the id or the name that the channel gave.
-    Positions are those of its first event: `after < position <= to`, and before `before`.
+    `session_key` and `other_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part.
+    `channel` is where a text of it went, or where it was asked for. `person` is on whose behalf, by the id or the name that
+    the channel gave. `words` were said in it, all of them at once. `span` is where its first event stands.
     """
 
     kinds: tuple[WorkKind, ...] = ()
+    ends: tuple[WorkEnd, ...] = ()
     is_open: bool = False
     failed: bool = False
     session_key: str | None = None
+    other_key: str | None = None
     agent_id: str | None = None
     channel: str | None = None
     person: str | None = None
-    after: int = 0
-    to: int | None = None
-    before: int | None = None
+    words: str | None = None
+    span: Span = Span()
 
 
 class WorkFound:
@@ -58,6 +80,7 @@ class WorkFound:
         self._flows = Flows(log)
         self._runs = Runs(log)
         self._messages = Messages(log)
+        self._timeline = Timeline(log)
         self._head = log.head()
 
     def newest(self, wanted: WorkWanted) -> Iterator[Work]:
@@ -76,25 +99,57 @@ class WorkFound:
                 yield self._runs.get(found.run_id) or found if isinstance(found, RunOutcome) else found
 
     def _pages(self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]) -> Iterator[W]:
-        before = self._head + 1 if wanted.before is None else wanted.before
-        last = min(self._head if wanted.to is None else wanted.to, before - 1)
-        while last > wanted.after:
-            page = select(Position(wanted.after, last, wanted.session_key, is_open=wanted.is_open), _PAGE)
+        last = wanted.span.last(self._head)
+        key = wanted.session_key or wanted.other_key
+        while last > wanted.span.after:
+            page = select(Position(wanted.span.after, last, key, is_open=wanted.is_open), _PAGE)
             yield from page
             if len(page) < _PAGE:
                 return
             last = page[-1].accepted - 1
 
     def _is_wanted(self, work: Work, wanted: WorkWanted) -> bool:
+        sessions = _sessions_of(work)
         if wanted.agent_id is not None and not any(
-            key.startswith(f"agent:{wanted.agent_id}:") for key in _sessions_of(work)
+            key.startswith(f"agent:{wanted.agent_id}:") for key in sessions
         ):
+            return False
+        if wanted.session_key and wanted.other_key and wanted.other_key not in sessions:
+            return False
+        if wanted.ends and not (set(wanted.ends) & self._ends(work)):
             return False
         if wanted.failed and not self._failed(work):
             return False
         if wanted.channel is not None and wanted.channel not in self._channels(work):
             return False
-        return wanted.person is None or self._messages.began_by(work.root, wanted.person)
+        if wanted.person is not None and not self._messages.began_by(work.root, wanted.person):
+            return False
+        return wanted.words is None or self._says(work, wanted.words)
+
+    def _ends(self, work: Work) -> set[str | None]:
+        run = work if isinstance(work, RunOutcome) else self._runs.get(work.run_id)
+        code = None if run is None else run.code
+        match work:
+            case ExchangeSummary():
+                return {work.primary_status, work.end_reason, work.close_reason, code}
+            case SpawnSummary():
+                return {work.status, work.close_reason, code}
+            case RunOutcome():
+                return {work.status, code}
+
+    def _says(self, work: Work, words: str) -> bool:
+        wanted = words.casefold().split()
+        said = (step.words.casefold() for step in self._steps(work) if step.event in _SPOKEN)
+        return any(all(word in text for word in wanted) for text in said)
+
+    def _steps(self, work: Work) -> list[Step]:
+        match work:
+            case ExchangeSummary():
+                return self._timeline.of_exchange(work.exchange_id)
+            case SpawnSummary():
+                return self._timeline.of_spawn(work.spawn_id)
+            case RunOutcome():
+                return self._timeline.of_run(work.run_id)
 
     def _failed(self, work: Work) -> bool:
         match work:

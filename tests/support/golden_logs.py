@@ -25,8 +25,12 @@ HEAD_KEY: Final = b"golden"
 
 _PLACE: Final = "FOLDER"
 _SHOWN: Final = 160
-_NO_MORE: Final = {"transcriptPath"}
-"""What 0.1.0 gave without being asked: transcripts beside the log are kept where `transcripts.mirror` is on."""
+_NO_MORE: Final = {"transcriptPath", "inWords"}
+"""What 0.1.0 gave and later versions don't.
+
+Transcripts beside the log are kept where `transcripts.mirror` is on. How a run stands is said in codes; the words were prose
+among them, for people.
+"""
 
 _STORIES: Final = (".beats", ".steps")
 

@@ -5,6 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from cyclopts import App, Parameter
+from cyclopts.help import DefaultFormatter, InlineText
+from rich.console import Console, ConsoleOptions
+from rich.text import Text
 
 _HERE = "intersession.cli.commands"
 _CHANGES = "intersession.cli.changes"
@@ -14,42 +17,42 @@ _QUESTIONS = "intersession.cli.questions"
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": (
         f"{_HERE}.demo:demo",
-        "Let two agents talk, from a person's message to announces on channels, and replay it from the log.",
+        "Let two agents talk, and read it back from the log.",
     ),
     "sessions": (f"{_HERE}.sessions:sessions", "List the sessions of a log, most recently active first."),
     "history": (f"{_HERE}.history:history", "Print the transcript of a session, oldest first."),
     "runs": (
         f"{_QUESTIONS}.runs:runs",
-        "List exchanges, spawns and runs, newest first, with the ids that `replay` takes.",
+        "List exchanges, spawns and runs, newest first.",
     ),
     "messages": (
         f"{_QUESTIONS}.messages:messages",
-        "List what people and sessions said to sessions, newest first: who, to whom, on whose behalf.",
+        "List what was said to sessions: who, to whom, on whose behalf.",
     ),
     "deliveries": (
         f"{_QUESTIONS}.deliveries:deliveries",
-        "List the texts that went outside, or should have: where to, what became of each, and why.",
+        "List the texts that went outside, or should have.",
     ),
     "replay": (
         f"{_HERE}.replay:replay",
-        "Read a run, an exchange or a session back from the log: who said what to whom, and why it ended.",
+        "Tell a run, an exchange or a session as it happened.",
     ),
     "send": (
         f"{_HERE}.send:send",
-        "Send a message to a session, and follow what comes of it: reply, ping-pong, announce.",
+        "Send a message to a session, and follow what comes of it.",
     ),
     "abort": (
         f"{_CHANGES}.sessions:abort",
-        "Stop what a session does: the run under way and those that wait, or one run alone.",
+        "Stop what a session does, or one run.",
     ),
     "reset": (
         f"{_CHANGES}.sessions:reset",
-        "Begin a new generation of a session: it remembers nothing, and its earlier transcript can still be read.",
+        "Begin a session anew: it remembers nothing.",
     ),
-    "label": (f"{_CHANGES}.sessions:label", "Give a session a label, by which it can be found and sent to."),
+    "label": (f"{_CHANGES}.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": (
         f"{_CHANGES}.sessions:delete",
-        "Archive a session: it takes no more messages and is in no list. The log keeps all of it; main sessions can only be reset.",
+        "Archive a session; the log keeps all of it.",
     ),
     "erase": (
         f"{_CHANGES}.sessions:erase",
@@ -57,37 +60,50 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "serve": (
         f"{_HERE}.serve:serve",
-        "Serve the session tools over HTTP and the gateway's WebSocket protocol, until it is told to stop.",
+        "Serve the session tools over HTTP and WebSocket.",
     ),
-    "mcp": (f"{_HERE}.mcp:mcp", "Serve the session tools to an MCP client that starts this command."),
+    "mcp": (f"{_HERE}.mcp:mcp", "Give the session tools to an MCP client."),
     "import": (f"{_HERE}.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": (f"{_HERE}.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
     "doctor": (
         f"{_HERE}.doctor:doctor",
-        "Say what is wrong now, and what to do about it: the log, its process, deliveries, settings, models.",
+        "Say what is wrong now, and what to do about it.",
     ),
     "verify": (
         f"{_PROOFS}.verify:verify",
-        "Hash every row of the log again, walk every chain, prove the views, and say what is wrong and what can't be proven.",
+        "Prove that a log was not changed.",
     ),
     "checkpoint": (
         f"{_CHANGES}.checkpoint:checkpoint",
-        "Take a checkpoint of the log as it is now: what is in it up to here can't be reordered or cut without a trace.",
+        "Take a checkpoint: a proof of all that is in the log by now.",
     ),
     "keys": (f"{_PROOFS}.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
     "rebuild": (
         f"{_CHANGES}.rebuild:rebuild",
-        "Build a view anew from the log, or all of them, and put it in the place of the old one.",
+        "Build the views of a log anew.",
     ),
-    "audit": (f"{_HERE}.audit:audit", "Look at who asked for what."),
+    "audit": (f"{_QUESTIONS}.audit:audit", "Look at who asked for what."),
     "config": (f"{_HERE}.config:config", "Look at configurations."),
     "policy": (f"{_HERE}.policy:policy", "Look at the send policy."),
     "completion": (
         f"{_HERE}.completion:completion",
-        "Print the script by which a shell completes commands and options.",
+        "Print the script by which a shell completes commands.",
     ),
 }
 """By name, so that each command only loads what it needs. What a command is for is the first line of its own help."""
+
+
+class _Paragraphs(DefaultFormatter):
+    """Prints what a command does in paragraphs as wide as the terminal; a docstring has its lines broken elsewhere."""
+
+    def render_description(self, console: Console, options: ConsoleOptions, description: object) -> None:
+        """Print the description of a command."""
+        del options
+        said = description.primary_renderable if isinstance(description, InlineText) else None
+        if isinstance(said, Text):
+            for paragraph in said.plain.split("\n\n"):
+                console.print(Text(" ".join(paragraph.split())))
+                console.print()
 
 
 def _version() -> str:
@@ -101,10 +117,11 @@ def _table(*, brief: bool) -> App:
     table = App(
         name="intersession",
         help=(
-            "Session tools for AI agents, on a log that can be replayed and proven. Try `intersession demo` first; "
+            "Session tools for AI agents, on a log that can be replayed and proven.\n\nTry `intersession demo` first; "
             "`intersession COMMAND --help` describes a command."
         ),
         help_format="plaintext",
+        help_formatter=_Paragraphs(),
         help_epilogue=(
             "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store locked or not available, 4 not verified, 130 interrupted."
         ),

@@ -79,7 +79,9 @@ SEARCH: Final = Limit(512, "characters", _INVALID, "`search` of a list")
 CURSOR: Final = Limit(4096, "characters", _INVALID, "`cursor` of a list")
 PLACE: Final = Limit(128, "characters", _INVALID, "`asOf` as a text")
 CHOICES: Final = Limit(64, "values", _INVALID, "`kinds` of a list")
-PREVIEWS: Final = Limit(1000, "values", _INVALID, "`keys` of `sessions.preview`; the first 64 are shown")
+PREVIEWS: Final = Limit(
+    1000, "values", _INVALID, "`keys` of `sessions.preview`; the first 64 are shown, and the answer says so"
+)
 MOUNT: Final = Limit(1024, "characters", _INVALID, "`attachAs.mountPath`")
 FILE_NAME: Final = Limit(
     255,
@@ -97,7 +99,7 @@ RUN_TIME: Final = Limit(
     _INVALID,
     "How long a run is given: `runTimeoutSeconds`, `timeout`, `timeoutMs` of `chat.send`",
 )
-LISTED: Final = Limit(100_000, "values", "refused: usage", "`--limit` of `runs` and `audit access`")
+LISTED: Final = Limit(100_000, "values", "refused: usage", "`--limit` of lists over the whole log")
 CHAT_NAME: Final = Limit(256, "characters", _CUT, "The name of a chat or a person, as a channel tells it")
 
 # --- what is recorded of a call

@@ -26,6 +26,7 @@ from intersession_actors.service import (
     Service,
     TargetRefused,
     ask_session,
+    bounded,
     read_arguments,
     resolve_label,
 )
@@ -61,11 +62,12 @@ class GatewaySessions:
         found = self._targets.seen_or_main(call, given.session_key)
         row = found.row
         session_id = found.session_id or ""
-        limit = min(given.limit or 200, 1000)
+        limit = bounded(given.limit, "limit", 1, 1000, default=200)
         page = self._service.reader.history.messages(
-            str(found.key), session_id, limit=limit, include_tools=True
+            str(found.key), session_id, limit=limit.value, include_tools=True
         )
         return {
+            **limit.told,
             "sessionKey": str(found.key),
             "sessionId": found.session_id,
             "messages": list(page.messages),
@@ -114,11 +116,11 @@ class GatewaySessions:
             "search": given.search,
             "messageLimit": 1 if given.include_last_message else 0,
         }
-        wanted = min(given.limit or DEFAULT_LIMIT, MAX_LIMIT)
+        limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
         if call.caller.is_operator:
-            answer = self._page(call, arguments | {"limit": wanted}, parent)
+            answer = self._page(call, arguments | {"limit": limit.value}, parent)
         else:
-            answer = self._within(call, parent, arguments, wanted)
+            answer = self._within(call, parent, arguments, limit.value)
         rows: list[Result] = answer["sessions"]
         for row in rows:
             self._name(call, row)
@@ -132,6 +134,7 @@ class GatewaySessions:
             "ts": self._service.clock.now_ms(),
             "defaults": {**_model_parts(model), "contextTokens": None},
             **answer,
+            **limit.told,
         }
 
     def _page(self, call: Call, arguments: Result, parent: str | None) -> Result:
@@ -173,10 +176,12 @@ class GatewaySessions:
     def preview(self, call: Call, params: JsonMapping) -> Result:
         """Return the last words of several sessions; one that is not there is `missing`."""
         given = read_arguments(PreviewParams, params)
-        limit = min(given.limit, MOST_PREVIEWED)
-        most = min(given.max_chars, 2000)
-        previews = [self._preview(call, key, limit, most) for key in given.keys[:MOST_PREVIEWS]]
-        return {"ts": self._service.clock.now_ms(), "previews": previews}
+        limit = bounded(given.limit, "limit", 1, MOST_PREVIEWED)
+        most = bounded(given.max_chars, "maxChars", 1, 2000)
+        keys = bounded(len(given.keys), "keys", 0, MOST_PREVIEWS)
+        previews = [self._preview(call, key, limit.value, most.value) for key in given.keys[: keys.value]]
+        told = limit.told | most.told | keys.told
+        return {"ts": self._service.clock.now_ms(), "previews": previews} | told
 
     def _preview(self, call: Call, key: str, limit: int, most_chars: int) -> Result:
         try:

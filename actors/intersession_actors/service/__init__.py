@@ -1,6 +1,6 @@
 """What every door asks: who calls and what it may have, views to read, actors to tell, answers to wait for."""
 
-from intersession_actors.service.arguments import clamped, read_arguments, whole
+from intersession_actors.service.arguments import bounded, read_arguments, whole
 from intersession_actors.service.asking import (
     AskedRun,
     FirstAnswer,
@@ -63,9 +63,9 @@ __all__ = [
     "afinished",
     "ask_flow",
     "ask_session",
+    "bounded",
     "calling_row",
     "claimed_session",
-    "clamped",
     "deliver",
     "delivery_of",
     "digest_of",

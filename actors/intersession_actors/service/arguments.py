@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import flaw_of, invalid
-from intersession_events.plain_json import JsonMapping
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -58,9 +58,22 @@ def whole(value: float, field: str) -> int:
     return math.floor(value)
 
 
-def clamped(value: int, low: int, high: int) -> int:
-    """Return the number, or the bound that it is beyond."""
-    return max(low, min(high, value))
+class Bounded(NamedTuple):
+    """A number as it holds, and what an answer says of it where it is not the one that was asked for."""
+
+    value: int
+    told: JsonObject
+
+
+def bounded(given: float | None, field: str, low: int, high: int, *, default: int = 0) -> Bounded:
+    """Return a number without its fraction, or the bound that it is beyond: then the answer has it as `<field>Applied`.
+
+    Raises:
+        ToolRefused: it is infinite or none.
+    """
+    asked = default if given is None else whole(given, field)
+    value = max(low, min(high, asked))
+    return Bounded(value, {} if value == asked else {f"{field}Applied": value})
 
 
 def _named(error: str, kind: type[msgspec.Struct]) -> ToolRefused:

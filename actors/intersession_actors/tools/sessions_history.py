@@ -12,10 +12,9 @@ from intersession_actors.service import (
     AccessSummary,
     Reader,
     Resolved,
-    clamped,
+    bounded,
     read_arguments,
     resolve_target,
-    whole,
 )
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -54,7 +53,8 @@ def read_history(
     given = read_arguments(SessionsHistory, arguments)
     as_of = None if given.as_of is None else reader.place(given.as_of).position
     target = resolve_target(reader, requester, given.session_key, "history", as_of=as_of)
-    page = _page(reader, target, given, as_of)
+    limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
+    page = _page(reader, target, given, as_of, limit.value)
     key = str(target.key) if target.row is None else target.row.key
     shown = shown_messages(page.messages, redact=reader.is_stranger(requester, key))
     before = shown.first_id if shown.dropped else page.before
@@ -70,10 +70,13 @@ def read_history(
     }
     if before is not None:
         answer["before"] = before
+    answer |= limit.told
     return answer, AccessSummary(keys=(key,))
 
 
-def _page(reader: Reader, target: Resolved, given: SessionsHistory, as_of: int | None) -> HistoryPage:
+def _page(
+    reader: Reader, target: Resolved, given: SessionsHistory, as_of: int | None, limit: int
+) -> HistoryPage:
     if target.row is None or target.session_id is None:
         raise ToolRefused("internal", "sessionKey: the session was allowed and is not there")
     try:
@@ -83,9 +86,7 @@ def _page(reader: Reader, target: Resolved, given: SessionsHistory, as_of: int |
             target.session_id,
             as_of=as_of,
             before=given.before,
-            limit=DEFAULT_LIMIT
-            if given.limit is None
-            else clamped(whole(given.limit, "limit"), 1, MAX_LIMIT),
+            limit=limit,
             include_tools=bool(given.include_tools),
         )
     except UnknownMessage as error:

@@ -7,7 +7,7 @@ import msgspec
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
 from intersession_actors.policy import Requester
-from intersession_actors.service import AccessSummary, Place, Reader, clamped, read_arguments, whole
+from intersession_actors.service import AccessSummary, Place, Reader, bounded, read_arguments, whole
 from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
@@ -55,11 +55,15 @@ class SessionsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
 
 
 class _Query(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments, worked out. `since_ms` is what `activeMinutes` comes to, `after` the end of the page before."""
+    """The arguments, worked out. `since_ms` is what `activeMinutes` comes to, `after` the end of the page before.
+
+    `told` is what the answer says of limits that were beyond what there is.
+    """
 
     kinds: frozenset[Kind]
     limit: int
     message_limit: int
+    told: JsonObject
     search: str | None
     label: str | None
     parent: str | None
@@ -89,10 +93,9 @@ def list_sessions(
     entries = [_entry(reader, requester, key, row) for key, row in rows]
     if query.message_limit:
         answer |= _add_messages(reader, requester, rows, entries, query)
-        if (given.message_limit or 0) > MAX_MESSAGES:
-            answer["messageLimitApplied"] = query.message_limit
     kept = fit(entries)
     answer = {"count": kept.rows, "sessions": entries[: kept.rows], "asOf": query.position} | answer
+    answer |= query.told
     if kept.cut:
         answer["truncated"] = True
     if (more or kept.rows < len(rows)) and kept.rows:
@@ -110,10 +113,13 @@ def _query(reader: Reader, given: SessionsList, parent: str | None) -> _Query:
     filters = digest_of_filters(sorted(kinds), minutes, agent_id, search, given.label, *parents)
     after = None if given.cursor is None else read_cursor(given.cursor, filters, reader.log.head())
     place = _place(reader, given, after)
+    limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
+    messages = bounded(max(0, given.message_limit or 0), "messageLimit", 0, MAX_MESSAGES)
     return _Query(
         kinds=kinds,
-        limit=DEFAULT_LIMIT if given.limit is None else clamped(whole(given.limit, "limit"), 1, MAX_LIMIT),
-        message_limit=clamped(whole(given.message_limit or 0, "messageLimit"), 0, MAX_MESSAGES),
+        limit=limit.value,
+        message_limit=messages.value,
+        told=limit.told | messages.told,
         search=search,
         label=given.label,
         parent=parent,

@@ -226,9 +226,9 @@ class Flows:
         bounds = {
             "session = ?": session,
             "channel = ?": wanted.channel,
-            "accepted > ?": wanted.after or None,
-            "accepted <= ?": wanted.to,
-            "accepted < ?": wanted.before,
+            "accepted > ?": wanted.span.after or None,
+            "accepted <= ?": wanted.span.to,
+            "accepted < ?": wanted.span.before,
         }
         given = {condition: value for condition, value in bounds.items() if value is not None}
         conditions = " AND ".join(("kind = 'delivery'", kinds[wanted.failed, wanted.pending], *given))

@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Recorded
+from intersession_projections.positions import Span
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
 
@@ -14,16 +15,14 @@ class DeliveriesWanted(NamedTuple):
     """Which deliveries are asked for: all that are set hold. Positions are those at which they were decided.
 
     `failed` are those that ended without a receipt (failed, denied, in doubt), `pending` those still to come; with both,
-    either. `after` and `to` bound the positions, `before` is where a page goes on.
+    either.
     """
 
     failed: bool = False
     pending: bool = False
     session_key: str | None = None
     channel: str | None = None
-    after: int = 0
-    to: int | None = None
-    before: int | None = None
+    span: Span = Span()
 
 
 @facts.ready

@@ -102,7 +102,7 @@ def test_people_get_a_table_and_a_summary(audited: Path) -> None:
 
     assert lines[0].split()[:4] == ["#", "when", "(UTC)", "who"]
     assert lines[1].endswith(f"{MAIN} (not_visible)")
-    assert lines[-1] == "6 receipts, 5 with a denial"
+    assert lines[-1] == "6 receipts; 5 with a denial"
     assert "\\x1b[31mred (invalid_key)" in lines[4]
     assert words(ran("audit", "access", "--target", "x", "--store", audited).out) == ["no receipts"]
 

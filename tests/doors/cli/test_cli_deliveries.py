@@ -37,6 +37,13 @@ def refuses(_outbound: Outbound) -> None:
     raise DeliveryRefused("no such chat")
 
 
+def opened(booth: Booth) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what is not over, by id: as programs read it, and the line that people read."""
+    rows = {row["id"]: row for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    lines = {line.split(" ")[0]: line for line in shown(booth, "runs", "--open").out.splitlines()}
+    return rows, {name: lines[name] for name in rows}
+
+
 def doubts(_outbound: Outbound) -> None:
     raise DeliveryInDoubt("the line went dead")
 
@@ -46,14 +53,21 @@ def fails(_outbound: Outbound) -> None:
 
 
 @pytest.mark.parametrize(
-    ("channel", "event", "words"),
+    ("channel", "event", "state", "words"),
     [
-        (MemoryChannel(), DeliveryDone, "answered; delivered to telegram:42"),
-        (refuses, DeliveryFailed, "answered; NOT delivered to telegram:42: DeliveryRefused: no such chat"),
-        (doubts, DeliveryUnknown, "answered; may not have been delivered to telegram:42"),
+        (MemoryChannel(), DeliveryDone, "done", "answered; delivered to telegram:42"),
+        (
+            refuses,
+            DeliveryFailed,
+            "failed",
+            "answered; NOT delivered to telegram:42: DeliveryRefused: no such chat",
+        ),
+        (doubts, DeliveryUnknown, "unknown", "answered; may not have been delivered to telegram:42"),
     ],
 )
-def test_runs_says_what_became_of_a_text(booth: Booth, channel: Any, event: Any, words: str) -> None:
+def test_runs_says_what_became_of_a_text(
+    booth: Booth, channel: Any, event: Any, state: str, words: str
+) -> None:
     """Finding D2: `runs` said `answered` of a text that nobody got."""
     system = booth.start({"main": parrot}, {"telegram": channel})
     run_id = speak(system)
@@ -62,11 +76,11 @@ def test_runs_says_what_became_of_a_text(booth: Booth, channel: Any, event: Any,
     (row,) = shown(booth, "runs", "--json").json["runs"]
 
     assert row["id"] == run_id
-    assert row["inWords"] == (words if event is not DeliveryDone else "answered")
     assert words in shown(booth, "runs").out
     assert words in shown(booth, "replay", run_id).out
     (delivery,) = row["deliveries"]
     assert (delivery["channel"], delivery["to"], delivery["attempt"]) == ("telegram", "42", 1)
+    assert delivery["state"] == state
 
 
 def test_runs_says_when_a_text_is_tried_again_and_that_nobody_does_it_after_a_stop(booth: Booth) -> None:
@@ -74,16 +88,15 @@ def test_runs_says_when_a_text_is_tried_again_and_that_nobody_does_it_after_a_st
     system = booth.start({"main": parrot}, {"telegram": fails})
     speak(system)
     wait_for(system, DeliveryFailed)
-    while_it_runs = shown(booth, "runs", "--json").json["runs"][0]
+    while_it_runs, (row,) = shown(booth, "runs").out, shown(booth, "runs", "--json").json["runs"]
     system.close(grace=0)
-    after = shown(booth, "runs", "--json").json["runs"][0]
+    after = shown(booth, "runs").out
 
-    assert "not delivered to telegram:42 yet, tried again at" in while_it_runs["inWords"]
-    assert while_it_runs["deliveries"][0]["retryAt"] > 0
-    assert (
-        "not delivered to telegram:42 yet, the next start tries again: ConnectionError: down"
-        in after["inWords"]
-    )
+    assert "not delivered to telegram:42 yet, tried again at" in while_it_runs
+    (delivery,) = row["deliveries"]
+    assert delivery["retryAt"] > 0
+    assert (delivery["state"], delivery["error"]) == ("retrying", "ConnectionError: down")
+    assert "not delivered to telegram:42 yet, the next start tries again: ConnectionError: down" in after
 
 
 def test_a_text_for_a_channel_nobody_registered_is_shown_where_it_waits(booth: Booth) -> None:
@@ -151,17 +164,21 @@ def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
     gate.reached()
     speak(system, text="next", wait=None)
     wait_for(system, RunQueued, lambda event: event.run_id != first)
-    during = {row["id"]: row for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    during, told_then = opened(booth)
     system.close(grace=0)
-    after = {row["id"]: row for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    after, told_now = opened(booth)
     gate.open()
 
     (second,) = set(after) - {first}
-    assert (during[first]["inWords"], during[first]["atWork"]) == ("at work", True)
-    assert during[second]["inWords"] == "waits for its turn, or for its agent"
+    codes = ("status", "attempt", "atWork")
+    assert [during[first].get(code) for code in codes] == ["running", 1, True]
+    assert told_then[first].endswith("  at work")
+    assert told_then[second].endswith("waits for its turn, or for its agent")
     nobody = "and nobody is at work on it: the next start goes on"
-    assert (after[first]["inWords"], after[first]["atWork"]) == (f"cut off in attempt 1, {nobody}", False)
-    assert after[second]["inWords"] == f"waiting, {nobody}"
+    assert [after[first].get(code) for code in codes] == ["running", 1, False]
+    assert [after[second].get(code) for code in codes] == ["queued", None, False]
+    assert told_now[first].endswith(f"cut off in attempt 1, {nobody}")
+    assert told_now[second].endswith(f"waiting, {nobody}")
     assert nobody in shown(booth, "replay", first).out
 
 
@@ -179,8 +196,9 @@ def test_after_a_stop_nobody_is_at_work_on_an_exchange_or_a_spawn(booth: Booth) 
     tools.call("sessions_spawn", {"task": "count"})
     gate.reached()
     system.close(grace=0)
-    after = {row["kind"]: row["inWords"] for row in shown(booth, "runs", "--open", "--json").json["runs"]}
+    after, told = opened(booth)
     gate.open()
 
-    assert after["exchange"] == "not over, and nobody is at work on it: the next start goes on"
-    assert after["spawn"] == "task not done, and nobody is at work on it: the next start goes on"
+    words = {row["kind"]: told[name] for name, row in after.items() if row["atWork"] is False}
+    assert words["exchange"].endswith("not over, and nobody is at work on it: the next start goes on")
+    assert words["spawn"].endswith("task not done, and nobody is at work on it: the next start goes on")

@@ -1,5 +1,7 @@
 """Help says what each command is for, and shells can complete them."""
 
+import itertools
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -28,6 +30,29 @@ def test_the_line_of_a_command_is_the_first_of_its_own_help() -> None:
         name: (app[name].help or str(app[name].default_command.__doc__)).strip().splitlines()[0]
         for name in COMMANDS
     }
+
+
+_CLAUSE = re.compile(r"\b[A-Z]{3,}-\d+\b")
+_ROOM = 63
+"""So much of a line is left for what a command does, on a terminal of 80 characters."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_a_line_for_each_command_and_names_no_clause(name: str) -> None:
+    """Finding D5: it took up to three lines, and clauses stood in it."""
+    assert len(overview()[name].help) <= _ROOM
+    told = ran(name, "--help").out
+    assert _CLAUSE.findall(told) == []
+
+
+def test_a_paragraph_of_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding D5, the kind: lines broke in the middle, where the source has its own."""
+    monkeypatch.setenv("COLUMNS", "70")
+    told = ran("serve", "--help").out.split("\n\n")
+    (lines,) = [paragraph.splitlines() for paragraph in told if paragraph.startswith("It listens")]
+
+    for line, following in itertools.pairwise(lines):
+        assert len(f"{line.strip()} {following.split()[0]}") > 70
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

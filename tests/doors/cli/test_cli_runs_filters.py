@@ -84,11 +84,36 @@ def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:
         (("--person", "ADA"), ["spawn", "run", "exchange", "run"]),
         (("--person", "ben"), ["run"]),
         (("--open",), []),
+        (("--session", "main", "--with", "research"), ["exchange"]),
+        (("--with", "research"), ["exchange"]),
+        (("--session", "research", "--with", "research"), ["exchange"]),
+        (("--end", "backend"), ["run"]),
+        (("--end", "error", "--person", "ada"), []),
+        (("--end", "announced"), ["spawn"]),
+        (("--end", "turn_limit", "--end", "announced"), ["spawn", "exchange"]),
+        (("--words", "YOU said"), ["exchange", "run"]),
+        (("--words", "broken"), ["run"]),
+        (("--words", "you broken"), []),
+        (("--words", "count", "--kind", "spawn", "--session", "main"), ["spawn"]),
+        (("--words", "attempt"), []),
     ],
 )
 def test_runs_are_filtered(booth: Booth, tokens: tuple[str, ...], kinds: list[str]) -> None:
     """Finding D7: there was no question over the whole log."""
     assert [row["kind"] for row in listed(booth, *tokens)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("tokens", "known"),
+    [(("--end", "turnlimit"), "turn_limit"), (("--kind", "runs"), "exchange"), (("--with", "nobody/x"), "")],
+)
+def test_an_unknown_word_is_refused_and_the_known_ones_are_named(
+    booth: Booth, tokens: tuple[str, ...], known: str
+) -> None:
+    refused = shown(booth, "runs", *tokens, "--json")
+
+    assert refused.exit_code in {1, 2}
+    assert known in refused.json["error"]
 
 
 def test_runs_are_listed_between_places_and_in_pages(booth: Booth) -> None:

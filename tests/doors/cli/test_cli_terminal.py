@@ -1,5 +1,6 @@
 """Whatever people and models wrote is shown and not obeyed: in text, in tables and in JSON."""
 
+import contextlib
 import io
 import json
 import unicodedata
@@ -10,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from intersession.cli import main
 from intersession.cli.shell import Screen, one_line, safe
 from intersession.cli.shell.answer import json_text
 from intersession.cli.shell.terminal import shown
 from intersession_events.facts import TextBlock, ToolCallBlock
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import DemoLog, Ran, ran
 from support.hostile import given as given_of
 from support.hostile import row_id, rows
 from support.story import MAIN, PERSON, Story
@@ -145,6 +147,42 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> FakeTerminal:
     for name, value in {"COLUMNS": "60", "LINES": "20", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
     return FakeTerminal()
+
+
+ON_A_TERMINAL = [
+    ("--help",),
+    ("runs", "--help"),
+    ("--version",),
+    ("sessions",),
+    ("history", "main"),
+    ("runs",),
+    ("messages",),
+    ("replay", "main"),
+    ("verify",),
+    ("doctor",),
+    ("replay", "nobody"),
+    ("runs", "--limit", "0"),
+]
+
+
+@pytest.mark.parametrize("no_color", [True, False])
+def test_no_color_leaves_no_escape_at_all(
+    demo_log: DemoLog, monkeypatch: pytest.MonkeyPatch, *, no_color: bool
+) -> None:
+    """Finding D5: `NO_COLOR` left bold, and help and progress had escapes of their own."""
+    monkeypatch.setenv("INTERSESSION_STORE", str(demo_log.path))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1" if no_color else "")
+    styled = []
+    for command in ON_A_TERMINAL:
+        out, err = FakeTerminal(), FakeTerminal()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(command)
+        assert out.getvalue() or err.getvalue(), command
+        if "\x1b" in out.getvalue() + err.getvalue():
+            styled.append(command)
+
+    assert (styled == []) == no_color
 
 
 def test_a_table_that_has_no_room_becomes_a_paragraph_for_each_row(narrow: FakeTerminal) -> None:

@@ -26,10 +26,11 @@ def rebuild(
     *,
     common: Common = COMMON,
 ) -> Answer:
-    """Build a view anew from the log, or all of them, and put it in the place of the old one.
+    """Build the views of a log anew.
 
-    Readers see the old view until the new one is whole. While a host writes to the log this is refused. Snapshots of
-    sessions are dropped: a session that wakes is folded anew, and gets new ones.
+    A view is what lists and searches read; it is made of the events, and can be lost without harm. Readers see the old view
+    until the new one is whole. While a host writes to the log this is refused. Snapshots of sessions are dropped: a session
+    that wakes is folded anew, and gets new ones.
     """
     views = inline_views()
     names = [one.name for one in views]

@@ -21,7 +21,10 @@ def abort(
     *,
     reading: Reading = READING,
 ) -> Answer:
-    """Stop what a session does: the run under way and those that wait, or one run alone."""
+    """Stop what a session does, or one run.
+
+    Of a session, the run under way and those that wait.
+    """
 
     def params(reader: Reader) -> JsonObject:
         run = reader.runs.get(run_named(reader, what))
@@ -36,7 +39,10 @@ def abort(
 
 
 def reset(session: Session, /, *, reading: Reading = READING) -> Answer:
-    """Begin a new generation of a session: it remembers nothing, and its earlier transcript can still be read."""
+    """Begin a session anew: it remembers nothing.
+
+    Its earlier transcript can still be read, by its session id.
+    """
     return _changed(
         reading,
         "sessions.reset",
@@ -55,7 +61,7 @@ def label(
     clear: Annotated[bool, Parameter(help="Take the label away.")] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Give a session a label, by which it can be found and sent to."""
+    """Give a session a label to find it by, and to send to."""
     if clear == (text is not None):
         raise UsageError("give a label, or --clear to take it away")
     return _changed(
@@ -69,7 +75,10 @@ def label(
 
 
 def delete(session: Session, /, *, reading: Reading = READING) -> Answer:
-    """Archive a session: it takes no more messages and is in no list. The log keeps all of it; main sessions can only be reset."""
+    """Archive a session; the log keeps all of it.
+
+    It takes no more messages and is in no list. A main session can only be reset.
+    """
 
     def params(reader: Reader) -> JsonObject:
         key = session_named(reader, session, field="session")

@@ -15,3 +15,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     level: Level
     what: str
     advice: str
+
+
+def wrong(code: str, what: str, advice: str) -> Finding:
+    """Return that somebody gets no answer, or something can be lost."""
+    return Finding(code=code, level="error", what=what, advice=advice)
+
+
+def warning(code: str, what: str, advice: str) -> Finding:
+    """Return that something stands still."""
+    return Finding(code=code, level="warning", what=what, advice=advice)
+
+
+def note(code: str, what: str, advice: str) -> Finding:
+    """Return what is good to know."""
+    return Finding(code=code, level="note", what=what, advice=advice)

@@ -5,7 +5,7 @@ import urllib.request
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from intersession.cli.checks.finding import Finding
+from intersession.cli.checks.finding import Finding, note, warning, wrong
 from intersession_actors.config import Config
 
 _PROBE_S = 5.0
@@ -15,18 +15,15 @@ _REFUSED = (401, 403)
 def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Finding]:
     """Yield what the start of a process would say of a configuration, and agents that nobody can answer for."""
     for notice in notices:
-        yield Finding(
-            code="setting", level="note", what=notice, advice="change it in the configuration, or leave it"
-        )
+        yield note("setting", notice, "change it in the configuration, or leave it")
     providers = config.models.providers
     for agent_id in config.agent_ids if config.agents.list or providers else ():
         model = config.model_of(agent_id)
         if model is not None and model.partition("/")[0] not in providers:
-            yield Finding(
-                code="agent_without_model",
-                level="warning",
-                what=f"agent {agent_id!r} has the model {model}, whose provider is not configured",
-                advice=f"configure models.providers.{model.partition('/')[0]}, or give the agent another model",
+            yield warning(
+                "agent_without_model",
+                f"agent {agent_id!r} has the model {model}, whose provider is not configured",
+                f"configure models.providers.{model.partition('/')[0]}, or give the agent another model",
             )
 
 
@@ -44,11 +41,10 @@ def _asked(name: str, url: str, key: object) -> Iterator[Finding]:
         f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}",
     )
     if urlsplit(url).scheme not in {"http", "https"}:
-        yield Finding(
-            code="endpoint_bad",
-            level="error",
-            what=f"{path}.baseUrl is no http or https address",
-            advice="give the address of an OpenAI-compatible endpoint",
+        yield wrong(
+            "endpoint_bad",
+            f"{path}.baseUrl is no http or https address",
+            "give the address of an OpenAI-compatible endpoint",
         )
         return
     request = urllib.request.Request(f"{url.rstrip('/')}/models")  # noqa: S310 - checked above
@@ -59,16 +55,14 @@ def _asked(name: str, url: str, key: object) -> Iterator[Finding]:
             return
     except urllib.error.HTTPError as error:
         if error.code in _REFUSED:
-            yield Finding(
-                code="endpoint_refuses",
-                level="error",
-                what=f"{path} at {where} refuses the key (HTTP {error.code})",
-                advice=f"look at {path}.apiKey",
+            yield wrong(
+                "endpoint_refuses",
+                f"{path} at {where} refuses the key (HTTP {error.code})",
+                f"look at {path}.apiKey",
             )
     except (OSError, ValueError) as error:
-        yield Finding(
-            code="endpoint_down",
-            level="error",
-            what=f"{path} at {where} does not answer: {error}",
-            advice="start the endpoint, or look at the address and the network between",
+        yield wrong(
+            "endpoint_down",
+            f"{path} at {where} does not answer: {error}",
+            "start the endpoint, or look at the address and the network between",
         )

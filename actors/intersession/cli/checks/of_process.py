@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from intersession.cli.checks.finding import Finding, Level
+from intersession.cli.checks.finding import Finding, warning, wrong
 from intersession_events.plain_json import JsonMapping, JsonObject
-
-_Rows = tuple[tuple[str, Level, str, str], ...]
 
 
 def process_findings(status: JsonMapping) -> Iterator[Finding]:
@@ -19,55 +17,48 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
     deliveries: JsonObject = status.get("deliveries") or {}
     waiting: JsonObject = deliveries.get("waiting") or {}
     if store.get("available") is False:
-        yield Finding(
-            code="store_away",
-            level="error",
-            what=f"the process can't use its store: {store.get('error')}",
-            advice="free space or mend the disk; the process goes on by itself then",
+        yield wrong(
+            "store_away",
+            f"the process can't use its store: {store.get('error')}",
+            "free space or mend the disk; the process goes on by itself then",
         )
     for name, reason in degraded.items():
-        yield Finding(
-            code="set_aside",
-            level="error",
-            what=f"{name} can't go on: {reason}",
-            advice="look at the traceback in the process's log; `intersession verify`; a new start tries it again",
+        yield wrong(
+            "set_aside",
+            f"{name} can't go on: {reason}",
+            "look at the traceback in the process's log; `intersession verify`; a new start tries it again",
         )
     for field, what in (("zombies", "agents"), ("channelZombies", "channels")):
         if status.get(field):
-            yield Finding(
-                code="zombies",
-                level="warning",
-                what=f"{status[field]} calls of {what} were given up and have not come back; each keeps a thread",
-                advice=f"give the code of your {what} limits of time; a new start frees the threads",
+            yield warning(
+                "zombies",
+                f"{status[field]} calls of {what} were given up and have not come back; each keeps a thread",
+                f"give the code of your {what} limits of time; a new start frees the threads",
             )
     for key, number in parked.items():
-        yield Finding(
-            code="parked_runs",
-            level="warning",
-            what=f"{number} messages wait in {key}: its agent is not registered in the process",
-            advice="register the agent, or give it a model (agents.list, models.providers)",
+        yield warning(
+            "parked_runs",
+            f"{number} messages wait in {key}: its agent is not registered in the process",
+            "register the agent, or give it a model (agents.list, models.providers)",
         )
     for channel, number in waiting.items():
-        yield Finding(
-            code="channel_missing",
-            level="warning",
-            what=f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
-            advice=f"register it, or configure channels.{channel}.deliver",
+        yield warning(
+            "channel_missing",
+            f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
+            f"register it, or configure channels.{channel}.deliver",
         )
     yield from _of_checkpoints(status.get("checkpoints") or {})
     if status.get("configError"):
-        yield Finding(
-            code="config_refused",
-            level="error",
-            what=f"a changed configuration was refused, the old one is in force: {status['configError']}",
-            advice="mend the file: `intersession config check FILE`",
+        yield wrong(
+            "config_refused",
+            f"a changed configuration was refused, the old one is in force: {status['configError']}",
+            "mend the file: `intersession config check FILE`",
         )
     for item in status.get("setAside") or ():
-        yield Finding(
-            code="event_unreadable",
-            level="error",
-            what=f"an event could not be taken into the views: {item}",
-            advice="`intersession verify` says whether the log is damaged",
+        yield wrong(
+            "event_unreadable",
+            f"an event could not be taken into the views: {item}",
+            "`intersession verify` says whether the log is damaged",
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from intersession.cli.checks.finding import Finding
+from intersession.cli.checks.finding import Finding, note, warning, wrong
 from intersession_actors.checkpoints import publishing_targets, unpublished
 from intersession_actors.config import Config
 from intersession_actors.service import Reader
@@ -29,18 +29,12 @@ def lock_findings(path: str) -> Iterator[Finding]:
     writer, last = writer_of(path), holder_of(path)
     if writer is not None:
         gateway = f", with a gateway at {writer.gateway}" if writer.gateway else ", without a gateway"
-        yield Finding(
-            code="writer",
-            level="note",
-            what=f"process {writer.pid} writes the log{gateway}",
-            advice="nothing to do",
-        )
+        yield note("writer", f"process {writer.pid} writes the log{gateway}", "nothing to do")
     elif last is not None and last.gateway is not None:
-        yield Finding(
-            code="stale_lock",
-            level="note",
-            what=f"the lock's file names process {last.pid}, which ended without saying so; nobody writes the log",
-            advice="nothing to do: the next start takes the lock over",
+        yield note(
+            "stale_lock",
+            f"the lock's file names process {last.pid}, which ended without saying so; nobody writes the log",
+            "nothing to do: the next start takes the lock over",
         )
 
 
@@ -59,20 +53,18 @@ def disk_findings(path: str, *, free_bytes: Callable[[Path], int] = _free_bytes)
             advice="free space: without any the log takes nothing",
         )
     if not os.access(path, os.W_OK) or not os.access(Path(path).parent, os.W_OK):
-        yield Finding(
-            code="not_writable",
-            level="warning",
-            what="this user can't write the log or its folder",
-            advice="run the process as the user whose file it is; reading works",
+        yield warning(
+            "not_writable",
+            "this user can't write the log or its folder",
+            "run the process as the user whose file it is; reading works",
         )
     wal = Path(f"{path}-wal")
     size = wal.stat().st_size if wal.exists() else 0
     if size > _BIG_WAL:
-        yield Finding(
-            code="big_wal",
-            level="warning",
-            what=f"{wal.name} has {size // MIB} MiB",
-            advice="somebody reads the log for very long; end long readers, the next start makes it small",
+        yield warning(
+            "big_wal",
+            f"{wal.name} has {size // MIB} MiB",
+            "somebody reads the log for very long; end long readers, the next start makes it small",
         )
 
 
@@ -84,19 +76,17 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
     newest = reader.runs.recent(_NEWEST)
     failed = [run for run in newest if run.status in {"error", "timeout"}]
     if failed and newest[0] in failed:
-        yield Finding(
-            code="runs_fail",
-            level="error",
-            what=f"{len(failed)} of the newest {counted(len(newest), 'run')} failed, the last in {failed[0].session_key}: "
+        yield wrong(
+            "runs_fail",
+            f"{len(failed)} of the newest {counted(len(newest), 'run')} failed, the last in {failed[0].session_key}: "
             f"{failed[0].error}",
-            advice=f"`intersession replay {failed[0].run_id}` shows the traceback",
+            f"`intersession replay {failed[0].run_id}` shows the traceback",
         )
     elif failed:
-        yield Finding(
-            code="runs_failed",
-            level="warning",
-            what=f"{len(failed)} of the newest {counted(len(newest), 'run')} failed; the last one did not",
-            advice=f"`intersession replay {failed[0].run_id}` shows why",
+        yield warning(
+            "runs_failed",
+            f"{len(failed)} of the newest {counted(len(newest), 'run')} failed; the last one did not",
+            f"`intersession replay {failed[0].run_id}` shows why",
         )
 
 
@@ -105,11 +95,10 @@ def checkpoint_findings(log: Log, config: Config) -> Iterator[Finding]:
     for target in publishing_targets(config):
         waiting = len(unpublished(log, target.id))
         if waiting:
-            yield Finding(
-                code="checkpoints_unpublished",
-                level="warning",
-                what=f"{counted(waiting, 'checkpoint')} not published to the {target.kind} yet",
-                advice=f"is the process running, and does checkpoints.publish.{target.kind} take them?",
+            yield warning(
+                "checkpoints_unpublished",
+                f"{counted(waiting, 'checkpoint')} not published to the {target.kind} yet",
+                f"is the process running, and does checkpoints.publish.{target.kind} take them?",
             )
 
 
@@ -117,11 +106,10 @@ def _nobody_works(reader: Reader) -> Iterator[Finding]:
     runs = len(reader.runs.open_runs())
     flows = len(reader.flows.open_exchanges()) + len(reader.flows.open_spawns())
     if runs or flows:
-        yield Finding(
-            code="nobody_at_work",
-            level="warning",
-            what=f"{counted(runs, 'run')}, {counted(flows, 'flow')} are open, and no process writes the log",
-            advice="start the process that hosts it: it goes on with them (`intersession runs --open`)",
+        yield warning(
+            "nobody_at_work",
+            f"{counted(runs, 'run')}, {counted(flows, 'flow')} are open, and no process writes the log",
+            "start the process that hosts it: it goes on with them (`intersession runs --open`)",
         )
 
 
@@ -129,19 +117,17 @@ def _undelivered(reader: Reader) -> Iterator[Finding]:
     waiting = reader.flows.deliveries_not_done(is_open=True, limit=_MOST)
     retrying = [row for row in waiting if row.state == "retrying"]
     if retrying:
-        yield Finding(
-            code="deliveries_retrying",
-            level="warning",
-            what=f"{counted(len(retrying), 'text')} could not be delivered yet, {_channels(retrying)}{_why(reader, retrying)}",
-            advice="look at the channel; they are tried again by themselves",
+        yield warning(
+            "deliveries_retrying",
+            f"{counted(len(retrying), 'text')} could not be delivered yet, {_channels(retrying)}{_why(reader, retrying)}",
+            "look at the channel; they are tried again by themselves",
         )
     pending = [row for row in waiting if row.state == "decided"]
     if pending:
-        yield Finding(
-            code="deliveries_pending",
-            level="warning",
-            what=f"{counted(len(pending), 'text')} still to go out, {_channels(pending)}",
-            advice="is the process running, and is the channel registered there?",
+        yield warning(
+            "deliveries_pending",
+            f"{counted(len(pending), 'text')} still to go out, {_channels(pending)}",
+            "is the process running, and is the channel registered there?",
         )
     lost = reader.flows.deliveries_not_done(is_open=False, limit=_MOST)
     for state, what, advice in (
@@ -154,11 +140,10 @@ def _undelivered(reader: Reader) -> Iterator[Finding]:
     ):
         rows = [row for row in lost if row.state == state]
         if rows:
-            yield Finding(
-                code=f"deliveries_{state}",
-                level="warning",
-                what=f"{counted(len(rows), 'text')} {what}, {_channels(rows)}{_why(reader, rows)}",
-                advice=f"{advice} (`intersession replay {rows[0].session_key}`)",
+            yield warning(
+                f"deliveries_{state}",
+                f"{counted(len(rows), 'text')} {what}, {_channels(rows)}{_why(reader, rows)}",
+                f"{advice} (`intersession replay {rows[0].session_key}`)",
             )
 
 

@@ -14,7 +14,7 @@ def completion(
     *,
     json: Json = False,
 ) -> Answer:
-    """Print the script by which a shell completes commands and options.
+    """Print the script by which a shell completes commands.
 
     For bash: `intersession completion bash > ~/.local/share/bash-completion/completions/intersession`.
     """

@@ -59,9 +59,9 @@ def demo(
     ] = 0,
     json: Json = False,
 ) -> Answer:
-    """Let two agents talk, from a person's message to announces on channels, and replay it from the log.
+    """Let two agents talk, and read it back from the log.
 
-    No key and no network is needed. The log stays where it is, and the last lines say what to try with it.
+    From a person's message to announces on channels. No key and no network is needed. The log stays where it is, and the last lines say what to try with it.
     """
     del json
     if loop < 0:

@@ -12,9 +12,11 @@ from intersession.cli.checks import (
     disk_findings,
     endpoint_findings,
     lock_findings,
+    note,
     process_findings,
     setting_findings,
     work_findings,
+    wrong,
 )
 from intersession.cli.host import gateway_beside, has_writer, reader_of, store_path, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
@@ -35,9 +37,9 @@ def doctor(
     ] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Say what is wrong now, and what to do about it: the log, its process, deliveries, settings, models.
+    """Say what is wrong now, and what to do about it.
 
-    It works on a log that is in use and on one that is not, and changes nothing. A process with a gateway is asked how it is,
+    It looks at the log, its process, deliveries, settings and models. It works on a log that is in use and on one that is not, and changes nothing. A process with a gateway is asked how it is,
     with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's. Exit code 1 if there is an error among the
     findings; warnings and notes alone leave it 0.
     """
@@ -56,11 +58,10 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
         publishing_targets(loaded.config)
         signing_key(loaded.config)
     except ConfigError as error:
-        yield Finding(
-            code="config_bad",
-            level="error",
-            what=f"the configuration would be refused: {error}",
-            advice="mend it: `intersession config check FILE` names every problem",
+        yield wrong(
+            "config_bad",
+            f"the configuration would be refused: {error}",
+            "mend it: `intersession config check FILE` names every problem",
         )
         return
     yield from setting_findings(loaded.config, loaded.notices)
@@ -78,11 +79,10 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
-        yield Finding(
-            code="store_unreadable",
-            level="error",
-            what=f"the log can't be read: {error}",
-            advice="name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
+        yield wrong(
+            "store_unreadable",
+            f"the log can't be read: {error}",
+            "name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
         )
         return
     yield from _of_the_process(reading)
@@ -95,11 +95,10 @@ def _of_the_process(reading: Reading) -> Iterator[Finding]:
             with client:
                 yield from process_findings(client.call("status"))
     except (IntersessionError, MissingExtra) as error:
-        yield Finding(
-            code="process_not_asked",
-            level="note",
-            what=f"the process could not be asked how it is: {error}",
-            advice="give its configuration with --config, or its token in $INTERSESSION_GATEWAY_TOKEN"
+        yield note(
+            "process_not_asked",
+            f"the process could not be asked how it is: {error}",
+            "give its configuration with --config, or its token in $INTERSESSION_GATEWAY_TOKEN"
             if isinstance(error, ToolRefused)
             else "look at its own log lines instead",
         )

@@ -5,7 +5,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
-from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, UsageError, place, safe
+from intersession.cli.shell import (
+    READING,
+    ActingAs,
+    Answer,
+    AsOf,
+    Reading,
+    Screen,
+    UsageError,
+    place,
+    safe,
+)
 from intersession.cli.story import as_key, show_message
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
@@ -19,7 +29,8 @@ def history(
     /,
     *,
     limit: Annotated[
-        int | None, Parameter(help="At most this many messages, 1 to 1000. Default: 200.")
+        int | None,
+        Parameter(help="At most this many messages, 1 to 1000. Default: 200."),
     ] = None,
     before: Annotated[str | None, Parameter(help="Only messages before the one with this id.")] = None,
     as_of: AsOf = None,
@@ -36,6 +47,8 @@ def history(
     """
     if raw and acting is not None:
         raise UsageError("--raw: only the operator reads uncut, leave out --raw or --as")
+    if raw and limit is not None and limit < 1:
+        raise UsageError(f"--limit: {limit} is below 1, give how many messages, or leave it out for all")
     with reader_of(reading) as reader:
         session = as_key(reader, session)
         if raw:
@@ -93,5 +106,6 @@ def _show(screen: Screen, found: JsonMapping) -> None:
     if found.get("contentRedacted"):
         notes.append("secrets were hidden")
     screen.line(safe("; ".join(notes), "dim"))
+    screen.tell_limit(found, "limitApplied", "--limit (without --raw)")
     if "before" in found:
         screen.to_copy(safe(f"older: --before {found['before']}", "dim"))

@@ -32,7 +32,7 @@ def mcp(
     config: ConfigFile = None,
     store: Store = None,
 ) -> Answer:
-    """Serve the session tools to an MCP client that starts this command.
+    """Give the session tools to an MCP client.
 
     The client sees and reaches what its session may, and no more. The command is the log's writer until the client
     closes its end; messages to agents that are not here wait for a host that has them. Where the log has a host with a

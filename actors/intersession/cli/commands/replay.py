@@ -64,9 +64,9 @@ def replay(
     tools: Annotated[bool, Parameter(help="All that tools were given and gave, uncut.")] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Read a run, an exchange or a session back from the log: who said what to whom, and why it ended.
+    """Tell a run, an exchange or a session as it happened.
 
-    Each line has its position in the log, and behind the arrow the position of what led to it.
+    Who said what to whom, and why it ended. Each line has its position in the log, and behind the arrow the position of what led to it.
     """
     with reader_of(reading) as reader:
         subject = find_subject(reader, what)

@@ -58,9 +58,9 @@ def send(
     acting: ActingAs = None,
     reading: Reading = READING,
 ) -> Answer:
-    """Send a message to a session, and follow what comes of it: reply, ping-pong, announce.
+    """Send a message to a session, and follow what comes of it.
 
-    The command is the log's writer for its time, with the agents that --agents names; one that is not there answers
+    It shows reply, ping-pong and announce as they come. The command is the log's writer for its time, with the agents that --agents names; one that is not there answers
     when a host that has it opens the log. Where a gateway serves the log, it asks that one instead. Without --as it is
     the operator who asks, and nobody replies back.
     """
@@ -102,31 +102,25 @@ def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:
     if not no_follow:
         sending.follow(None if json else BeatPrinter(Screen(), Names()))
     result = sending.result()
-    return _answer(result | sending.outcome(), result)
-
-
-def _answer(value: JsonObject, result: JsonObject) -> Answer:
+    known, words = sending.outcome()
+    value = result | known
     failed = result["status"] in {"error", "forbidden"}
-    return Answer(value, lambda on: _show(on, value, result), REFUSED if failed else OK)
+    return Answer(value, lambda screen: _show(screen, value, words), REFUSED if failed else OK)
 
 
-def _show(screen: Screen, value: JsonObject, result: JsonObject) -> None:
+def _show(screen: Screen, value: JsonObject, words: str) -> None:
     screen.line()
-    status = result["status"]
+    status = value["status"]
     screen.line(
         safe(f"{status}", "bold green" if status in {"ok", "accepted"} else "bold red"),
-        f"  run {result['runId']}",
+        f"  run {value['runId']}",
     )
-    if "beats" not in value and result.get("reply"):
-        screen.indented(result["reply"], 4)
-    if "error" in result:
-        screen.line("  ", str(result["error"]))
+    if "beats" not in value and value.get("reply"):
+        screen.indented(value["reply"], 4)
+    if "error" in value:
+        screen.line("  ", str(value["error"]))
     if "pending" in value:
-        screen.line(
-            safe(
-                f"  not over: {value['pending']}; `intersession replay {result['runId']}` shows how far it is",
-                "dim",
-            )
-        )
+        more = f"`intersession replay {value['runId']}` shows how far it is"
+        screen.line(safe(f"  not over: {words}; {more}", "dim"))
     elif "exchange" in value:
-        screen.line(safe(f"  exchange {value['exchange']['id']}: {value['exchange']['inWords']}", "dim"))
+        screen.line(safe(f"  exchange {value['exchange']['id']}: {words}", "dim"))

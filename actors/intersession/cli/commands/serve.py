@@ -33,7 +33,7 @@ def serve(
         ),
     ] = None,
 ) -> Answer:
-    """Serve the session tools over HTTP and the gateway's WebSocket protocol, until it is told to stop.
+    """Serve the session tools over HTTP and WebSocket.
 
     It says what is configured and what stands still, and prints what goes wrong to standard error, from logging.level on.
 

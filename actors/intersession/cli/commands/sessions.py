@@ -5,7 +5,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
-from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, moment, place, safe
+from intersession.cli.shell import (
+    READING,
+    ActingAs,
+    Answer,
+    AsOf,
+    Reading,
+    Screen,
+    moment,
+    place,
+    safe,
+)
 from intersession.cli.story import show_message
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
@@ -48,8 +58,6 @@ def sessions(
     }
     with reader_of(reading) as reader:
         found, _ = list_sessions(reader, acting_as(reader, acting), arguments)
-    if limit is not None and "nextCursor" in found and found["count"] < limit:
-        found = {**found, "limitedTo": found["count"]}
     return Answer(found, lambda screen: _show(screen, found))
 
 
@@ -78,10 +86,8 @@ def _show(screen: Screen, found: JsonMapping) -> None:
         )
     count = counted(found["count"], "session") if rows else "no sessions"
     screen.line(safe(f"{count} as of position {found['asOf']}", "dim"))
-    if "limitedTo" in found:
-        screen.note(
-            safe(f"note: one page has at most {found['limitedTo']} sessions, and there are more", "yellow")
-        )
+    screen.tell_limit(found, "limitApplied", "--limit")
+    screen.tell_limit(found, "messageLimitApplied", "--messages")
     if "nextCursor" in found:
         screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,13 @@ from intersession_projections.flows import ExchangeSummary
 _POLL_S: Final = 0.5
 
 
+class Pending(NamedTuple):
+    """What an exchange waits for that is not over: a code, and words that say which."""
+
+    code: Literal["no_host", "no_agent", "no_channel", "going_on"]
+    words: str
+
+
 class Sending:
     """Calls the tool in a thread of its own, so that what happens can be watched meanwhile."""
 
@@ -38,7 +45,7 @@ class Sending:
         self._answer: JsonObject = {}
         self._beats: list[Beat] = []
         self._exchange_id: str | None = None
-        self._pending: str | None = None
+        self._pending: Pending | None = None
         self._parked: JsonObject | None = None
         self._thread = threading.Thread(target=self._call, args=(arguments,), daemon=True)
         self._thread.start()
@@ -66,19 +73,21 @@ class Sending:
             raise ToolRefused(self._answer["code"], self._answer["error"])
         return self._answer
 
-    def outcome(self) -> JsonObject:
-        """Return what is known of the exchange by now."""
+    def outcome(self) -> tuple[JsonObject, str]:
+        """Return what is known of the exchange by now, as plain JSON and in words."""
         flows = self._host.flows
         exchange_id = self._exchange_id or flows.exchange_of_run(self.result()["runId"])
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
-            return {}
+            return {}, ""
         value: JsonObject = {"exchange": flow_value(exchange)}
         if self._beats:
             value["beats"] = msgspec.to_builtins(self._beats)
-        if exchange.is_open:
-            value["pending"] = self._pending or in_words(exchange)
-        return value
+        if not exchange.is_open:
+            return value, in_words(exchange)
+        pending = self._pending or Pending("going_on", in_words(exchange))
+        value["pending"] = pending.code
+        return value, pending.words
 
     def _call(self, arguments: JsonObject) -> None:
         self._answer = self._host.call("sessions_send", arguments)
@@ -132,7 +141,7 @@ class Sending:
             case DeliveryDecided(owner=owner) if owner in mine:
                 mine.add(recorded.stream)
             case DeliveryFailed(retry_at_ms=int()) if recorded.stream in mine:
-                self._pending = "the announce waits for a host that has the channel"
+                self._pending = Pending("no_channel", "the announce waits for a host that has the channel")
             case _:
                 pass
 
@@ -144,7 +153,7 @@ class Sending:
             return
         agents = self._host.agents()
         if agents is None:
-            self._pending = "it waits for a host of the log"
+            self._pending = Pending("no_host", "it waits for a host of the log")
             self._stop_waiting(exchange)
             return
         run = None if exchange.awaits is None else self._host.runs.get(exchange.awaits)
@@ -153,7 +162,7 @@ class Sending:
         agent_id = SessionKey.recorded(run.session_key).agent_id
         if agent_id in agents:
             return
-        self._pending = f"it waits for a host that has the agent {agent_id!r}"
+        self._pending = Pending("no_agent", f"it waits for a host that has the agent {agent_id!r}")
         if exchange.awaits == exchange.run_id:
             self._stop_waiting(exchange)
 

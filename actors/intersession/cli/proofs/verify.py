@@ -77,10 +77,12 @@ def verify(
     ] = True,
     common: Common = COMMON,
 ) -> Answer:
-    """Hash every row of the log again, walk every chain, prove the views, and say what is wrong and what can't be proven.
+    """Prove that a log was not changed.
 
-    With --prove, --prove-since or --check-proof that alone is done: proofs of a part of the log, to be given to somebody who
-    does not have it. Exit code 4 if anything is wrong. A log that is damaged or of a newer version is verified too; nothing is written
+    Every row is hashed again, every chain walked, every view compared with what the events make of it. It says what is
+    wrong, and what can't be proven. With --prove, --prove-since or --check-proof that alone is done: proofs of a part of the
+    log, to be given to somebody who does not have it. Exit code 4 if anything is wrong. A log that is damaged or of a newer
+    version is verified too; nothing is written
     to it.
     """
     secret = None if key is None else _read(key, "--key")

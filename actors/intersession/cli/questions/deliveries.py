@@ -7,29 +7,13 @@ from typing import Annotated, Final
 from cyclopts import App, Parameter
 
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
-from intersession.cli.shell import (
-    OK,
-    READING,
-    REFUSED,
-    Answer,
-    Cursor,
-    Newest,
-    Reading,
-    Screen,
-    Since,
-    Until,
-    moment,
-    one_line,
-    page_before,
-    place,
-    safe,
-)
+from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, delivery_named, delivery_value, session_named
 from intersession_events.facts import DeliveryDenied, DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
-from intersession_projections.timeline import counted
 
 deliveries = App(name="deliveries")
 
@@ -54,15 +38,12 @@ def listed(
     pending: Annotated[bool, Parameter(help="Only what is still to come.")] = False,
     session: Annotated[str | None, Parameter(help="Only in the name of this session.")] = None,
     channel: Annotated[str | None, Parameter(help="Only to this channel.")] = None,
-    since: Since = None,
-    until: Until = None,
-    cursor: Cursor = None,
-    limit: Newest = 50,
+    page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
-    """List the texts that went outside, or should have: where to, what became of each, and why.
+    """List the texts that went outside, or should have.
 
-    Newest first, by when each was decided. `intersession deliveries retry ID` has one tried once more.
+    Where to, what became of each, and why; newest first, by when each was decided. `intersession deliveries retry ID` has one tried once more.
     """
     with reader_of(reading) as reader:
         wanted = DeliveriesWanted(
@@ -70,17 +51,19 @@ def listed(
             pending=pending,
             session_key=None if session is None else session_named(reader, session, field="--session"),
             channel=channel,
-            after=0 if since is None else reader.place(place(since) or 0, field="--since").position,
-            to=None if until is None else reader.place(place(until) or 0, field="--until").position,
-            before=page_before(cursor),
+            span=page.span(reader),
         )
         at_work = has_writer(reader.log)
-        found = [(row, reader.flows.note_of(row)) for row in reader.flows.deliveries(wanted, limit + 1)]
-    more = len(found) > limit
-    found = found[:limit]
-    following = str(found[-1][0].accepted) if more else None
-    value: JsonObject = {"deliveries": [_value(*row) for row in found], "cursor": following}
-    return Answer(value, lambda screen: _show(screen, found, following, at_work=at_work))
+        rows = reader.flows.deliveries(wanted, page.limit + 1)
+        listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
+    lost = any(row.state in {"failed", "unknown", "denied"} for row, _ in listing.rows)
+    return listing.answer(
+        "deliveries",
+        _value,
+        lambda screen, rows: _show(screen, rows, at_work=at_work),
+        what="text",
+        hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
+    )
 
 
 @deliveries.command(name="retry")
@@ -90,7 +73,7 @@ def retry(
     *,
     reading: Reading = READING,
 ) -> Answer:
-    """Have one text tried once more that did not arrive, or may not have.
+    """Have a text tried once more that did not arrive.
 
     The send policy of its session decides again. A channel that may have shown the text already shows it twice, unless it
     takes an idempotency key. Where a gateway serves the log, it does the work; else this command does, with the channels
@@ -105,7 +88,7 @@ def retry(
         at_work = not operator.here
     arrived = row.state == "done" or row.is_open
     return Answer(
-        _value(*found), lambda screen: _show_one(screen, found, at_work=at_work), OK if arrived else REFUSED
+        _value(found), lambda screen: _show_one(screen, found, at_work=at_work), OK if arrived else REFUSED
     )
 
 
@@ -121,7 +104,8 @@ def _outcome(operator: Operating, delivery_id: str, after: int) -> DeliverySumma
     return row
 
 
-def _value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:
+def _value(found: Row) -> JsonObject:
+    row, note = found
     route = None
     if note is not None:
         parts = {
@@ -142,26 +126,21 @@ def _value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:
     return {name: item for name, item in value.items() if item is not None}
 
 
-def _show(screen: Screen, found: Sequence[Row], following: str | None, *, at_work: bool) -> None:
-    if found:
-        names = Names()
-        screen.table(
-            ["id", "decided (UTC)", "of", "what became of it", "text"],
-            [
-                (
-                    row.delivery_id,
-                    "" if note is None else moment(note.decided_ms),
-                    names.of(row.session_key),
-                    delivery_in_words(row, note, at_work=at_work),
-                    "" if note is None else one_line(note.text, _TEXT_CHARS),
-                )
-                for row, note in found
-            ],
-        )
-    count = counted(len(found), "text") if found else "no texts"
-    screen.line(safe(f"{count}; `intersession deliveries retry ID` has one tried once more", "dim"))
-    if following is not None:
-        screen.to_copy(safe(f"more: --cursor {following}", "dim"))
+def _show(screen: Screen, found: Sequence[Row], *, at_work: bool) -> None:
+    names = Names()
+    screen.table(
+        ["id", "decided (UTC)", "of", "what became of it", "text"],
+        [
+            (
+                row.delivery_id,
+                "" if note is None else moment(note.decided_ms),
+                names.of(row.session_key),
+                delivery_in_words(row, note, at_work=at_work),
+                "" if note is None else one_line(note.text, _TEXT_CHARS),
+            )
+            for row, note in found
+        ],
+    )
 
 
 def _show_one(screen: Screen, found: Row, *, at_work: bool) -> None:

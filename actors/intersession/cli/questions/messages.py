@@ -1,32 +1,18 @@
 """`intersession messages`: who said what to which session, on whose behalf, and what became of the answers."""
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
-from intersession.cli.shell import (
-    READING,
-    Answer,
-    Cursor,
-    Newest,
-    Reading,
-    Screen,
-    Since,
-    Until,
-    moment,
-    page_before,
-    place,
-    safe,
-)
+from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
 from intersession.cli.story import Names, delivery_in_words, delivery_value, session_named
 from intersession_events.facts import Provenance, text_of
 from intersession_events.plain_json import JsonObject
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.said import Messages, Said, SaidWanted
-from intersession_projections.timeline import counted
 
 _INDENT: Final = 4
 
@@ -47,19 +33,16 @@ def messages(
             help="Only what was said by this person, or on their behalf: their id or name on the channel."
         ),
     ] = None,
-    since: Since = None,
-    until: Until = None,
     why: Annotated[bool, Parameter(help="Also the message that it all began with.")] = False,
     delivered: Annotated[
         bool, Parameter(help="Also what became of the texts that went outside for it.")
     ] = False,
-    cursor: Cursor = None,
-    limit: Newest = 50,
+    page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
-    """List what people and sessions said to sessions, newest first: who, to whom, on whose behalf.
+    """List what was said to sessions: who, to whom, on whose behalf.
 
-    `intersession messages --to research --since TIME --until TIME --why --delivered` says who spoke to research, why, and
+    Newest first. `intersession messages --to research --since TIME --until TIME --why --delivered` says who spoke to research, why, and
     whether somebody outside got the answer. What agents answered is told by `replay` and `history`.
     """
     with reader_of(reading) as reader:
@@ -68,24 +51,23 @@ def messages(
             sender=None if sender is None else session_named(reader, sender, field="--from"),
             target=None if target is None else session_named(reader, target, field="--to"),
             person=person,
-            after=0 if since is None else reader.place(place(since) or 0, field="--since").position,
-            to=None if until is None else reader.place(place(until) or 0, field="--until").position,
-            before=page_before(cursor),
+            span=page.span(reader),
         )
         at_work = has_writer(reader.log)
         found = Messages(reader.log)
-        rows: list[_Row] = []
-        for said in islice(found.said(wanted), limit + 1):
-            texts = found.deliveries(said) if delivered else []
-            rows.append(_Row(said, tuple((row, reader.flows.note_of(row)) for row in texts)))
-    following = str(rows[limit - 1].said.position) if len(rows) > limit else None
-    rows = rows[:limit]
-    value: JsonObject = {
-        "messages": [_value(row, why=why, delivered=delivered) for row in rows],
-        "cursor": following,
-    }
-    return Answer(
-        value, lambda screen: _show(screen, rows, following, why=why, delivered=delivered, at_work=at_work)
+        rows = (
+            _Row(
+                said,
+                tuple((row, reader.flows.note_of(row)) for row in found.deliveries(said) if delivered),
+            )
+            for said in found.said(wanted)
+        )
+        listing = page.of(rows, lambda row: row.said.position)
+    return listing.answer(
+        "messages",
+        lambda row: _value(row, why=why, delivered=delivered),
+        lambda screen, rows: _show(screen, rows, why=why, delivered=delivered, at_work=at_work),
+        what="message",
     )
 
 
@@ -133,9 +115,7 @@ def _person(provenance: Provenance) -> JsonObject:
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _show(
-    screen: Screen, rows: Sequence[_Row], following: str | None, *, why: bool, delivered: bool, at_work: bool
-) -> None:
+def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, at_work: bool) -> None:
     names = Names()
     for row in rows:
         said = row.said
@@ -155,9 +135,6 @@ def _show(
             screen.indented(safe(delivery_in_words(text, note, at_work=at_work), "dim"), _INDENT)
         if delivered and not row.deliveries:
             screen.indented(safe("nothing of it went outside", "dim"), _INDENT)
-    screen.line(safe(counted(len(rows), "message") if rows else "no messages", "dim"))
-    if following is not None:
-        screen.to_copy(safe(f"more: --cursor {following}", "dim"))
 
 
 def _told(said: Said, names: Names) -> tuple[str, str]:

@@ -1,36 +1,21 @@
 """`intersession runs`: the exchanges, spawns and runs of a log, with the ids that `replay` takes."""
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
-from intersession.cli.shell import (
-    READING,
-    Answer,
-    Cursor,
-    Newest,
-    Reading,
-    Screen,
-    Since,
-    Until,
-    moment,
-    page_before,
-    place,
-    safe,
-)
+from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment
 from intersession.cli.story import Flow, Names, Standing, began_ms, flow_id, kind_of, session_named
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import counted
-from intersession_projections.work import WorkFound, WorkKind, WorkWanted
+from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted
 
 
 def runs(
     *,
-    limit: Newest = 50,
     unfinished: Annotated[bool, Parameter(name="--open", help="Only what is not over yet.")] = False,
     failed: Annotated[
         bool, Parameter(help="Only what failed: a run, the way of its text, or what the flow ended with.")
@@ -38,7 +23,17 @@ def runs(
     kind: Annotated[
         tuple[WorkKind, ...], Parameter(help="Only exchanges, spawns or runs; may be given several times.")
     ] = (),
+    end: Annotated[
+        tuple[WorkEnd, ...],
+        Parameter(
+            help="Only what ended so: how its run, its ping-pong or all of it ended, in the words of --json; may be given "
+            "several times."
+        ),
+    ] = (),
     session: Annotated[str | None, Parameter(help="Only what this session took part in.")] = None,
+    other: Annotated[
+        str | None, Parameter(name="--with", help="Only what this session took part in as well.")
+    ] = None,
     agent: Annotated[str | None, Parameter(help="Only what a session of this agent took part in.")] = None,
     channel: Annotated[
         str | None, Parameter(help="Only what was asked for on this channel, or what a text of went there.")
@@ -46,63 +41,59 @@ def runs(
     person: Annotated[
         str | None, Parameter(help="Only what this person asked for: their id or name on the channel.")
     ] = None,
-    since: Since = None,
-    until: Until = None,
-    cursor: Cursor = None,
+    words: Annotated[
+        str | None, Parameter(help="Only where somebody said all of these words at once, in any case.")
+    ] = None,
+    page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
-    """List exchanges, spawns and runs, newest first, with the ids that `replay` takes.
+    """List exchanges, spawns and runs, newest first.
 
-    What became of a text that went outside stands beside it: delivered, tried again, failed, in doubt. Where no process writes the
-    log, nobody is at work on what is not over, and the next start goes on with it.
+    Each line has the id that `replay` takes. What became of a text that went outside stands beside it: delivered, tried
+    again, failed, in doubt. Where no process writes the log, nobody is at work on what is not over, and the next start goes
+    on with it.
 
-    A run that belongs to an exchange or a spawn is part of it and has no line of its own.
+    All filters hold at once. A run that belongs to an exchange or a spawn is part of it and has no line of its own.
     """
     with reader_of(reading) as reader:
         wanted = WorkWanted(
             kinds=kind,
+            ends=end,
             is_open=unfinished,
             failed=failed,
             session_key=None if session is None else session_named(reader, session, field="--session"),
+            other_key=None if other is None else session_named(reader, other, field="--with"),
             agent_id=agent,
             channel=channel,
             person=person,
-            after=0 if since is None else reader.place(place(since) or 0, field="--since").position,
-            to=None if until is None else reader.place(place(until) or 0, field="--until").position,
-            before=page_before(cursor),
+            words=words,
+            span=page.span(reader),
         )
         at_work = has_writer(reader.log)
-        flows = list(islice(WorkFound(reader.log).newest(wanted), limit + 1))
-        found = [Standing.of(reader.flows, flow, at_work=at_work) for flow in flows[:limit]]
-    following = str(flows[limit - 1].accepted) if len(flows) > limit else None
-    value = {"count": len(found), "runs": [standing.value() for standing in found], "cursor": following}
-    return Answer(value, lambda screen: _show(screen, found, following))
-
-
-def _show(screen: Screen, found: Sequence[Standing], following: str | None) -> None:
-    if found:
-        names = Names()
-        screen.table(
-            ["id", "what", "accepted (UTC)", "between", "how it stands"],
-            [
-                (
-                    flow_id(standing.flow),
-                    kind_of(standing.flow),
-                    moment(began_ms(standing.flow)),
-                    _between(standing.flow, names),
-                    standing.in_words(),
-                )
-                for standing in found
-            ],
+        found = (
+            Standing.of(reader.flows, flow, at_work=at_work) for flow in WorkFound(reader.log).newest(wanted)
         )
-    screen.line(
-        safe(
-            f"{counted(len(found), 'line') if found else 'nothing'}; `intersession replay ID` tells one",
-            "dim",
-        )
+        listing = page.of(found, lambda standing: standing.flow.accepted)
+    return listing.answer(
+        "runs", Standing.value, _show, what="row", hint="`intersession replay ID` tells one of them"
     )
-    if following is not None:
-        screen.to_copy(safe(f"more: --cursor {following}", "dim"))
+
+
+def _show(screen: Screen, found: Sequence[Standing]) -> None:
+    names = Names()
+    screen.table(
+        ["id", "what", "accepted (UTC)", "between", "how it stands"],
+        [
+            (
+                flow_id(standing.flow),
+                kind_of(standing.flow),
+                moment(began_ms(standing.flow)),
+                _between(standing.flow, names),
+                standing.in_words(),
+            )
+            for standing in found
+        ],
+    )
 
 
 def _between(flow: Flow, names: Names) -> str:

@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
-
-from intersession.cli.shell.answer import UsageError
 
 Store = Annotated[
     str | None,
@@ -37,23 +34,6 @@ AsOf = Annotated[
 ]
 
 
-def _can_be_listed(_: object, number: int) -> None:
-    """Refuse a number that no list has. The limits are loaded by who needs them: help does not."""
-    from intersession_actors.gate import LISTED  # noqa: PLC0415 - see above
-
-    Number(gte=1, lte=LISTED.most)(int, number)
-
-
-Newest = Annotated[
-    int,
-    Parameter(help="At most this many, the newest. Default: 50.", validator=_can_be_listed),
-]
-
-Since = Annotated[str | None, Parameter(help="Only after a position or an ISO time.")]
-Until = Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")]
-Cursor = Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")]
-
-
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Common:
@@ -75,18 +55,6 @@ _MOST_DIGITS: Final = 18
 
 COMMON = Common()
 READING = Reading()
-
-
-def page_before(cursor: str | None) -> int | None:
-    """Return the position that a page of a list goes on before.
-
-    Raises:
-        UsageError: it is no cursor that a list has given.
-    """
-    found = place(cursor)
-    if isinstance(found, str) or found == 0:
-        raise UsageError(f"--cursor: {found!r} is none, give the one that the page before ended with")
-    return found
 
 
 def place(as_of: str | None) -> int | str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from intersession.cli.app import app, overview
 from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure, json_text
 from intersession.cli.shell.log_lines import ROOT
-from intersession.cli.shell.terminal import Screen, give_up_output, safe
+from intersession.cli.shell.terminal import Screen, give_up_output, help_console, safe
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
@@ -41,6 +41,7 @@ def _run(tokens: list[str], screen: Screen) -> int:
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
+            console=help_console(),
         )
         if not isinstance(answer, Answer):
             return OK  # it was --help or --version, which have printed already

@@ -12,12 +12,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from intersession_events.plain_json import JsonMapping
 from intersession_events.printable import printable
 
 _WIDE: Final = 10_000
 """The width of a pipe or a file: long lines are left to whoever reads it."""
 
 _NARROWEST: Final = 40
+_READABLE: Final = 100
 _HANGING: Final = 4
 
 
@@ -101,6 +103,11 @@ class Screen:
         """Say something beside the result, on standard error."""
         self._err.print(_joined(parts), soft_wrap=not self._err.is_terminal)
 
+    def tell_limit(self, found: JsonMapping, name: str, option: str) -> None:
+        """Say beside an answer that it gives less, or more, than was asked for; `name` is what the answer has then."""
+        if name in found:
+            self.note(safe(f"note: {option} was taken as {found[name]}", "yellow"))
+
     @contextmanager
     def progress(self, what: str) -> Generator[Callable[[int, int | None], None]]:
         """Show a bar on standard error while the block lasts, if somebody looks; yields what moves it (done, of).
@@ -116,7 +123,7 @@ class Screen:
             progress.TimeRemainingColumn(),
             console=self._err,
             transient=True,
-            disable=not self._err.is_terminal,
+            disable=not self._err.is_terminal or self._err.color_system is None,
         )
         with bar:
             task = bar.add_task(shown(what), total=None)
@@ -162,9 +169,25 @@ def _console(file: TextIO) -> Console:
     if reconfigure is not None:
         # What an old encoding has no character for is shown as an escape, not refused.
         reconfigure(errors="backslashreplace")
-    console = _Console(file=file, markup=False, highlight=False, emoji=False)
-    width = max(console.width, _NARROWEST) if console.is_terminal else _WIDE
-    return _Console(file=file, markup=False, highlight=False, emoji=False, width=width)
+    console = _plain_console(file)
+    return _plain_console(file, max(console.width, _NARROWEST) if console.is_terminal else _WIDE)
+
+
+def help_console() -> Console:
+    """Return the console that help is printed to: as wide as the terminal, but no wider than is good to read."""
+    return _plain_console(sys.stdout, min(_plain_console(sys.stdout).width, _READABLE))
+
+
+def _plain_console(file: TextIO, width: int | None = None) -> Console:
+    """Return a console that takes nothing in a text for markup. With NO_COLOR it has no styles at all, bold neither."""
+    return _Console(
+        file=file,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=width,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
 
 
 def _joined(parts: Iterable[str | Text]) -> Text:

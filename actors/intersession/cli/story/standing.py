@@ -32,14 +32,14 @@ class Standing(NamedTuple):
 
     def value(self) -> JsonObject:
         """Return it as `--json` prints it."""
-        value = {**flow_value(self.flow, at_work=self.at_work), "inWords": self.in_words(whole=False)}
+        value = flow_value(self.flow, at_work=self.at_work)
         if self.deliveries:
             value["deliveries"] = [delivery_value(row, note) for row, note in self.deliveries]
         return value
 
-    def in_words(self, *, whole: bool = True) -> str:
-        """Return where it stands, and what became of its texts; of those that arrived only with `whole`."""
-        whole = whole and isinstance(self.flow, RunOutcome)  # how a flow was closed says it already
+    def in_words(self) -> str:
+        """Return where it stands, and what became of its texts."""
+        whole = isinstance(self.flow, RunOutcome)  # how a flow was closed says already that a text arrived
         told = [
             delivery_in_words(row, note, at_work=self.at_work)
             for row, note in self.deliveries

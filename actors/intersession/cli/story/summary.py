@@ -48,7 +48,6 @@ def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
         "acceptedAt": began_ms(flow),
         "accepted": flow.accepted,
         "position": flow.position,
-        "inWords": in_words(flow, at_work=at_work),
     }
     match flow:
         case ExchangeSummary() | SpawnSummary():
@@ -84,7 +83,13 @@ def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
                 "archived": flow.archived,
             }
         case RunOutcome():
-            value |= {"target": flow.session_key, "status": flow.status, "errorCode": flow.code}
+            value |= {
+                "target": flow.session_key,
+                "status": flow.status,
+                "attempt": flow.attempt or None,
+                "errorCode": flow.code,
+                "error": flow.error,
+            }
     return {name: item for name, item in value.items() if item is not None}
 
 

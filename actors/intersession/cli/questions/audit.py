@@ -1,4 +1,4 @@
-"""`intersession audit`: who asked to see or reach what, and what was answered (VIS-4)."""
+"""`intersession audit`: who asked to see or reach what, and what was answered."""
 
 import json as plain_json
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from intersession.cli.host import reader_of
-from intersession.cli.shell import READING, Answer, Newest, Reading, Screen, moment, one_line, place, safe
+from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line
 from intersession.cli.story import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
 from intersession_events.plain_json import JsonObject
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
-from intersession_projections.timeline import counted
 
 audit = App(name="audit", help="Look at who asked for what.")
 
@@ -36,14 +36,13 @@ def access(
     target: Annotated[
         str | None, Parameter(help="Only calls that were denied this target, as it was typed.")
     ] = None,
-    since: Annotated[str | None, Parameter(help="Only after a position or an ISO time.")] = None,
-    until: Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")] = None,
-    limit: Newest = 50,
+    page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
-    """List access receipts, newest first: who asked, with which filters, how much was allowed and denied, and why.
+    """List who asked to see or reach what, and what was denied.
 
-    One receipt is one call of a tool, or of a method that shows sessions, and each send that a limit
+    Newest first: who asked, with which filters, how much was allowed and denied, and why. One receipt is one call of a tool,
+    or of a method that shows sessions, and each send that a limit
     refused. What `audit.access` did not let be recorded is not there. Reading commands leave none.
     """
     with reader_of(reading) as reader:
@@ -52,16 +51,11 @@ def access(
             tool=tool,
             denied=denied,
             target=target,
-            after=0 if since is None else _position(reader, since, "--since"),
-            to=None if until is None else _position(reader, until, "--until"),
+            span=page.span(reader),
         )
-        found = receipts(reader.log, wanted, limit=limit)
-    value = {"count": len(found), "receipts": [_value(receipt) for receipt in found]}
-    return Answer(value, lambda screen: _show(screen, found))
-
-
-def _position(reader: Reader, typed: str, field: str) -> int:
-    return reader.place(place(typed) or 0, field=field).position
+        listing = page.of(receipts(reader.log, wanted), lambda receipt: receipt.position)
+    denials = sum(receipt.denied for receipt in listing.rows)
+    return listing.answer("receipts", _value, _show, what="receipt", hint=f"{denials} with a denial")
 
 
 def _who(reader: Reader, typed: str) -> str:
@@ -113,14 +107,10 @@ def _value(receipt: Receipt) -> JsonObject:
 
 
 def _show(screen: Screen, found: Sequence[Receipt]) -> None:
-    if found:
-        screen.table(
-            ["#", "when (UTC)", "who", "asked", "allowed", "denied", "what was denied, and why"],
-            [_row(receipt) for receipt in found],
-        )
-    denials = sum(receipt.denied for receipt in found)
-    summary = f"{counted(len(found), 'receipt')}, {denials} with a denial" if found else "no receipts"
-    screen.line(safe(summary, "dim"))
+    screen.table(
+        ["#", "when (UTC)", "who", "asked", "allowed", "denied", "what was denied, and why"],
+        [_row(receipt) for receipt in found],
+    )
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:

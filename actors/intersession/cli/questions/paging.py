@@ -1,0 +1,99 @@
+"""Lists that are read in pages, newest first: which part is asked for, and how a page is answered and shown."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Generic, TypeVar
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.shell import Answer, Screen, UsageError, place, safe
+from intersession_actors.gate import LISTED
+from intersession_actors.service import Reader
+from intersession_events.plain_json import JsonObject
+from intersession_projections.positions import Span
+from intersession_projections.timeline import counted
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Listing(Generic[T]):
+    """A page, and the cursor of the next one, if there is one."""
+
+    rows: Sequence[T]
+    cursor: str | None
+
+    def answer(
+        self,
+        name: str,
+        value: Callable[[T], JsonObject],
+        show: Callable[[Screen, Sequence[T]], None],
+        *,
+        what: str,
+        hint: str = "",
+    ) -> Answer:
+        """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it."""
+        known: JsonObject = {
+            "count": len(self.rows),
+            name: [value(row) for row in self.rows],
+            "cursor": self.cursor,
+        }
+        return Answer(known, lambda screen: self._show(screen, show, what, hint))
+
+    def _show(
+        self, screen: Screen, show: Callable[[Screen, Sequence[T]], None], what: str, hint: str
+    ) -> None:
+        if self.rows:
+            show(screen, self.rows)
+        count = counted(len(self.rows), what) if self.rows else f"no {what}s"
+        screen.line(safe("; ".join(filter(None, (count, hint if self.rows else ""))), "dim"))
+        if self.cursor is not None:
+            screen.to_copy(safe(f"more: --cursor {self.cursor}", "dim"))
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """The part of a list that is asked for: what every list over the whole log takes."""
+
+    since: Annotated[str | None, Parameter(help="Only after a position or an ISO time.")] = None
+    until: Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")] = None
+    cursor: Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")] = (
+        None
+    )
+    limit: Annotated[
+        int,
+        Parameter(
+            help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=LISTED.most)
+        ),
+    ] = 50
+
+    def span(self, reader: Reader) -> Span:
+        """Return which part of the log that is.
+
+        Raises:
+            UsageError: the cursor is none that a list has given.
+            ToolRefused: a place is none (`invalid_request`).
+        """
+        before = place(self.cursor)
+        if isinstance(before, str) or before == 0:
+            raise UsageError(f"--cursor: {before!r} is none, give the one that the page before ended with")
+        since = _position(reader, self.since, "--since")
+        return Span(after=since or 0, to=_position(reader, self.until, "--until"), before=before)
+
+    def of(self, found: Iterable[T], position: Callable[[T], int]) -> Listing[T]:
+        """Return the first page of what is found, each at its position; no more than one beyond it is read."""
+        rows = list(islice(found, self.limit + 1))
+        more = len(rows) > self.limit
+        rows = rows[: self.limit]
+        return Listing(rows, str(position(rows[-1])) if more else None)
+
+
+def _position(reader: Reader, typed: str | None, field: str) -> int | None:
+    at = place(typed)
+    return None if at is None else reader.place(at, field=field).position
+
+
+PAGE = Page()
