@@ -8,11 +8,10 @@ import msgspec
 
 from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
 from intersession_events.log import Log, Recorded
-from intersession_projections.positions import Span
+from intersession_projections.positions import Span, backwards
 
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"
-_PAGE: Final = 200
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,25 +59,16 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 def receipts(log: Log, wanted: Wanted) -> Iterator[Receipt]:
     """Yield the receipts that are wanted, newest first, reading as far as somebody asks for more."""
     streams = log.streams(_STREAMS) if wanted.who is None else (f"{_STREAMS}{wanted.who}",)
-    last = wanted.span.last(log.head())
     return heapq.merge(
-        *(_of_stream(log, stream, wanted, last) for stream in streams), key=lambda receipt: -receipt.position
+        *(_of_stream(log, stream, wanted) for stream in streams), key=lambda receipt: -receipt.position
     )
 
 
-def _of_stream(log: Log, stream: str, wanted: Wanted, last: int) -> Iterator[Receipt]:
-    to: int | None = None
-    while True:
-        page = log.stream(stream, to=to, backwards=True, limit=_PAGE)
-        for recorded in page:
-            if recorded.position <= wanted.span.after:
-                return
-            receipt = _receipt(stream, recorded)
-            if receipt is not None and receipt.position <= last and _is_wanted(receipt, wanted):
-                yield receipt
-        if len(page) < _PAGE or page[-1].version == 1:
-            return
-        to = page[-1].version - 1
+def _of_stream(log: Log, stream: str, wanted: Wanted) -> Iterator[Receipt]:
+    for recorded in backwards(log, wanted.span, stream):
+        receipt = _receipt(stream, recorded)
+        if receipt is not None and _is_wanted(receipt, wanted):
+            yield receipt
 
 
 def _receipt(stream: str, recorded: Recorded) -> Receipt | None:

@@ -27,13 +27,34 @@ class Span(NamedTuple):
         return min(end for end in ends if end is not None)
 
 
-def backwards(log: Log, span: Span) -> Iterator[Recorded]:
-    """Yield the events of a part of a log, the newest first, reading as far as somebody asks for more."""
+def backwards(
+    log: Log, span: Span, stream: str | None = None, *, to_version: int | None = None
+) -> Iterator[Recorded]:
+    """Yield the events of a part of a log, or of one stream of it, the newest first, as far as somebody asks for more.
+
+    `to_version` is where to begin in the stream, if it is known that nothing behind it is wanted.
+    """
     last = span.last(log.head())
+    if stream is not None:
+        for recorded in _stream_backwards(log, stream, to_version):
+            if recorded.position <= span.after:
+                return
+            if recorded.position <= last:
+                yield recorded
+        return
     while last > span.after:
         first = max(span.after, last - _WINDOW)
         yield from reversed(list(log.all(after=first, to=last)))
         last = first
+
+
+def _stream_backwards(log: Log, stream: str, to: int | None) -> Iterator[Recorded]:
+    while True:
+        page = log.stream(stream, to=to, backwards=True, limit=_WINDOW)
+        yield from page
+        if len(page) < _WINDOW or page[-1].version == 1:
+            return
+        to = page[-1].version - 1
 
 
 class PositionsView:

@@ -11,8 +11,6 @@ from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
 _STREAM: Final = "session:"
-_WINDOW: Final = 512
-"""Positions that are read at a time."""
 
 
 class SaidWanted(NamedTuple):
@@ -109,27 +107,14 @@ class Messages:
 
     def _recorded(self, wanted: SaidWanted) -> Iterator[Recorded]:
         if wanted.target is not None:
-            last = wanted.span.last(self._log.head())
-            yield from self._of_session(wanted.target, wanted.span.after, last)
+            # Where in the stream the part ends, the next run behind it tells.
+            later = self._runs.next_of_session(wanted.target, wanted.span.last(self._log.head()))
+            to = None if later is None else later.first_version
+            yield from backwards(self._log, wanted.span, session_stream(wanted.target), to_version=to)
             return
         for recorded in backwards(self._log, wanted.span):
             if recorded.stream.startswith(_STREAM):
                 yield recorded
-
-    def _of_session(self, key: str, after: int, last: int) -> Iterator[Recorded]:
-        """Yield the events of a session up to a position; which version that is, the next run behind it tells."""
-        later = self._runs.next_of_session(key, last)
-        to = None if later is None else later.first_version
-        while True:
-            page = self._log.stream(session_stream(key), to=to, backwards=True, limit=_WINDOW)
-            for recorded in page:
-                if recorded.position <= after:
-                    return
-                if recorded.position <= last:
-                    yield recorded
-            if len(page) < _WINDOW or page[-1].version == 1:
-                return
-            to = page[-1].version - 1
 
 
 _NEAR: Final = 16

@@ -33,6 +33,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         f"{_QUESTIONS}.deliveries:deliveries",
         "List the texts that went outside, or should have.",
     ),
+    "events": (f"{_QUESTIONS}.events:events", "List the events of a log, one a line."),
+    "tail": (f"{_QUESTIONS}.tail:tail", "Show the events of a log as they come."),
     "replay": (
         f"{_HERE}.replay:replay",
         "Tell a run, an exchange or a session as it happened.",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from intersession.cli import main
 from intersession.cli.shell import Screen, one_line, safe
-from intersession.cli.shell.answer import json_text
+from intersession.cli.shell.documents import json_text
 from intersession.cli.shell.terminal import shown
 from intersession_events.facts import TextBlock, ToolCallBlock
 from support.doors.command_line import DemoLog, Ran, ran

@@ -6,7 +6,8 @@ import traceback
 from collections.abc import Sequence
 
 from intersession.cli.app import app, overview
-from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure, json_text
+from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure
+from intersession.cli.shell.documents import json_text
 from intersession.cli.shell.log_lines import ROOT
 from intersession.cli.shell.terminal import Screen, give_up_output, help_console, safe
 

@@ -1,6 +1,7 @@
 """The terminal that commands print to: shows control characters and markup as they are, and gives a pipe plain text."""
 
 import os
+import select
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from intersession.cli.shell.documents import json_text
 from intersession_events.plain_json import JsonMapping
 from intersession_events.printable import printable
 
@@ -41,9 +43,10 @@ def safe(text: str, style: str = "") -> Text:
     return Text(shown(text), style=style)
 
 
-def one_line(text: str, limit: int | None = None) -> str:
+def one_line(text: str, limit: int | None = None, *, strip: bool = True) -> str:
     """Return a text on one line, cut to a number of characters."""
-    line = shown(" ⏎ ".join(text.split("\n")).replace("\t", " ")).strip()
+    line = shown(" ⏎ ".join(text.split("\n")).replace("\t", " "))
+    line = line.strip() if strip else line
     return line if limit is None or len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
@@ -70,6 +73,37 @@ class Screen:
     def line(self, *parts: str | Text) -> None:
         """Show one paragraph, made of parts."""
         self._out.print(_joined(parts), soft_wrap=not self.is_terminal)
+
+    def one_line(self, *parts: str | Text) -> None:
+        """Show something on one line, whatever is in it; a terminal gets as much as it has room for."""
+        line = Text()
+        for part in parts:
+            text = safe(part) if isinstance(part, str) else part
+            line.append(one_line(text.plain, strip=False), text.style)
+        if self.is_terminal:
+            self._out.print(line, no_wrap=True, overflow="ellipsis")
+        else:
+            self._out.print(line, soft_wrap=True)
+
+    def json_line(self, value: object) -> None:
+        """Print a JSON document on one line."""
+        self._out.file.write(f"{json_text(value, self._out.encoding, indent=None)}\n")
+        self._out.file.flush()
+
+    def look_for_reader(self) -> None:
+        """Look whether anybody still reads what is printed.
+
+        Raises:
+            BrokenPipeError: nobody does. Else it would show with the next line only.
+        """
+        try:
+            poll = select.poll()
+            poll.register(self._out.file.fileno(), 0)
+            gone = poll.poll(0)
+        except (AttributeError, OSError, ValueError):
+            return  # not a file of the system's, or a system that can't tell
+        if gone:
+            raise BrokenPipeError
 
     def to_copy(self, *parts: str | Text) -> None:
         """Show one line that somebody may copy: it is never broken, however narrow the terminal is."""

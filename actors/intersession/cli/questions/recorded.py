@@ -1,0 +1,159 @@
+"""The events of a log as `events` and `tail` choose and show them."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from cyclopts import Parameter
+
+from intersession.cli.shell import Screen, UsageError, clock, day, safe
+from intersession.cli.story import Names, session_named
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import Reader
+from intersession_events.facts import TOPICS
+from intersession_events.ids import session_stream
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.positions import Span, backwards
+from intersession_projections.timeline import Words, words_of
+
+_STREAMS: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "access:", "log")
+"""How the names of streams begin."""
+
+_ID: Final = 8
+"""So much of an id is shown, and enough to be typed back."""
+
+Kinds = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--kind",
+        help="Only events of this name (run_failed, turn_replied, …); may be given several times.",
+    ),
+]
+Stream = Annotated[
+    str | None,
+    Parameter(
+        help="Only of this stream, or of all that begin so: session:research, exchange:46a2df48, delivery:"
+    ),
+]
+Session = Annotated[str | None, Parameter(help="Only of this session's own stream.")]
+
+
+class Chosen(NamedTuple):
+    """Which events are asked for. `stream` is one stream's name, `beginning` how the names of several begin."""
+
+    kinds: frozenset[str]
+    stream: str | None = None
+    beginning: str = ""
+
+    @classmethod
+    def of(cls, reader: Reader, kinds: tuple[str, ...], stream: str | None, session: str | None) -> "Chosen":
+        """Return the choice that was typed.
+
+        Raises:
+            UsageError: there is no such kind of event or stream; the known ones are named. Or both options name streams.
+            ToolRefused: there is no such session.
+        """
+        known = sorted(topic.rpartition(".")[0] for topic in TOPICS)
+        for kind in kinds:
+            if kind not in known:
+                raise UsageError(f"--kind: no event is called {kind[:64]!r}, give one of {', '.join(known)}")
+        wanted = frozenset(kinds)
+        if session is not None:
+            if stream is not None:
+                raise UsageError("--session names a stream, too: leave it or --stream out")
+            return cls(wanted, session_stream(session_named(reader, session, field="--session")))
+        if stream is None:
+            return cls(wanted)
+        if not stream.startswith(_STREAMS):
+            raise UsageError(
+                f"--stream: no stream begins with {stream[:64]!r}, they begin with {', '.join(_STREAMS)}"
+            )
+        if reader.log.stream(stream, limit=1):
+            return cls(wanted, stream)
+        name = stream.removeprefix("session:")
+        try:
+            named = session_stream(session_named(reader, name, field="--stream")) if name != stream else None
+        except ToolRefused:
+            named = None  # then it is how several begin
+        return cls(wanted, named, beginning=stream)
+
+    def takes(self, recorded: Recorded) -> bool:
+        """Whether an event is asked for."""
+        if self.kinds and kind_of(recorded) not in self.kinds:
+            return False
+        if self.stream is not None:
+            return recorded.stream == self.stream
+        return recorded.stream.startswith(self.beginning)
+
+    def newest(self, reader: Reader, span: Span) -> Iterator[Recorded]:
+        """Yield the events of a part of the log that are asked for, the newest first."""
+        return filter(self.takes, backwards(reader.log, span, self.stream))
+
+
+def kind_of(recorded: Recorded) -> str:
+    """Return the name of an event, without the version of its shape."""
+    return recorded.topic.rpartition(".")[0]
+
+
+def value_of(recorded: Recorded) -> JsonObject:
+    """Return an event as `--json` prints it, with all that is stored of it (`data`)."""
+    words = _words(recorded)
+    return present(
+        {
+            "position": recorded.position,
+            "eventId": recorded.id,
+            "timeMs": recorded.time,
+            "stream": recorded.stream,
+            "version": recorded.version,
+            "kind": kind_of(recorded),
+            "topic": recorded.topic,
+            "who": words.who,
+            "to": words.to,
+            "text": words.brief,
+            "causation": recorded.causation,
+            "correlation": recorded.correlation,
+            "data": msgspec.to_builtins(recorded.event),
+        }
+    )
+
+
+class EventPrinter:
+    """Prints events, each on a line of its own; the day stands on one before the first of it."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._names = Names()
+        self._day = ""
+
+    def print(self, recorded: Recorded) -> None:
+        """Print the next event."""
+        today = day(recorded.time)
+        if today != self._day:
+            self._day = today
+            self._screen.line(safe(f"{today} (times are UTC)", "dim"))
+        words = _words(recorded)
+        who, to = (None if name is None else self._names.of(name) for name in (words.who, words.to))
+        between = f"{who or ''} → {to}".strip() if to is not None else who or ""
+        self._screen.one_line(
+            safe(f"#{recorded.position}  {clock(recorded.time)}  {self._stream(recorded.stream)}  ", "dim"),
+            safe(kind_of(recorded), "bold"),
+            f"  {between}: " if between and words.brief else f"  {between}",
+            words.brief,
+        )
+
+    def _stream(self, stream: str) -> str:
+        kind, colon, name = stream.partition(":")
+        match kind:
+            case "session":
+                name = self._names.of(name)
+            case "exchange" | "spawn" | "delivery" | "inbound":
+                name = name[:_ID]
+            case _:
+                pass
+        return f"{kind}{colon}{name}"
+
+
+def _words(recorded: Recorded) -> Words:
+    kind, _, name = recorded.stream.partition(":")
+    return words_of(recorded.event, name if kind == "session" else None)

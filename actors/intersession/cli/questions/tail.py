@@ -1,0 +1,59 @@
+"""`intersession tail`: the events of a log as they come, also of one that another process writes."""
+
+from itertools import islice
+from typing import Annotated, Final, NoReturn
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.host import reader_of
+from intersession.cli.questions.recorded import Chosen, EventPrinter, Kinds, Session, Stream, value_of
+from intersession.cli.shell import READING, Reading, Screen
+from intersession_actors.system import followed
+from intersession_events.log import Recorded
+from intersession_projections.positions import Span
+
+_LOOK_S: Final = 0.5
+"""How often it looks whether anybody still reads what it prints."""
+
+
+def tail(
+    *,
+    last: Annotated[
+        int,
+        Parameter(
+            name=["--last", "-n"],
+            help="Begin with this many that are there already. Default: 10.",
+            validator=Number(gte=0, lte=100_000),
+        ),
+    ] = 10,
+    kind: Kinds = (),
+    stream: Stream = None,
+    session: Session = None,
+    reading: Reading = READING,
+) -> NoReturn:
+    """Show the events of a log as they come.
+
+    Oldest first, until Ctrl-C. It works on a log that another process writes, takes no lock and changes nothing. With
+    --json each event is a document on a line of its own.
+    """
+    screen = Screen()
+    printer = EventPrinter(screen)
+
+    def told(recorded: Recorded) -> None:
+        if reading.json:
+            screen.json_line(value_of(recorded))
+        else:
+            printer.print(recorded)
+
+    with reader_of(reading) as reader:
+        chosen = Chosen.of(reader, kind, stream, session)
+        after = reader.log.head()
+        for recorded in reversed(list(islice(chosen.newest(reader, Span(to=after)), last))):
+            told(recorded)
+        while True:
+            for recorded in followed(reader.log, after, timeout=_LOOK_S):
+                after = recorded.position
+                if chosen.takes(recorded):
+                    told(recorded)
+            screen.look_for_reader()

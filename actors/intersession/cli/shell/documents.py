@@ -1,0 +1,25 @@
+"""JSON documents as they are printed: inert in a terminal."""
+
+import json
+import re
+from typing import Final
+
+_UNPRINTABLE: Final = re.compile(r"[^ -~\n]")
+
+
+def json_text(value: object, encoding: str | None, *, indent: int | None = 2) -> str:
+    """Return a JSON document that is inert in a terminal: what is not printable is escaped.
+
+    Nothing but ASCII goes to what is not UTF-8. Without an indent it is one line.
+    """
+    text = json.dumps(value, ensure_ascii=not _is_utf8(encoding), indent=indent)
+    return _UNPRINTABLE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found.group()
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    return (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
