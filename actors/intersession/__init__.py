@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from intersession_events.errors import (
         AlteredLog,
         AppendConflict,
+        BackupFailed,
         BadCheckpoint,
         BadKey,
         CorruptEvent,
@@ -78,6 +79,7 @@ __all__ = [
     "AlteredLog",
     "AppendConflict",
     "As",
+    "BackupFailed",
     "BadCheckpoint",
     "BadKey",
     "CalledOnLoop",
@@ -161,7 +163,7 @@ _HOMES: Final = {
         "intersession_actors.system": "As Inbound SessionSystem",
         "intersession_actors.tools": "AgentsList SessionsHistory SessionsList SessionsSend SessionsSpawn",
         "intersession_events.errors": """
-            AlteredLog AppendConflict BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
+            AlteredLog AppendConflict BackupFailed BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
             ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew MissingExtra
             NoSuchStore NotALog NotStorable StoreBusy StoreFull StoreLocked StoreUnavailable UnknownTopic
             UnknownWord WriterSuperseded

@@ -21,6 +21,7 @@
     + LogTooNew
   - BadCheckpoint
   - BadKey
+  - BackupFailed
   - ExportFailed
   - ImportFailed
   - MissingExtra
@@ -152,6 +153,10 @@ class AlteredLog(NotALog):
 
 class LogTooNew(LogError):
     """The log was written by a newer version; it can be read here but not written."""
+
+
+class BackupFailed(IntersessionError):
+    """A log can't be copied to a file, or the copy is not what it should be. Nothing was left there."""
 
 
 class ExportFailed(IntersessionError):

@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "erase": (
         f"{_CHANGES}.sessions:erase",
-        "Erase what was said in a session, and the copies of it, from the log for good. That it was erased stays provable.",
+        "Erase what was said in a session from the log, for good.",
     ),
     "serve": (
         f"{_HERE}.serve:serve",
@@ -67,6 +67,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "mcp": (f"{_HERE}.mcp:mcp", "Give the session tools to an MCP client."),
     "import": (f"{_HERE}.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": (f"{_HERE}.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
+    "backup": (f"{_CHANGES}.backup:backup", "Copy a log to a file, also while it is in use."),
     "doctor": (
         f"{_HERE}.doctor:doctor",
         "Say what is wrong now, and what to do about it.",

@@ -1,5 +1,6 @@
 """Stores: where a log is kept. `open_log` opens the one that a URL names."""
 
+from intersession_events.stores.backup import back_up
 from intersession_events.stores.folding import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite import SessionLog, SqliteLog, gateway_of, holder_of, writer_of
@@ -10,6 +11,7 @@ __all__ = [
     "VARIABLE",
     "SessionLog",
     "SqliteLog",
+    "back_up",
     "gateway_of",
     "holder_of",
     "open_log",

@@ -4,13 +4,14 @@ import itertools
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import NotALog
+from intersession_events.errors import BackupFailed, NotALog
 from intersession_events.log import Recorded, verify_log
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import SqliteLog, back_up, open_log
 from support.log_drafts import anywhere, said
 
 WRITERS = 4
@@ -29,6 +30,12 @@ def vacuum(source: Path, target: Path) -> None:
     reading = sqlite3.connect(source)
     reading.execute("VACUUM INTO ?", (str(target),))
     reading.close()
+
+
+def ours(source: Path, target: Path) -> None:
+    """Copy a log with the backup that `intersession backup` makes."""
+    with open_log(f"sqlite:///{source}", read_only=True) as log:
+        assert back_up(log, target).ok
 
 
 def copied_under_load(folder: Path, copy: Callable[[Path, Path], None], number: int) -> list[Path]:
@@ -77,7 +84,7 @@ def check(folder: Path, copies: list[Path]) -> None:
 
 
 @pytest.mark.clause("D10")
-@pytest.mark.parametrize("copy", [backup, vacuum])
+@pytest.mark.parametrize("copy", [backup, vacuum, ours])
 def test_a_copy_under_load_is_a_prefix_of_the_log(tmp_path: Path, copy: Callable[[Path, Path], None]) -> None:
     check(tmp_path, copied_under_load(tmp_path, copy, 5))
 
@@ -114,3 +121,51 @@ def test_a_log_made_of_a_dump_is_refused(tmp_path: Path) -> None:
         open_log(f"sqlite:///{tmp_path / 'dumped.db'}", read_only=True)
     with pytest.raises(NotALog):
         SqliteLog(tmp_path / "dumped.db")
+
+
+@pytest.mark.clause("D10")
+def test_a_backup_overwrites_nothing_and_leaves_nothing_where_it_fails(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([anywhere("session:x", said("a"))])
+        for name in ("there.db", "there2.db-wal"):
+            (tmp_path / name).write_bytes(b"mine")
+        (tmp_path / "link.db").symlink_to(tmp_path / "nowhere.db")
+        before = set(tmp_path.iterdir())
+
+        for target in ("there.db", "there2.db", "link.db", "no/where.db", "log.db", "."):
+            with pytest.raises(BackupFailed):
+                back_up(log, tmp_path / target)
+
+        assert set(tmp_path.iterdir()) == before
+        assert (tmp_path / "there.db").read_bytes() == b"mine"
+
+
+@pytest.mark.clause("D10")
+def test_a_backup_has_the_rights_of_the_log_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([anywhere("session:x", said(str(number))) for number in range(50)])
+        (tmp_path / "log.db").chmod(0o640)
+        back_up(
+            log,
+            tmp_path / "copy.db",
+            copying=lambda done, of: told.append(("copying", done, of)),
+            verifying=lambda done, of: told.append(("verifying", done, of)),
+        )
+
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o640
+    assert {what for what, done, of in told if done == of} == {"copying", "verifying"}
+    assert sorted(path.name for path in tmp_path.iterdir() if "copy" in path.name) == ["copy.db"]
+
+
+@pytest.mark.clause("D10")
+def test_no_backup_is_kept_of_a_log_that_was_changed(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([anywhere("session:x", said("a"))])
+    with closing(sqlite3.connect(tmp_path / "log.db")) as rows, rows:
+        rows.execute("UPDATE stored_events SET topic = 'run_failed.1'")
+
+    changed = open_log(f"sqlite:///{tmp_path / 'log.db'}", read_only=True)
+    with changed as log, pytest.raises(BackupFailed, match="changed"):
+        back_up(log, tmp_path / "copy.db")
+    assert not [path for path in tmp_path.iterdir() if "copy" in path.name]

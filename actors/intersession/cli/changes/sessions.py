@@ -104,7 +104,10 @@ def erase(
     yes: Annotated[bool, Parameter(help="Really do it: what is erased can't be had back.")] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Erase what was said in a session, and the copies of it, from the log for good. That it was erased stays provable."""
+    """Erase what was said in a session from the log, for good.
+
+    The copies of it in other sessions, too. That it was erased stays provable.
+    """
     if not yes:
         raise UsageError("what is erased can't be had back: say --yes if you mean it")
 

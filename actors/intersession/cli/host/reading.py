@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from intersession.cli.shell import Common, Reading, Screen
 from intersession.cli.story import as_key
@@ -35,17 +35,9 @@ def reading_log(
 
 @contextmanager
 def folding() -> Generator[Callable[[int, int], None]]:
-    """Yield what shows how far views are built anew while a log is opened: a bar, once there is anything to show."""
-    with ExitStack() as stack:
-        bar: Callable[[int, int | None], None] | None = None
-
-        def on_folding(position: int, head: int) -> None:
-            nonlocal bar
-            if bar is None:
-                bar = stack.enter_context(Screen().progress("Building the views anew"))
-            bar(position, head)
-
-        yield on_folding
+    """Yield what shows how far views are built anew while a log is opened."""
+    with Screen().progress("Building the views anew") as moved:
+        yield moved
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from cyclopts import CycloptsError
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_events.errors import (
+    BackupFailed,
     BadCheckpoint,
     BadKey,
     CorruptEvent,
@@ -33,6 +34,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (BadKey, REFUSED, "bad_key"),
     (BadCheckpoint, REFUSED, "bad_checkpoint"),
     (ImportFailed, REFUSED, "import_failed"),
+    (BackupFailed, REFUSED, "backup_failed"),
     (ExportFailed, REFUSED, "export_failed"),
     (InvalidKey, REFUSED, "invalid_key"),
     (UnknownPlace, REFUSED, "invalid_request"),

@@ -5,13 +5,16 @@ import select
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 from unicodedata import category
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 from intersession.cli.shell.documents import json_text
 from intersession_events.plain_json import JsonMapping
@@ -59,6 +62,7 @@ class Screen:
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self._out = _console(out or sys.stdout)
         self._err = _console(err or sys.stderr)
+        self._bar: Progress | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -144,24 +148,34 @@ class Screen:
 
     @contextmanager
     def progress(self, what: str) -> Generator[Callable[[int, int | None], None]]:
-        """Show a bar on standard error while the block lasts, if somebody looks; yields what moves it (done, of).
+        """Show a bar on standard error once it is first moved, if somebody looks; yields what moves it (done, of).
 
-        Where nobody knows of how many, `of` is None.
+        Where nobody knows of how many, `of` is None. What was shown before on this screen is replaced.
         """
+        if not self._err.is_terminal or self._err.color_system is None:
+            yield lambda _done, _of: None
+            return
         from rich import progress  # noqa: PLC0415 - few commands show one
 
-        bar = progress.Progress(
-            progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TimeRemainingColumn(),
-            console=self._err,
-            transient=True,
-            disable=not self._err.is_terminal or self._err.color_system is None,
-        )
-        with bar:
-            task = bar.add_task(shown(what), total=None)
-            yield lambda done, of: bar.update(task, completed=done, total=of)
+        columns = (progress.TextColumn("{task.description}", markup=False), progress.BarColumn())
+        rest = (progress.MofNCompleteColumn(), progress.TimeRemainingColumn())
+        bar = progress.Progress(*columns, *rest, console=self._err, transient=True)
+        tasks: list[progress.TaskID] = []
+
+        def move(done: int, of: int | None) -> None:
+            if not tasks:
+                if self._bar is not None:
+                    self._bar.stop()
+                self._bar = bar
+                bar.start()
+                tasks.append(bar.add_task(shown(what), total=None))
+            bar.update(tasks[0], completed=done, total=of)
+
+        try:
+            yield move
+        finally:
+            if tasks:
+                bar.stop()
 
     def flush(self) -> None:
         """Write out what is left, so that a broken pipe shows now."""

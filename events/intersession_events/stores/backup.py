@@ -1,0 +1,109 @@
+"""Copies a log to a file while it is in use: as it stood at one moment, verified, and under its name only when it is whole."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from intersession_events.crash_points import crash_point
+from intersession_events.errors import BackupFailed, LogError
+from intersession_events.log import VerifyReport, verify_log
+from intersession_events.machine import random_id
+from intersession_events.stores.sqlite import SqliteLog
+
+_PAGES: Final = 1024
+"""How many pages are copied between two looks at the progress: 4 MiB."""
+
+Progress = Callable[[int, int], None]
+
+
+def back_up(
+    log: SqliteLog,
+    target: str | os.PathLike[str],
+    *,
+    copying: Progress | None = None,
+    verifying: Progress | None = None,
+) -> VerifyReport:
+    """Copy a log to a new file, and return what the verification of the copy found: nothing.
+
+    The copy holds all events up to a moment, with their positions and hashes, and goes on from there when it is opened. It
+    does not matter whether somebody writes to the log meanwhile. It is made under another name in the target's directory,
+    verified, synced, and only then given its name: what has the name is whole. `copying` gets pages done and all of them,
+    `verifying` a position and the last one.
+
+    Raises:
+        BackupFailed: the target is there already, can't be written, or the copy is not what it should be.
+        LogError: the log can't be read.
+    """
+    whole = Path(target).absolute()
+    _refuse(whole)
+    part = whole.with_name(f".{whole.name}.{random_id()[:8]}.part")
+    try:
+        _copy(log, part, copying)
+        report = _verified(part, verifying)
+        crash_point("B2")
+        _refuse(whole)
+        part.rename(whole)
+        _sync(whole.parent)
+    except OSError as error:
+        raise BackupFailed(f"{whole} can't be written: {error.strerror or error}") from error
+    finally:
+        for left in (
+            part,
+            *(part.with_name(f"{part.name}{suffix}") for suffix in ("-wal", "-shm", "-journal")),
+        ):
+            left.unlink(missing_ok=True)
+    return report
+
+
+def _refuse(whole: Path) -> None:
+    for there in (whole, *(whole.with_name(f"{whole.name}{suffix}") for suffix in ("-wal", "-shm"))):
+        if os.path.lexists(there):
+            raise BackupFailed(f"{there} is there already, and nothing is overwritten: name a new file")
+    if not whole.parent.is_dir():
+        raise BackupFailed(f"{whole.parent} is no directory, make it first")
+
+
+def _copy(log: SqliteLog, part: Path, copying: Progress | None) -> None:
+    with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)):
+        shutil.copymode(log.path, part)
+    # One snapshot for all of it: SQLite would begin again with each commit that comes between two steps.
+    with log.snapshot() as source:
+        source.execute("SELECT 1 FROM stored_events LIMIT 1").fetchone()
+        try:
+            with closing(sqlite3.connect(part)) as copy:
+                source.backup(
+                    copy,
+                    pages=_PAGES,
+                    progress=None if copying is None else lambda _, left, pages: copying(pages - left, pages),
+                )
+        except sqlite3.Error as error:
+            raise BackupFailed(f"the copy can't be made in {part.parent}: {error}") from error
+    with part.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def _verified(part: Path, verifying: Progress | None) -> VerifyReport:
+    try:
+        with SqliteLog(part, read_only=True) as copy:
+            report = verify_log(copy, progress=verifying)
+    except LogError as error:
+        raise BackupFailed(f"the copy can't be read, so it was not kept: {error}") from error
+    if not report.ok:
+        found = ", ".join(f"{code} ({number})" for code, number in sorted(report.counts.items()))
+        raise BackupFailed(
+            f"the log is not as it was written, so no copy was kept: {found}; verify the log itself"
+        )
+    return report
+
+
+def _sync(directory: Path) -> None:
+    """Have the new name outlive a power cut."""
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
