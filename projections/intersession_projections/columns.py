@@ -131,7 +131,8 @@ class Packing(Generic[S]):
         if not isinstance(value, list):
             return value
         inner = self._nested.get(number)
-        values = [self._large(-1, one) for one in value]
+        many: list[Any] = value  # of values of any field
+        values = [self._large(-1, one) for one in many]
         return (
             tuple(values)
             if inner is None
@@ -143,7 +144,8 @@ def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for 
     if isinstance(value, str):
         return packed(value)
     if isinstance(value, tuple):
-        return [_small(one) for one in value]
+        many: tuple[Any, ...] = value  # of values of any field
+        return [_small(one) for one in many]
     if isinstance(value, msgspec.Struct):
         return [_small(one) for one in msgspec.structs.astuple(value)]
     return value

@@ -276,14 +276,14 @@ class _Page:
         behind, size = self._behind, _FIRST_READ if only is None else _MOST_READ
         while True:
             page = self._moment.query(statement, (*where, *behind, self._last, *bounds, size))
-            for row in page:
-                if only is None or row[2] in only:
-                    yield Place(*row)
+            for falling, key, no in page:
+                if only is None or no in only:
+                    yield Place(falling, key, no)
             if len(page) < size:
                 return
             behind, size = page[-1][:2], min(size * _GROWTH, _MOST)
             if only is not None:
-                yield Place(*behind, _PASSED)
+                yield Place(behind[0], behind[1], _PASSED)
 
     # --- which sets
 

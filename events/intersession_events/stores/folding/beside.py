@@ -36,14 +36,14 @@ class ViewsBeside:
         """Run a reading statement on the views as the log makes them now."""
         with self._turn:
             self._catch_up(0, None)
-            return self._connection.execute(statement, parameters).fetchall()
+            return self._rows(statement, parameters)
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
         """Lend a way to query the views as the log makes them now."""
         with self._turn:
             self._catch_up(0, None)
-            yield Moment(lambda *asked: self._connection.execute(*asked).fetchall(), self._position)
+            yield Moment(self._rows, self._position)
 
     @property
     def set_aside(self) -> Sequence[SetAside]:
@@ -55,6 +55,9 @@ class ViewsBeside:
         """Let the temporary database go."""
         with self._turn:
             self._connection.close()
+
+    def _rows(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
+        return self._connection.execute(statement, parameters).fetchall()
 
     def _catch_up(self, head: int, progress: Progress | None) -> None:
         while rows := self._rows_behind(self._position):
