@@ -131,8 +131,7 @@ class Packing(Generic[S]):
         if not isinstance(value, list):
             return value
         inner = self._nested.get(number)
-        many: list[Any] = value  # of values of any field
-        values = [self._large(-1, one) for one in many]
+        values = [self._large(-1, one) for one in value]  # pyright: ignore[reportUnknownVariableType]
         return (
             tuple(values)
             if inner is None
@@ -144,8 +143,7 @@ def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for 
     if isinstance(value, str):
         return packed(value)
     if isinstance(value, tuple):
-        many: tuple[Any, ...] = value  # of values of any field
-        return [_small(one) for one in many]
+        return [_small(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, msgspec.Struct):
         return [_small(one) for one in msgspec.structs.astuple(value)]
     return value

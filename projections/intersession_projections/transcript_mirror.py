@@ -131,7 +131,7 @@ class TranscriptMirror:
         if batch and batch[0].position == position + 1 and batch[-1].position == position + len(batch):
             yield batch, position + len(batch)
             position += len(batch)
-        batch = []
+        batch = list[Recorded]()
         while position < self._log.head():
             try:
                 for recorded in self._log.all(after=position, limit=_BATCH - len(batch)):

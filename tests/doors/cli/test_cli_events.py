@@ -3,7 +3,7 @@
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ def test_an_event_is_one_line_whatever_is_in_it(tmp_path: Path) -> None:
 
 
 @contextmanager
-def tailed(log: Path, *tokens: object) -> Iterator[subprocess.Popen[str]]:
+def tailed(log: Path, *tokens: object) -> Generator[subprocess.Popen[str]]:
     with subprocess.Popen(
         process("tail", *tokens, "--store", log),
         env=environment(),

@@ -26,7 +26,7 @@ class Erasures:
         known = self._known.get(stream)
         if known is None or version not in known:
             # Not known, or erased since.
-            known = {}
+            known = dict[int, str]()
             for recorded in self._read(erased_stream(stream)):
                 known.update(rows_erased(recorded))
             self._known[stream] = known
