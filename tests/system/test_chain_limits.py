@@ -60,7 +60,10 @@ def until_calm(system: SessionSystem) -> list[Recorded]:
     for _ in range(5_000):
         head = system.log.head()
         flows = system.service.flows
-        if not (system.service.runs.open_runs() or flows.open_exchanges() or flows.open_spawns()):
+        is_calm = not (system.service.runs.open_runs() or flows.open_exchanges() or flows.open_spawns())
+        if system.log.head() != head:
+            continue  # what was looked at later is of another moment
+        if is_calm:
             return list(system.log.all())
         assert system.log.wait_for(head + 1, timeout=WAIT), "nothing happens any more, and something is open"
     raise AssertionError("the chain does not end")
