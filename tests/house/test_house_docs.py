@@ -200,10 +200,7 @@ def test_every_method_of_the_gateway_is_in_the_reference() -> None:
         assert [name for name in system.gateway.methods if not named(name)] == []
 
 
-PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]
-
-
-@pytest.mark.parametrize("page", PROSE, ids=name_of)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_line_of_prose_is_longer_than_120_characters(page: Path) -> None:
     """Finding D11; `python tests/support/pages/prose.py PAGE` wraps a page. Tables, code and addresses may be longer."""
     assert long_lines(page.read_text(encoding="utf-8")) == []
