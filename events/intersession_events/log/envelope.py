@@ -20,8 +20,9 @@ import msgspec
 from msgspec import inspect
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
-from intersession_events.facts import TOPICS, UPCASTERS, decode, encode, latest, topic_of
+from intersession_events.facts import TOPICS, UPCASTERS, Event, decode, encode, latest, topic_of
 from intersession_events.log.recorded import Draft, Recorded
+from intersession_events.proofs import Hashed
 
 FIRST: Final = "0" * 64
 """What the first event of a stream has for `prev`."""
@@ -59,21 +60,6 @@ class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sha256(self.data).hexdigest()
 
 
-class _Hashed(msgspec.Struct, frozen=True):
-    # Canonical order again: what is encoded here is what RFC 8785 says.
-    causation: str | None
-    correlation: str | None
-    epoch: int
-    eventId: str  # noqa: N815 - these are the names on disk
-    logId: str  # noqa: N815
-    payloadDigest: str  # noqa: N815
-    prev: str
-    stream: str
-    timeMs: int  # noqa: N815
-    topic: str
-    version: int
-
-
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder(Envelope).decode
 
@@ -101,56 +87,54 @@ def seal(
     digest = sha256(salt + payload).hexdigest()
     at = draft.time if time is None else time
     try:
-        hashed = sha256(
-            _ENCODE(
-                _Hashed(
-                    draft.causation,
-                    draft.correlation,
-                    epoch,
-                    draft.id,
-                    log_id,
-                    digest,
-                    prev,
-                    stream,
-                    at,
-                    topic,
-                    version,
-                )
-            )
-        ).hexdigest()
-        state = _ENCODE(
-            Envelope(
-                draft.causation,
-                draft.correlation,
-                msgspec.Raw(payload),
-                digest,
-                epoch,
-                hashed,
-                draft.id,
-                prev,
-                salt.hex(),
-                at,
-            )
+        hashed = Hashed(
+            draft.causation,
+            draft.correlation,
+            epoch,
+            draft.id,
+            log_id,
+            digest,
+            prev,
+            stream,
+            at,
+            topic,
+            version,
+        ).hash
+        envelope = Envelope(
+            draft.causation,
+            draft.correlation,
+            msgspec.Raw(payload),
+            digest,
+            epoch,
+            hashed,
+            draft.id,
+            prev,
+            salt.hex(),
+            at,
         )
+        state = _ENCODE(envelope)
     except ValueError as error:
         raise NotStorable(f"{topic} of {stream!r}: its envelope can't be encoded: {error}") from error
-    return (
-        state,
-        Recorded(
-            position=0,
-            stream=stream,
-            version=version,
-            topic=topic,
-            event=draft.event,
-            id=draft.id,
-            time=at,
-            causation=draft.causation,
-            correlation=draft.correlation,
-            epoch=epoch,
-            prev=prev,
-            digest=digest,
-            hash=hashed,
-        ),
+    return state, _recorded(envelope, draft.event, position=0, stream=stream, version=version, topic=topic)
+
+
+def _recorded(
+    envelope: Envelope, event: Event, *, position: int, stream: str, version: int, topic: str
+) -> Recorded:
+    return Recorded(
+        position=position,
+        stream=stream,
+        version=version,
+        topic=topic,
+        event=event,
+        id=envelope.id,
+        time=envelope.time,
+        causation=envelope.causation,
+        correlation=envelope.correlation,
+        epoch=envelope.epoch,
+        prev=envelope.prev,
+        digest=envelope.digest,
+        hash=envelope.hash,
     )
 
 
@@ -206,29 +190,13 @@ def unseal(
         raise CorruptEvent(f"{stream!r} version {version!r}: {damage}")
     if unknown:
         raise UnknownTopic(topic)
-    if envelope.is_erased:
-        if authorised(stream, version) != envelope.stands:
-            raise CorruptEvent(
-                f"{stream!r} version {version!r}: the payload was erased, and no event authorises what stands there"
-            )
-        topic_of_data = latest(topic)
-    else:
-        topic_of_data = topic
-    return Recorded(
-        position=position,
-        stream=stream,
-        version=version,
-        topic=topic,
-        event=decode(topic_of_data, bytes(envelope.data)),
-        id=envelope.id,
-        time=envelope.time,
-        causation=envelope.causation,
-        correlation=envelope.correlation,
-        epoch=envelope.epoch,
-        prev=envelope.prev,
-        digest=envelope.digest,
-        hash=envelope.hash,
-    )
+    if envelope.is_erased and authorised(stream, version) != envelope.stands:
+        raise CorruptEvent(
+            f"{stream!r} version {version!r}: the payload was erased, and no event authorises what stands there"
+        )
+    # What is left of an erased one was made anew by who erased it.
+    event = decode(latest(topic) if envelope.is_erased else topic, bytes(envelope.data))
+    return _recorded(envelope, event, position=position, stream=stream, version=version, topic=topic)
 
 
 def replaced(envelope: Envelope, payload: bytes) -> bytes:
@@ -258,23 +226,19 @@ def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic
     """
     try:
         salt = bytes.fromhex(envelope.salt)
-        expected = sha256(
-            _ENCODE(
-                _Hashed(
-                    envelope.causation,
-                    envelope.correlation,
-                    envelope.epoch,
-                    envelope.id,
-                    log_id,
-                    envelope.digest,
-                    envelope.prev,
-                    stream,
-                    envelope.time,
-                    topic,
-                    version,
-                )
-            )
-        ).hexdigest()
+        expected = Hashed(
+            envelope.causation,
+            envelope.correlation,
+            envelope.epoch,
+            envelope.id,
+            log_id,
+            envelope.digest,
+            envelope.prev,
+            stream,
+            envelope.time,
+            topic,
+            version,
+        ).hash
     except (ValueError, TypeError) as error:
         return f"the row can't be hashed: {error}"
     if expected != envelope.hash:

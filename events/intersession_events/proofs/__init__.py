@@ -1,5 +1,6 @@
 """Proofs: Merkle trees, checkpoints as they are hashed, signed and published, and the walk that compares them with a log."""
 
+from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import (
     EMPTY,
     GrowingTree,
@@ -8,7 +9,6 @@ from intersession_events.proofs.merkle import (
     inclusion_ranges,
     is_beginning,
     leaf_hash,
-    node_hash,
     path_in,
     root_by_path,
     root_of,
@@ -16,7 +16,6 @@ from intersession_events.proofs.merkle import (
 from intersession_events.proofs.proof import (
     GrowthProof,
     Proof,
-    ProofReport,
     ProvenEvent,
     StreamProof,
     check_proof,
@@ -40,12 +39,10 @@ from intersession_events.proofs.statement import (
     checkpoint_of,
     line_of,
 )
-from intersession_events.proofs.stream_heads import HeadPath, StreamHeads, head_hash, root_over_heads
+from intersession_events.proofs.stream_heads import HeadPath, StreamHeads, root_over_heads
 from intersession_events.proofs.walk import (
     CheckpointsSeen,
     CheckpointWalk,
-    Problem,
-    ProblemCode,
     Taken,
 )
 
@@ -59,12 +56,10 @@ __all__ = [
     "CheckpointsSeen",
     "GrowingTree",
     "GrowthProof",
+    "Hashed",
     "HeadPath",
     "PrivateKey",
-    "Problem",
-    "ProblemCode",
     "Proof",
-    "ProofReport",
     "ProvenEvent",
     "PublicKey",
     "RangeRoots",
@@ -75,13 +70,11 @@ __all__ = [
     "check_proof",
     "checkpoint_of",
     "consistency_ranges",
-    "head_hash",
     "inclusion_ranges",
     "is_beginning",
     "leaf_hash",
     "line_of",
     "new_private",
-    "node_hash",
     "path_in",
     "public_keys",
     "published_in",

@@ -4,33 +4,18 @@ They are checked with nothing but the proof, and a key or a published checkpoint
 """
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from typing import Final
 
 import msgspec
 
 from intersession_events.errors import BadCheckpoint
+from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import is_beginning, leaf_hash, root_by_path
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint, line_of
 from intersession_events.proofs.stream_heads import HeadPath, root_over_heads
 
 _MOST_BYTES: Final = 1 << 20
-
-
-class _Hashed(msgspec.Struct, rename="camel"):
-    # Canonical order: what is encoded here is what RFC 8785 says, and what an event's hash is of.
-    causation: str | None
-    correlation: str | None
-    epoch: int
-    event_id: str
-    log_id: str
-    payload_digest: str
-    prev: str
-    stream: str
-    time_ms: int
-    topic: str
-    version: int
 
 
 class ProvenEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -50,20 +35,8 @@ class ProvenEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     def hash_in(self, log_id: str) -> str:
         """Return the event's hash, as an event of that log."""
-        hashed = _Hashed(
-            self.causation,
-            self.correlation,
-            self.epoch,
-            self.event_id,
-            log_id,
-            self.payload_digest,
-            self.prev,
-            self.stream,
-            self.time_ms,
-            self.topic,
-            self.version,
-        )
-        return sha256(msgspec.json.encode(hashed)).hexdigest()
+        said = {name: getattr(self, name) for name in Hashed.__struct_fields__ if name != "log_id"}
+        return Hashed(log_id=log_id, **said).hash
 
 
 class StreamProof(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag="stream", tag_field="kind"):

@@ -1,0 +1,34 @@
+"""What the hash of an event is of: its envelope and its place in its stream, with the digest of its payload for the words."""
+
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+class Hashed(msgspec.Struct, frozen=True, rename="camel"):
+    """The fields in canonical order: what is encoded here is what RFC 8785 says."""
+
+    causation: str | None
+    correlation: str | None
+    epoch: int
+    event_id: str
+    log_id: str
+    payload_digest: str
+    prev: str
+    stream: str
+    time_ms: int
+    topic: str
+    version: int
+
+    @property
+    def hash(self) -> str:
+        """The event's hash, in lower-case hex.
+
+        Raises:
+            ValueError: a text can't be encoded, or a number is too large.
+            TypeError: a field of a damaged row has a value of another type.
+        """
+        return sha256(_ENCODE(self)).hexdigest()
