@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from intersession_events.checkpoints.taking import CheckedLog
 from intersession_events.errors import BadCheckpoint, CorruptEvent
-from intersession_events.log import checkpoints_of, opened
+from intersession_events.log import Log, checkpoints_of, opened
 from intersession_events.proofs import (
     Checkpoint,
     GrowingTree,
@@ -32,7 +31,7 @@ _LAST = (
 
 
 def prove_stream(
-    log: CheckedLog, stream: str, *, at: int | None = None, progress: Progress | None = None
+    log: Log, stream: str, *, at: int | None = None, progress: Progress | None = None
 ) -> StreamProof:
     """Return the proof that a stream is part of the last checkpoint at or before a position; the last one of all without one.
 
@@ -74,7 +73,7 @@ def prove_stream(
 
 
 def prove_growth(
-    log: CheckedLog, since: int, *, at: int | None = None, progress: Progress | None = None
+    log: Log, since: int, *, at: int | None = None, progress: Progress | None = None
 ) -> GrowthProof:
     """Return the proof that the last checkpoint at or before `since` is the beginning of the one at or before `at`.
 
@@ -91,7 +90,7 @@ def prove_growth(
     return GrowthProof(since=first, checkpoint=last, path=path)
 
 
-def _checkpoint(log: CheckedLog, at: int | None) -> Checkpoint:
+def _checkpoint(log: Log, at: int | None) -> Checkpoint:
     taken = [one.event for one in checkpoints_of(log.log_id, log.query)]
     found = [one for one in taken if at is None or one.position <= at]
     if not found:
@@ -101,7 +100,7 @@ def _checkpoint(log: CheckedLog, at: int | None) -> Checkpoint:
 
 
 def _walk(
-    log: CheckedLog,
+    log: Log,
     checkpoint: Checkpoint,
     ranges: Sequence[range],
     heads: StreamHeads | None,

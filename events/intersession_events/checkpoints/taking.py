@@ -4,16 +4,16 @@ Nothing here is in the writer's way. A checkpoint is of a position that the read
 then, and what lies between belongs to the next one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import CheckpointTaken
-from intersession_events.log import ANY_VERSION, Draft, Recorded, Row, SqlValue, StreamAppend, opened
+from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, opened
 from intersession_events.proofs import (
     PUBLISHED,
     STREAM,
@@ -40,42 +40,13 @@ SELECT s.originator_id, s.originator_version, s.state FROM (
 """
 
 
-class CheckedLog(Protocol):
-    """What is asked of a log whose checkpoints are taken."""
-
-    @property
-    def log_id(self) -> str:
-        """The log's identity."""
-        ...
-
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
-        """Return position, stream, version, topic and state of rows after a position, unproven."""
-        ...
-
-    def stream(
-        self,
-        stream: str,
-        *,
-        after: int = 0,
-        to: int | None = None,
-        backwards: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[Recorded]:
-        """Read the events of a stream with `after < version <= to`."""
-        ...
-
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Run a reading statement on the tables."""
-        ...
-
-
 class CheckpointTaker:
     """Follows a log from its last checkpoint on. It belongs to one thread.
 
     `fold` as long as it says that there is more, then `take`, append what it returns, and say that it was `appended`.
     """
 
-    def __init__(self, log: CheckedLog) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
         self._heads: StreamHeads | None = None
         self.begin_again()

@@ -19,7 +19,7 @@ from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode, ready
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
-from intersession_events.log.log import Row, SqlValue
+from intersession_events.log.log import Log, Row
 from intersession_events.log.tables import (
     FORMAT,
     FORMATS,
@@ -70,21 +70,8 @@ Code = Literal[
 ]
 
 
-class RawLog(Protocol):
-    """A log whose rows can be read as they lie."""
-
-    @property
-    def log_id(self) -> str:
-        """The log's identity."""
-        ...
-
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[tuple[int, str, int, str, bytes]]:
-        """Return position, stream, version, topic and state of rows after a position (None: of all), unproven."""
-        ...
-
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Run a reading statement on the tables."""
-        ...
+class RawLog(Log, Protocol):
+    """A log that also tells how far its positions were given."""
 
     def positions_given(self) -> int:
         """Return the last position that was ever given."""
