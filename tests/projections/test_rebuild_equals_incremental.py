@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from intersession_events.facts import Event
+from intersession_events.stores.folding import PlainSql
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import Sessions
-from support.plain_log import PlainLog, PlainSql
+from support.plain_log import PlainLog
 from support.story import listed
 from support.vocabulary import logs
 

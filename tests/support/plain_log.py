@@ -19,25 +19,9 @@ from intersession_events.log import (
     States,
     StreamAppend,
 )
+from intersession_events.stores.folding import PlainSql
 
 T = TypeVar("T")
-
-
-class PlainSql:
-    """A cursor that returns itself, as views expect."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._cursor = connection.cursor()
-
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "PlainSql":
-        self._cursor.execute(statement, parameters)
-        return self
-
-    def fetchone(self) -> Any:
-        return self._cursor.fetchone()
-
-    def fetchall(self) -> list[Any]:
-        return self._cursor.fetchall()
 
 
 class PlainLog:

@@ -14,11 +14,7 @@ class ViewsBeside:
     """All views of one log, in one temporary database. A writer keeps its own meanwhile: each query takes in what came since."""
 
     def __init__(
-        self,
-        views: Sequence[InlineView],
-        *,
-        proven: Proven,
-        rows_behind: Callable[[int], Sequence[Row]],
+        self, views: Sequence[InlineView], *, proven: Proven, rows_behind: Callable[[int], Sequence[Row]]
     ) -> None:
         self._proven = proven
         self._rows_behind = rows_behind

@@ -45,6 +45,21 @@ def page_of(rows: Sequence[Row], proven: Proven) -> Page:
     return Page(events, unread, rows[-1][0] if rows else 0)
 
 
+def lost(view: str, event: Row | Recorded, error: Exception) -> SetAside:
+    """Return that a view could not take in an event, or a row that can't be read."""
+    if isinstance(event, Recorded):
+        event = (event.position, event.stream, event.version, event.topic)
+    position, stream, version, topic, *_ = event
+    return SetAside(
+        view=view,
+        position=position,
+        stream=stream,
+        version=version,
+        topic=topic,
+        reason=f"{type(error).__name__}: {error}",
+    )
+
+
 class Fold:
     """A view as the events up to `position` make it.
 
@@ -58,7 +73,7 @@ class Fold:
         self.set_aside: list[SetAside] = []
         self._view = view
         self.connection: Final = temporary() if connection is None else connection
-        self._sql = _Plain(self.connection)
+        self._sql = PlainSql(self.connection)
         view.create(self._sql)
 
     @property
@@ -87,13 +102,12 @@ class Fold:
 
     def take(self, page: Page) -> None:
         """Take events in that follow on the position; what can't be read or taken in is set aside."""
-        self.set_aside += [self._lost(row, error) for row, error in page.unread]
+        self.set_aside += [lost(self.name, row, error) for row, error in page.unread]
         if self._attempt(page.events) is not None:
             # One of them is poison: each under a savepoint of its own.
             for event in page.events:
                 if (poison := self._attempt([event])) is not None:
-                    row = (event.position, event.stream, event.version, event.topic)
-                    self.set_aside.append(self._lost(row, poison))
+                    self.set_aside.append(lost(self.name, event, poison))
         self.position = max(self.position, page.position)
 
     def rows_of(self, table: str) -> Iterator[Row]:
@@ -103,17 +117,6 @@ class Fold:
     def close(self) -> None:
         """Let the temporary database go."""
         self.connection.close()
-
-    def _lost(self, row: Row, error: Exception) -> SetAside:
-        position, stream, version, topic, *_ = row
-        return SetAside(
-            view=self.name,
-            position=position,
-            stream=stream,
-            version=version,
-            topic=topic,
-            reason=f"{type(error).__name__}: {error}",
-        )
 
     def _attempt(self, events: Sequence[Recorded]) -> Exception | None:
         self.connection.execute("BEGIN")
@@ -148,18 +151,22 @@ def _is_of(table: str, text_indexes: Sequence[str]) -> bool:
     return any(table == name or table.startswith(f"{name}_") for name in text_indexes)
 
 
-class _Plain:
-    """A cursor as views see it."""
+class PlainSql:
+    """A cursor as views see it: rows are plain tuples, whatever the connection makes of them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._cursor = connection.cursor()
+        self._cursor.row_factory = None
 
     def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Self:
+        """Run a statement and return self, ready for fetching."""
         self._cursor.execute(statement, parameters)
         return self
 
     def fetchone(self) -> Any:  # as `Sql` has it
+        """Return the next row, or None."""
         return self._cursor.fetchone()
 
     def fetchall(self) -> list[Row]:
+        """Return all rows."""
         return self._cursor.fetchall()

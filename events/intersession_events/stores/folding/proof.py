@@ -81,10 +81,7 @@ def _reached(seen: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 def _advance(
-    log: ProvableLog,
-    folds: Sequence[Fold],
-    to: Mapping[str, tuple[int, int]],
-    progress: Progress | None,
+    log: ProvableLog, folds: Sequence[Fold], to: Mapping[str, tuple[int, int]], progress: Progress | None
 ) -> None:
     wanted = {fold.name: to.get(fold.name, (0, 0))[0] for fold in folds}
     last = max(wanted.values(), default=0)

@@ -3,39 +3,18 @@
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, Final, Self
+from typing import Final
 
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue
-from intersession_events.stores.folding import Fold, schema_of
+from intersession_events.log import InlineView, Recorded, SetAside
+from intersession_events.stores.folding import Fold, Page, PlainSql, lost, schema_of
 from intersession_events.stores.sqlite.failures import attempt
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
-
-
-class TransactionSql:
-    """The writer's cursor as views see it: rows are plain tuples."""
-
-    def __init__(self, cursor: SQLiteCursor) -> None:
-        self._cursor = cursor.sqlite_cursor.connection.cursor()
-        self._cursor.row_factory = None
-
-    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Self:
-        """Run a statement and return self, ready for fetching."""
-        self._cursor.execute(statement, parameters)
-        return self
-
-    def fetchone(self) -> Any:  # as `Sql` has it
-        """Return the next row, or None."""
-        return self._cursor.fetchone()
-
-    def fetchall(self) -> list[Row]:
-        """Return all rows."""
-        return self._cursor.fetchall()
 
 
 class InlineViews:
@@ -65,7 +44,7 @@ class InlineViews:
             for name in live:
                 self._take_in(cursor, name, recorded)
         else:
-            sql = TransactionSql(cursor)
+            sql = _sql(cursor)
             for name in live:
                 self._views[name].apply(sql, recorded)
         crash_point("B1")
@@ -82,7 +61,7 @@ class InlineViews:
 
     def begin(self, cursor: SQLiteCursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
-        sql = TransactionSql(cursor)
+        sql = _sql(cursor)
         with closing(self.fold(name)) as fresh:
             for table in fresh.tables:  # somebody may have put a query in the place of a table
                 if sql.execute(
@@ -96,19 +75,12 @@ class InlineViews:
             "INSERT OR REPLACE INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape)
         )
 
-    def advance(
-        self,
-        cursor: SQLiteCursor,
-        name: str,
-        events: Sequence[Recorded],
-        unread: Sequence[SetAside],
-        position: int,
-    ) -> None:
+    def advance(self, cursor: SQLiteCursor, name: str, page: Page) -> None:
         """Take a page of old events into a view, and put aside what can't even be read."""
-        self._take_in(cursor, name, events)
-        for lost in unread:
-            _set_aside(cursor, lost)
-        _remember(cursor, [name], position)
+        self._take_in(cursor, name, page.events)
+        for row, error in page.unread:
+            _set_aside(cursor, lost(name, row, error))
+        _remember(cursor, [name], page.position)
 
     def fold(self, name: str) -> Fold:
         """Return a view to be folded anew beside the one that is there."""
@@ -132,8 +104,8 @@ class InlineViews:
                 f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})",  # noqa: S608 - a view's own table
                 fold.rows_of(table),
             )
-        for lost in fold.set_aside:
-            _set_aside(cursor, lost)
+        for one in fold.set_aside:
+            _set_aside(cursor, one)
         _remember(cursor, [fold.name], fold.position)
 
     def join(self, name: str) -> None:
@@ -141,31 +113,22 @@ class InlineViews:
         self._live.add(name)
 
     def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
-        view, sql = self._views[name], TransactionSql(cursor)
+        view, sql = self._views[name], _sql(cursor)
         if attempt(cursor, partial(view.apply, sql, events)) is None:
             return
         # One of them is poison. Find out which, each under a savepoint of its own.
         for event in events:
             error = attempt(cursor, partial(view.apply, sql, [event]))
             if error is not None:
-                _set_aside(cursor, _reason(name, event, error))
+                _set_aside(cursor, lost(name, event, error))
 
 
-def _reason(name: str, event: Recorded, error: Exception) -> SetAside:
-    return SetAside(
-        view=name,
-        position=event.position,
-        stream=event.stream,
-        version=event.version,
-        topic=event.topic,
-        reason=f"{type(error).__name__}: {error}",
-    )
+def _sql(cursor: SQLiteCursor) -> PlainSql:
+    return PlainSql(cursor.sqlite_cursor.connection)
 
 
-def _set_aside(cursor: SQLiteCursor, lost: SetAside) -> None:
-    cursor.execute(
-        "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(lost)
-    )
+def _set_aside(cursor: SQLiteCursor, one: SetAside) -> None:
+    cursor.execute("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(one))
 
 
 def _remember(cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:

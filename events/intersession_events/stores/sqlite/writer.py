@@ -9,14 +9,7 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import (
-    AppendConflict,
-    CorruptEvent,
-    LogError,
-    NotStorable,
-    StoreUnavailable,
-    UnknownTopic,
-)
+from intersession_events.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
 from intersession_events.facts import Event, ExchangeAccepted, TurnRequested
 from intersession_events.log import (
     Committed,
@@ -24,7 +17,6 @@ from intersession_events.log import (
     InlineView,
     OnOutcome,
     Recorded,
-    SetAside,
     StreamAppend,
     Unavailable,
 )
@@ -37,7 +29,7 @@ from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.group_commit import Work
 from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
 from intersession_events.stores.sqlite.opening import Opened
-from intersession_events.stores.sqlite.recorder import Row
+from intersession_events.stores.sqlite.recorder import COLUMNS, Row
 from intersession_events.stores.sqlite.writer_lock import Holder
 
 T = TypeVar("T")
@@ -71,12 +63,7 @@ class Writer:
         self._recorder.observer = self
         self._recorder.commits.by_hand = by_hand
         self._sealing = Sealing(
-            opened.mapper,
-            opened.recorder,
-            opened.epoch,
-            entropy,
-            self._heads,
-            LogClock(opened.latest_time),
+            opened.mapper, opened.recorder, opened.epoch, entropy, self._heads, LogClock(opened.latest_time)
         )
         self.views = InlineViews(inline)
         outdated = [name for name in self.views.names if not self._goes_on(name)]
@@ -260,41 +247,27 @@ class Writer:
 
     def _catch_up(self, name: str) -> None:
         """Take page after page into a view; with the last one it joins those that get each append."""
-        whole = False
-        while not whole:
-            ended: list[bool] = []
+        ended = False
 
-            def page(cursor: SQLiteCursor, ended: list[bool] = ended) -> None:
-                ended.append(self._take_page(cursor, name) >= _last_position(cursor))
+        def page(cursor: SQLiteCursor) -> None:
+            nonlocal ended
+            ended = self._take_page(cursor, name) >= _last_position(cursor)
 
-            def join(ended: list[bool] = ended) -> None:
-                if ended[0]:
-                    self.views.join(name)
+        def join() -> None:
+            if ended:
+                self.views.join(name)
 
+        while not ended:
             self.transact(page, PAGE_TIMEOUT_S, join)
-            whole = ended[0]
 
     def _take_page(self, cursor: SQLiteCursor, name: str) -> int:
         position = self.views.position_of(cursor, name, _last_position(cursor)) or 0
-        events: list[Recorded] = []
-        unread: list[SetAside] = []
-        for row in _page(cursor, position):
-            position, stream, version, topic, _ = row
-            try:
-                events.append(self._events.proven(row))
-            except (CorruptEvent, UnknownTopic) as error:
-                unread.append(
-                    SetAside(
-                        view=name,
-                        position=position,
-                        stream=stream,
-                        version=version,
-                        topic=topic,
-                        reason=f"{type(error).__name__}: {error}",
-                    )
-                )
-        self.views.advance(cursor, name, events, unread, position)
-        return position
+        rows = _page(cursor, position)
+        if not rows:
+            return position
+        page = page_of(rows, self._events.proven)
+        self.views.advance(cursor, name, page)
+        return page.position
 
 
 def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Recorded]) -> int:
@@ -306,11 +279,7 @@ def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Re
 
 
 def _page(cursor: SQLiteCursor, after: int) -> list[Row]:
-    cursor.execute(
-        "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-        "WHERE rowid>? ORDER BY rowid LIMIT ?",
-        (after, PAGE),
-    )
+    cursor.execute(COLUMNS + "WHERE rowid>? ORDER BY rowid LIMIT ?", (after, PAGE))
     return [tuple(row) for row in cursor.fetchall()]
 
 
