@@ -267,12 +267,7 @@ EVENTS: tuple[Kind, ...] = (
         "UPDATE stored_events SET state=(SELECT b.state FROM stored_events b WHERE b.rowid=11-stored_events.rowid) WHERE rowid IN (5, 6)",
     ),
     Kind("an event taken away", "verify", "missing", f"DELETE FROM stored_events WHERE rowid={SAID}"),
-    Kind(
-        "an event taken away, the rest renumbered",
-        "verify",
-        "missing",
-        _one_gone,
-    ),
+    Kind("an event taken away, the rest renumbered", "verify", "missing", _one_gone),
     Kind(
         "an event put in twice",
         "verify",

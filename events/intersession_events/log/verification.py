@@ -453,12 +453,7 @@ class _Walk:
             yield f"What {len(self._erased)} erased payloads said."
 
     def _find(
-        self,
-        code: Code,
-        problem: str,
-        row: Row = (None, None, None),
-        *,
-        position: int | None = None,
+        self, code: Code, problem: str, row: Row = (None, None, None), *, position: int | None = None
     ) -> None:
         self._counts[code] += 1
         if len(self._findings) < KEPT:

@@ -31,20 +31,9 @@ from intersession_events.proofs.signatures import (
     read_private,
     write_private,
 )
-from intersession_events.proofs.statement import (
-    PUBLISHED,
-    STREAM,
-    TAKEN,
-    Checkpoint,
-    checkpoint_of,
-    line_of,
-)
+from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of, line_of
 from intersession_events.proofs.stream_heads import HeadPath, StreamHeads, root_over_heads
-from intersession_events.proofs.walk import (
-    CheckpointsSeen,
-    CheckpointWalk,
-    Taken,
-)
+from intersession_events.proofs.walk import CheckpointsSeen, CheckpointWalk, Taken
 
 __all__ = [
     "EMPTY",

@@ -463,11 +463,7 @@ def open_doors(
 
 
 def _doors(
-    system: SessionSystem,
-    config: Mapping[str, Any],
-    folder: Path,
-    wanted: tuple[str, ...],
-    stack: ExitStack,
+    system: SessionSystem, config: Mapping[str, Any], folder: Path, wanted: tuple[str, ...], stack: ExitStack
 ) -> Iterator[Door]:
     yield InPython(system)
     yield InCoroutine(system)

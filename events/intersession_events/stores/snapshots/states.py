@@ -86,11 +86,7 @@ class StreamStates:
         if data is None or len(data) > LARGEST_STATE:
             return False
         snapshot = Snapshot(
-            stream=stream,
-            version=folded.last.version,
-            topic=folding.topic,
-            hash=folded.last.hash,
-            data=data,
+            stream=stream, version=folded.last.version, topic=folding.topic, hash=folded.last.hash, data=data
         )
         try:
             self._snapshots.put([snapshot])

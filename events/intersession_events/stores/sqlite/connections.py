@@ -254,7 +254,4 @@ class LogFactory(SQLiteFactory):
     def __init__(self, env: Environment | EnvType | None) -> None:
         super().__init__(env)
         loose = self.datastore
-        self.datastore = LogDatastore(
-            loose.pool.db_name,
-            lock_timeout=loose.pool.lock_timeout,
-        )
+        self.datastore = LogDatastore(loose.pool.db_name, lock_timeout=loose.pool.lock_timeout)

@@ -63,12 +63,7 @@ def import_openclaw(
         StoreUnavailable: the store could not take it.
     """
     importing = _Import(
-        survey(read_state(directory)),
-        log,
-        clock=clock,
-        on_taken=on_taken,
-        progress=progress,
-        told=appended,
+        survey(read_state(directory)), log, clock=clock, on_taken=on_taken, progress=progress, told=appended
     )
     for _ in range(_TRIES - 1):
         try:

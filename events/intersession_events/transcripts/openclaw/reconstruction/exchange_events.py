@@ -282,12 +282,7 @@ class _Facts:
         return self._plan.planned[-1].place
 
     def _add(
-        self,
-        event: facts.ExchangeEvent,
-        place: Place,
-        *,
-        causation: str | None = None,
-        step: int = 0,
+        self, event: facts.ExchangeEvent, place: Place, *, causation: str | None = None, step: int = 0
     ) -> None:
         cause = causation or self._plan.last_id
         self._plan.add(event, place, causation=cause, correlation=self._root, step=step)

@@ -192,11 +192,7 @@ class _Surveyor:
             self._notes.append(Note(subject=self._by_place[place][0].file.path, what=why))
 
     def _find(
-        self,
-        place: Place,
-        known: dict[str, Found],
-        words: Words,
-        starts: Sequence[tuple[str, int, str]],
+        self, place: Place, known: dict[str, Found], words: Words, starts: Sequence[tuple[str, int, str]]
     ) -> tuple[SessionKey, str]:
         agent, stem = place
         topic = _TOPIC.fullmatch(stem)
