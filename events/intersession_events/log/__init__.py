@@ -26,6 +26,7 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
+from intersession_events.log.report import Finding, LogHead, VerifyReport
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -37,7 +38,7 @@ from intersession_events.log.states import (
     stored_snapshot,
 )
 from intersession_events.log.tables import FORMAT, FORMATS, place_problems, schema_problems
-from intersession_events.log.verification import Finding, LogHead, VerifyReport, head, verify_log
+from intersession_events.log.verification import head, verify_log
 
 __all__ = [
     "ANY_VERSION",

@@ -10,64 +10,27 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
-from typing import Final, Literal, Protocol
-
-import msgspec
+from typing import Final, Protocol
 
 from intersession_events.errors import CorruptEvent, UnknownWord
-from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode, ready
+from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
 from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import Log, Row
+from intersession_events.log.report import KEPT, Code, Finding, LogHead, VerifyReport
 from intersession_events.log.tables import (
     FORMAT,
-    FORMATS,
     damage,
     format_of,
     place_problems,
     schema_problems,
     topic_problems,
 )
-from intersession_events.proofs import STREAM, Checkpoint, CheckpointsSeen, CheckpointWalk, Trusted, line_of
-
-KEPT: Final = 1000
-"""At most this many findings are described; all are counted."""
-
-VIEWS_UNPROVEN: Final = "That the views hold what the events say: only the events were looked at."
-"""Said until the views were folded anew (`VerifyReport.with_views`)."""
-
-SNAPSHOTS_UNPROVEN: Final = "That the snapshots of states are what the events say: they were not compared."
-"""Said of a log that has some, until they were folded anew (`VerifyReport.with_snapshots`)."""
+from intersession_events.log.unproven import unproven
+from intersession_events.proofs import STREAM, Checkpoint, CheckpointWalk, Trusted, line_of
 
 _PAGE: Final = 2000
-
-Code = Literal[
-    "unreadable",
-    "unknown_topic",
-    "unknown_word",
-    "undecodable",
-    "changed",
-    "erased",
-    "not_erased",
-    "missing",
-    "out_of_order",
-    "chain_broken",
-    "position_missing",
-    "position_below_one",
-    "table_altered",
-    "view_differs",
-    "epoch_backwards",
-    "id_repeated",
-    "tail_cut",
-    "head_mismatch",
-    "after_head",
-    "head_forged",
-    "other_log",
-    "checkpoint_mismatch",
-    "checkpoint_forged",
-    "checkpoint_unsigned",
-]
 
 
 class RawLog(Log, Protocol):
@@ -76,76 +39,6 @@ class RawLog(Log, Protocol):
     def positions_given(self) -> int:
         """Return the last position that was ever given."""
         ...
-
-
-@ready
-class LogHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a log was up to a position. `signature` is the HMAC-SHA256 of the others under a key, if it was signed."""
-
-    log_id: str
-    position: int
-    hash: str
-    signature: str | None = None
-
-    def signed(self, key: bytes) -> "LogHead":
-        """Return the head with the signature it has under a key."""
-        text = msgspec.json.encode({"hash": self.hash, "logId": self.log_id, "position": self.position})
-        return msgspec.structs.replace(self, signature=hmac.new(key, text, sha256).hexdigest())
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as it was written. The position is None where no row is left to have one."""
-
-    code: Code
-    problem: str
-    position: int | None = None
-    stream: str | None = None
-    version: int | None = None
-    view: str | None = None
-    """The view that does not hold what the events say; then `table` and `key` say where in it."""
-    table: str | None = None
-    key: str | None = None
-
-
-class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verification saw. `unproven` says in words what it could not have seen."""
-
-    log_id: str
-    events: int
-    streams: int
-    erased: int
-    """Payloads that were erased. Their places in the chain are proven; where no event authorises it, it is a finding."""
-    counts: dict[str, int]
-    """How many findings there are of each code; `findings` describes the first thousand."""
-    findings: tuple[Finding, ...]
-    unproven: tuple[str, ...]
-    head: LogHead
-    """The head as of now: export it, to be able to prove more the next time."""
-    checkpoints: CheckpointsSeen = CheckpointsSeen()
-    """The checkpoints that the events were compared with, and how far they prove them."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found."""
-        return not self.counts
-
-    def with_views(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
-        """Return the report with what a comparison of the views has found and left open."""
-        return self._with(VIEWS_UNPROVEN, findings, unproven)
-
-    def with_snapshots(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
-        """Return the report with what a comparison of the snapshots has found and left open."""
-        return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
-
-    def _with(self, said: str, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
-        counts = Counter(self.counts)
-        counts.update(finding.code for finding in findings)
-        return msgspec.structs.replace(
-            self,
-            counts=dict(counts),
-            findings=(*self.findings, *findings)[:KEPT],
-            unproven=(*(one for one in self.unproven if one != said), *unproven),
-        )
 
 
 def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
@@ -283,7 +176,17 @@ class _Walk:
             erased=len(self._erased),
             counts=dict(self._counts),
             findings=tuple(self._findings),
-            unproven=tuple(self._unproven()),
+            unproven=tuple(
+                unproven(
+                    self._known,
+                    self._checkpoints,
+                    position=self.position,
+                    signature_checked=self._signature_checked,
+                    log_format=self._format,
+                    has_snapshots=self._has_snapshots,
+                    erased=len(self._erased),
+                )
+            ),
             head=LogHead(log_id=self._log_id, position=self.position, hash=self._lines.hexdigest()),
             checkpoints=self._checkpoints.seen,
         )
@@ -396,61 +299,6 @@ class _Walk:
             before = first.setdefault(envelope.id, row[0])
             if before != row[0]:
                 self._find("id_repeated", f"has the id of the event at position {before}", row)
-
-    def _unproven(self) -> Iterator[str]:
-        known, seen = self._known, self._checkpoints.seen
-        if known is not None and known.signature is None:
-            yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
-        elif known is not None and not self._signature_checked:
-            yield (
-                "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
-                "given. All that follows from it is proven only if it is."
-            )
-        yield from self._checkpoints.unproven()
-        # What each of them covers, and why it covers no more; who can't hash is held off by more than who can.
-        covers = (
-            (seen.published_up_to, "the checkpoint was published before it."),
-            (0 if known is None else known.position, "the head was exported before it."),
-            (seen.signed_up_to, "no checkpoint that was signed, with a key that is trusted, covers it."),
-        )
-        sure = max(covers)
-        kept = max(sure, (seen.up_to, "no checkpoint covers it."))
-        if kept[0] > sure[0]:
-            after = f" what comes after position {sure[0]}" if sure[0] else " it from the start"
-            yield (
-                f"That nobody who can hash rewrote{after}: the log's own checkpoints, up to position {kept[0]}, hold off "
-                "plain SQL alone. It takes a signature that is checked (a trusted key), or a checkpoint or a head that was "
-                "kept elsewhere."
-            )
-        upto, why = kept
-        if not upto:
-            why = "that takes a head that was exported earlier and kept elsewhere."
-            yield (
-                "That no events were cut off the end, and that the log was not rewritten from the start by somebody "
-                f"who can hash: {why}"
-            )
-        elif self.position > upto:
-            yield f"That what comes after position {upto} was not cut short or forged: {why}"
-        if not upto or self.position > upto:
-            where = f" position {upto}" if upto else ""
-            yield (
-                f"That no whole streams, and no last events of a stream, were taken away{where and ' after' + where}, "
-                f"with the rest renumbered: {why}"
-            )
-            yield (
-                f"That events of different streams{where and ' after' + where} stand in the order in which they were "
-                f"written: {why}"
-            )
-        yield (
-            "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
-        )
-        if self._format not in FORMATS:
-            yield f"Whether the tables are as format {self._format} has them: this version knows no such format."
-        yield VIEWS_UNPROVEN
-        if self._has_snapshots:
-            yield SNAPSHOTS_UNPROVEN
-        if self._erased:
-            yield f"What {len(self._erased)} erased payloads said."
 
     def _find(
         self, code: Code, problem: str, row: Row = (None, None, None), *, position: int | None = None

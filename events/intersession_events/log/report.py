@@ -1,0 +1,118 @@
+"""What a verification reports: findings, the head to be kept elsewhere, and in words what could not be proven."""
+
+import hmac
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_events.facts import ready
+from intersession_events.proofs import CheckpointsSeen
+
+KEPT: Final = 1000
+"""At most this many findings are described; all are counted."""
+
+VIEWS_UNPROVEN: Final = "That the views hold what the events say: only the events were looked at."
+"""Said until the views were folded anew (`VerifyReport.with_views`)."""
+
+SNAPSHOTS_UNPROVEN: Final = "That the snapshots of states are what the events say: they were not compared."
+"""Said of a log that has some, until they were folded anew (`VerifyReport.with_snapshots`)."""
+
+Code = Literal[
+    "unreadable",
+    "unknown_topic",
+    "unknown_word",
+    "undecodable",
+    "changed",
+    "erased",
+    "not_erased",
+    "missing",
+    "out_of_order",
+    "chain_broken",
+    "position_missing",
+    "position_below_one",
+    "table_altered",
+    "view_differs",
+    "epoch_backwards",
+    "id_repeated",
+    "tail_cut",
+    "head_mismatch",
+    "after_head",
+    "head_forged",
+    "other_log",
+    "checkpoint_mismatch",
+    "checkpoint_forged",
+    "checkpoint_unsigned",
+]
+
+
+@ready
+class LogHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a log was up to a position. `signature` is the HMAC-SHA256 of the others under a key, if it was signed."""
+
+    log_id: str
+    position: int
+    hash: str
+    signature: str | None = None
+
+    def signed(self, key: bytes) -> "LogHead":
+        """Return the head with the signature it has under a key."""
+        text = msgspec.json.encode({"hash": self.hash, "logId": self.log_id, "position": self.position})
+        return msgspec.structs.replace(self, signature=hmac.new(key, text, sha256).hexdigest())
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it was written. The position is None where no row is left to have one."""
+
+    code: Code
+    problem: str
+    position: int | None = None
+    stream: str | None = None
+    version: int | None = None
+    view: str | None = None
+    """The view that does not hold what the events say; then `table` and `key` say where in it."""
+    table: str | None = None
+    key: str | None = None
+
+
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification saw. `unproven` says in words what it could not have seen."""
+
+    log_id: str
+    events: int
+    streams: int
+    erased: int
+    """Payloads that were erased. Their places in the chain are proven; where no event authorises it, it is a finding."""
+    counts: dict[str, int]
+    """How many findings there are of each code; `findings` describes the first thousand."""
+    findings: tuple[Finding, ...]
+    unproven: tuple[str, ...]
+    head: LogHead
+    """The head as of now: export it, to be able to prove more the next time."""
+    checkpoints: CheckpointsSeen = CheckpointsSeen()
+    """The checkpoints that the events were compared with, and how far they prove them."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.counts
+
+    def with_views(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
+        """Return the report with what a comparison of the views has found and left open."""
+        return self._with(VIEWS_UNPROVEN, findings, unproven)
+
+    def with_snapshots(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
+        """Return the report with what a comparison of the snapshots has found and left open."""
+        return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
+
+    def _with(self, said: str, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
+        counts = Counter(self.counts)
+        counts.update(finding.code for finding in findings)
+        return msgspec.structs.replace(
+            self,
+            counts=dict(counts),
+            findings=(*self.findings, *findings)[:KEPT],
+            unproven=(*(one for one in self.unproven if one != said), *unproven),
+        )

@@ -1,0 +1,76 @@
+"""Says in words what a verification could not prove of a log that has nothing wrong, and what it would take. Pure."""
+
+from collections.abc import Iterator
+
+from intersession_events.log.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
+from intersession_events.log.tables import FORMATS
+from intersession_events.proofs import CheckpointWalk
+
+
+def unproven(
+    known: LogHead | None,
+    checkpoints: CheckpointWalk,
+    *,
+    position: int,
+    signature_checked: bool,
+    log_format: int,
+    has_snapshots: bool,
+    erased: int,
+) -> Iterator[str]:
+    """Yield what is left open, a sentence each.
+
+    `known` is the head that was given, `signature_checked` whether its signature was; `position` is the last one of the log,
+    `erased` how many payloads are.
+    """
+    seen = checkpoints.seen
+    if known is not None and known.signature is None:
+        yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
+    elif known is not None and not signature_checked:
+        yield (
+            "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
+            "given. All that follows from it is proven only if it is."
+        )
+    yield from checkpoints.unproven()
+    # What each of them covers, and why it covers no more; who can't hash is held off by more than who can.
+    covers = (
+        (seen.published_up_to, "the checkpoint was published before it."),
+        (0 if known is None else known.position, "the head was exported before it."),
+        (seen.signed_up_to, "no checkpoint that was signed, with a key that is trusted, covers it."),
+    )
+    sure = max(covers)
+    kept = max(sure, (seen.up_to, "no checkpoint covers it."))
+    if kept[0] > sure[0]:
+        after = f" what comes after position {sure[0]}" if sure[0] else " it from the start"
+        yield (
+            f"That nobody who can hash rewrote{after}: the log's own checkpoints, up to position {kept[0]}, hold off "
+            "plain SQL alone. It takes a signature that is checked (a trusted key), or a checkpoint or a head that was "
+            "kept elsewhere."
+        )
+    upto, why = kept
+    if not upto:
+        why = "that takes a head that was exported earlier and kept elsewhere."
+        yield (
+            "That no events were cut off the end, and that the log was not rewritten from the start by somebody "
+            f"who can hash: {why}"
+        )
+    elif position > upto:
+        yield f"That what comes after position {upto} was not cut short or forged: {why}"
+    if not upto or position > upto:
+        where = f" after position {upto}" if upto else ""
+        yield (
+            f"That no whole streams, and no last events of a stream, were taken away{where}, "
+            f"with the rest renumbered: {why}"
+        )
+        yield (
+            f"That events of different streams{where} stand in the order in which they were written: {why}"
+        )
+    yield (
+        "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
+    )
+    if log_format not in FORMATS:
+        yield f"Whether the tables are as format {log_format} has them: this version knows no such format."
+    yield VIEWS_UNPROVEN
+    if has_snapshots:
+        yield SNAPSHOTS_UNPROVEN
+    if erased:
+        yield f"What {erased} erased payloads said."
