@@ -19,7 +19,7 @@ from intersession_actors.streams import (
     Failures,
     OfOneLife,
     Refused,
-    SessionRestarted,
+    SessionReadBack,
     Step,
     StepRefused,
     answer,
@@ -209,7 +209,7 @@ class Supervisor:
         )
         message = failure.message
         if isinstance(message, Command):
-            # A flow is told again below (`SessionRestarted`): the step may be in the log, or can be taken yet.
+            # A flow is told again below (`SessionReadBack`): the step may be in the log, or can be taken yet.
             self._refuse(message, f"it failed: {failure.error}", code="internal", to_flow=None)
         if is_manager and not given_up and not self._stopping:
             self._replaced(name, failure.ref)
@@ -228,8 +228,12 @@ class Supervisor:
         with self._lock:
             if key not in self._degraded:
                 self._awake(key)
+        self.read_back(key)
+
+    def read_back(self, key: str) -> None:
+        """Tell the flows that a session goes on from what the log has."""
         for prefix in list(self._managers):
-            self.tell_flow(f"{prefix}:", SessionRestarted(key=key))
+            self.tell_flow(f"{prefix}:", SessionReadBack(key=key))
 
     def _refuse(
         self,

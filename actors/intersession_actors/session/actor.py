@@ -144,6 +144,11 @@ class SessionActor(Handler):
         """Apply one recorded event."""
         return evolve(state or Session(), recorded)
 
+    def read_back(self, owner: SessionOwner) -> None:
+        """Have the flows look for what they were not told: a run of theirs may have ended."""
+        del owner
+        self.world.read_back(self.key)
+
     def loaded(self, owner: SessionOwner) -> bool:
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
         self._watch_thread()

@@ -171,7 +171,10 @@ class StepRefused(FlowCommand, frozen=True, kw_only=True):
     error: str
 
 
-class SessionRestarted(Command, frozen=True, kw_only=True):
-    """A session's actor failed and was started again; what it had been told may be lost."""
+class SessionReadBack(Command, frozen=True, kw_only=True):
+    """A session's actor goes on from what the log has: it failed, or found events there that it had not heard of.
+
+    What it was told may be lost, and what it should have told was perhaps not told.
+    """
 
     key: str

@@ -20,7 +20,7 @@ from intersession_actors.streams.drafting import append_of
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.world import Tell, World
-from intersession_events.errors import AppendConflict, NotStorable, StoreUnavailable
+from intersession_events.errors import AppendConflict, NotStorable, StoreBusy, StoreUnavailable
 from intersession_events.log import Committed, Conflict, InFlight, Recorded, StreamAppend, Unavailable
 
 S = TypeVar("S")
@@ -31,10 +31,22 @@ STORE_RETRY_MS: Final = 500
 
 
 class Told(NamedTuple, Generic[C]):
-    """A command, and since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
+    """A command, and what became of it with the store."""
 
     command: C
     away_since: float | None = None
+    """Since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
+    asked: "_Asked | None" = None
+    """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
+
+    def anew(self) -> "Told[C]":
+        """Return it as one that is to be decided again."""
+        return self._replace(asked=None)
+
+
+class _Asked(NamedTuple):
+    appends: tuple[StreamAppend, ...]
+    leads_on: bool
 
 
 class Commit(NamedTuple, Generic[S]):
@@ -67,6 +79,10 @@ class Work(Protocol[S, C]):
 
     def leads_on(self, owner: "Owner[S, C]", append: StreamAppend, in_flight: InFlight) -> None:
         """Tell of an append that is queued and not yet durable, so that what follows from it can share its commit."""
+        ...
+
+    def read_back(self, owner: "Owner[S, C]") -> None:
+        """Make good what nobody acted on: the log holds events of the stream that its owner has not heard of."""
         ...
 
     def loaded(self, owner: "Owner[S, C]") -> bool:
@@ -201,9 +217,14 @@ class Owner(Generic[S, C]):
     def reload(self) -> None:
         """Give the command under way back and read the stream again: it is decided anew."""
         if self._under_way is not None:
-            self._waiting.appendleft(self._under_way)
+            self._waiting.appendleft(self._under_way.anew())
             self._under_way = None
         self.load()
+
+    def _read_back(self) -> None:
+        """Go on from what the log has; what events there ask for was perhaps never done."""
+        self.reload()
+        self._work.read_back(self)
 
     def loaded(self, recorded: Sequence[Recorded] | Exception) -> None:
         """Take what was read."""
@@ -256,6 +277,9 @@ class Owner(Generic[S, C]):
 
     def _decide(self, told: Told[C]) -> None:
         self.decided_at = self._world.clock.monotonic()
+        if told.asked is not None:
+            self._ask(told, told.asked)
+            return
         try:
             plan = self._work.plan(self, told.command)
             if plan is None:
@@ -276,20 +300,26 @@ class Owner(Generic[S, C]):
         if not appends:
             self._work.accepted(self, told.command, ())
             return
-        self._under_way = told
         if plan.through is not None:
+            self._under_way = told
             self._work.send_through(self, plan, appends)
-            return
+        else:
+            self._ask(told, _Asked(appends, plan.leads_on), behind=plan.behind)
+
+    def _ask(self, told: Told[C], asked: _Asked, *, behind: InFlight | None = None) -> None:
+        """Ask the store for an append."""
+        # One that is behind another is void with it, and is decided anew.
+        self._under_way = told._replace(asked=asked if behind is None else None)
         stream, tell = self.stream, self._tell_self
         in_flight = self._world.log.append(
-            appends,
+            asked.appends,
             lambda outcome: tell(Appended(stream=stream, outcome=outcome)),
-            patient=plan.leads_on,
-            behind=plan.behind,
+            patient=asked.leads_on,
+            behind=behind,
         )
-        if plan.leads_on:
+        if asked.leads_on:
             self._in_flight = in_flight
-            self._work.leads_on(self, appends[0], in_flight)
+            self._work.leads_on(self, asked.appends[0], in_flight)
 
     def _appends(self, plan: Plan) -> tuple[StreamAppend, ...]:
         if not plan.events and not plan.carried and plan.through is None:
@@ -312,7 +342,7 @@ class Owner(Generic[S, C]):
             case Committed(recorded=recorded, again=again):
                 self._world.reports.store_back()
                 if again and self.version == 0 and self.state is self._empty:
-                    self.reload()  # begun in a life before ours: the log has the whole story
+                    self._read_back()  # begun in a life before ours: the log has the whole story
                     return
                 self.committed(recorded)
             case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
@@ -321,8 +351,8 @@ class Owner(Generic[S, C]):
                     self._work.overtaken(self, told, AppendConflict(stream, conflict.expected, actual))
                 self.go_on()
             case Conflict():
-                # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost. Read what is there.
-                self.reload()
+                # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost.
+                self._read_back()
             case Unavailable(error=error):
                 self._under_way = None
                 if told is not None:
@@ -334,6 +364,8 @@ class Owner(Generic[S, C]):
             self._not_storable(told, error)
         elif isinstance(error, StoreUnavailable):
             self.store_away(told, error)
+            if _is_waited_for(told.command) and not isinstance(error, StoreBusy):
+                self._read_back()  # it was refused, and is perhaps in the log all the same
         else:
             # Not the store but the stream: its last row is damaged, and nothing can follow that.
             self._work.cannot_go_on(self, error, told)
@@ -370,6 +402,7 @@ class Owner(Generic[S, C]):
     # --- what can't be recorded, and a store that is away
 
     def _not_storable(self, told: Told[C], error: NotStorable) -> None:
+        told = told.anew()
         instead = self._work.unstorable(told.command, error)
         if isinstance(instead, Refused):
             self._work.refused(self, told.command, instead)
@@ -390,7 +423,7 @@ class Owner(Generic[S, C]):
         since = now if told.away_since is None else told.away_since
         if self._work.gives_up(self, told.command, round((now - since) * 1000)):
             return
-        self._ask_store_later(Told(told.command, since))
+        self._ask_store_later(told._replace(away_since=since))
 
     def _ask_store_later(self, told: Told[C] | None) -> None:
         number = next(self._numbers)

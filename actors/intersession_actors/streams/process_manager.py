@@ -113,7 +113,7 @@ class ProcessManager(Handler, Generic[S, C]):
                 self._taken(message)
             case commands.StepRefused():
                 self._step_refused(message)
-            case commands.SessionRestarted():
+            case commands.SessionReadBack():
                 self._tell_again(message.key)
             case _ if self.takes(message):
                 self._take(message)
@@ -152,11 +152,16 @@ class ProcessManager(Handler, Generic[S, C]):
         """Decide what a command leads to."""
         return self.decide(self._flow(owner.stream), command)
 
+    def read_back(self, owner: Owner[S, C]) -> None:
+        """Have the flow resumed as after a start: what its events ask for is done, if it was not."""
+        self.world.resume_flow(owner.stream)
+
     def loaded(self, owner: Owner[S, C]) -> bool:
         """Drop what was told to a flow that does not exist, but for what may begin it."""
         if owner.state is not None:
             return True
-        logger.warning("%s does not exist; what was told to it is dropped", owner.stream)
+        if owner.waiting():
+            logger.warning("%s does not exist; what was told to it is dropped", owner.stream)
         self._never_began(owner)
         return False
 
@@ -277,10 +282,16 @@ class ProcessManager(Handler, Generic[S, C]):
             flow.decide_again(told)
 
     def _tell_again(self, session_key: str) -> None:
-        """Tell a session that was started again the steps it may have lost. A step it did take is known to it."""
-        for flow in list(self._flows.values()):
-            if flow.told == session_key and flow.under_way is not None:
+        """Tell a session the steps again that it may have lost, and look for the ends of runs that it may not have told.
+
+        A step that it did take is known to it, and an end that was told is heard once.
+        """
+        for stream, flow in list(self._flows.items()):
+            if flow.told not in {session_key, None}:
+                continue
+            if flow.told is not None and flow.under_way is not None:
                 flow.reload()
+            self.world.resume_flow(stream)
 
 
 def foreign(recorded: Recorded) -> CorruptEvent:

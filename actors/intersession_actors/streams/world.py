@@ -61,6 +61,8 @@ class World:
     """Is told of a flow that can't go on, and why."""
     resume_flow: Callable[[str], None]
     """Has a flow resumed as after a restart."""
+    read_back: Callable[[str], None]
+    """Is told of a session that goes on from what the log has: its flows look for what they were not told."""
     chains: ChainLedger
     """Where a run of a causal chain is reserved before it is asked for."""
     under_way: UnderWay

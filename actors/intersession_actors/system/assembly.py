@@ -121,6 +121,7 @@ class Assembly:
             tell_flow=self.supervisor.tell_flow,
             set_aside=self.supervisor.set_aside,
             resume_flow=self._resume_flow,
+            read_back=self.supervisor.read_back,
             chains=self._chains,
             under_way=UnderWay(),
             passivated=self.supervisor.passivated,

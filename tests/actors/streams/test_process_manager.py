@@ -93,6 +93,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         tell_flow=nothing,
         set_aside=lambda stream, reason: aside.put((stream, reason)),
         resume_flow=nothing,
+        read_back=nothing,
         chains=ChainLedger(log, lambda _root: ()),
         under_way=UnderWay(),
         passivated=nothing,

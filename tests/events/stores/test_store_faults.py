@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable, payload_of, seal, verify_log
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.appends import Append
 from support.faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact
@@ -51,6 +52,29 @@ def test_each_of_a_batch_hears_the_truth_when_the_answer_was_lost(tmp_path: Path
         assert [type(outcome) for outcome in told] == [Committed, Committed]
         assert [event.id for event in log.all()] == ["id-a", "id-b", "id-c"]
         assert log.head() == 3
+
+
+@pytest.mark.clause("O5", "J2")
+def test_listeners_hear_of_what_is_in_the_log_though_nobody_could_say_so(
+    faulty: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    faulty.on_committed(lambda recorded: heard.extend(item.id for item in recorded))
+
+    def unreadable(*_: Any) -> bool:
+        raise cut_off()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Append, "is_stored", unreadable)
+        FAULT.after = cut_off()
+        with pytest.raises(StoreUnavailable):
+            faulty.append_now([to("s", 0, A)])
+    assert heard == []
+
+    assert faulty.append_now([to("s", 0, A)]).again
+    assert (heard, faulty.head()) == (["id-a"], 1)
+    faulty.append_now([to("s", 1, B)])
+    assert heard == ["id-a", "id-b"]
 
 
 @pytest.mark.clause("O5")

@@ -59,6 +59,8 @@ class Writer:
         self._mapper = opened.mapper
         self._heads = Heads(opened.mapper, opened.recorder)
         self._topics: set[str] = set()
+        self._unsure = False
+        """Whether a commit failed since the last, or may have: nobody was told of what it put in the log after all."""
         self._recorder = opened.recorder
         self._recorder.observer = self
         self._recorder.commits.by_hand = by_hand
@@ -202,6 +204,9 @@ class Writer:
         if any(isinstance(work, Append) and work.erases for work in written):
             crash_point("E2")
             self._opened.app.datastore.fold()
+        if self._unsure:
+            self._unsure = False
+            self._tell_unheard(recorded[0].position - 1 if recorded else None)
         if recorded:
             self._frontier.advance(recorded[-1].position)
 
@@ -214,6 +219,18 @@ class Writer:
         """Forget what only that transaction knew."""
         self._heads.forget()
         self._topics.clear()
+        self._unsure = True
+
+    def _tell_unheard(self, last: int | None) -> None:
+        """Tell the listeners of events up to a position that are in the log though their commit was said to have failed."""
+        try:
+            unheard = tuple(self._events.all(after=self._frontier.head, to=last))
+        except LogError:
+            self._unsure = True  # it is looked for again with the next commit
+            return
+        if unheard:
+            self._frontier.advance(unheard[-1].position)
+            self._frontier.tell(unheard)
 
     def _part(self, one: StreamAppend) -> Part:
         try:

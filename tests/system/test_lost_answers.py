@@ -1,0 +1,139 @@
+"""The store has taken an append, and its answer was lost: whatever append it was, what it began comes to its end, once."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, SessionSystem, Turn
+from intersession_events.errors import StoreUnavailable
+from intersession_events.facts import (
+    ChildArchived,
+    DeliveryDecided,
+    DeliveryDone,
+    ExchangeClosed,
+    LateReplyDropped,
+    MessageRecorded,
+    RunCompleted,
+    RunFailed,
+    RunQueued,
+    SpawnClosed,
+)
+from intersession_events.log import (
+    Committed,
+    InFlight,
+    OnOutcome,
+    Outcome,
+    StreamAppend,
+    Unavailable,
+    verify_log,
+)
+from intersession_events.stores import SqliteLog
+from intersession_projections.inline_views import inline_views
+from support.fakes import ManualClock
+from support.running import SEES_ALL, merged, pass_time
+
+MAIN, DESK = "agent:main:main", "agent:desk:main"
+CONFIG = merged(
+    SEES_ALL,
+    {
+        "agents": {"list": [{"id": "main", "default": True}, {"id": "desk"}]},
+        "session": {"agentToAgent": {"maxPingPongTurns": 2}},
+    },
+)
+APPENDS = 32
+"""As many as the whole story has, about: what shares an append depends on what is faster."""
+NUMBERS = [
+    pytest.param(number, marks=() if number % 4 == 1 else pytest.mark.nightly) for number in range(1, APPENDS)
+]
+
+
+class LosingLog(SqliteLog):
+    """A log that takes an append, and says that it has not: that one, by its number, and what is behind it."""
+
+    loses = 0
+    made = 0
+    lost: list[Any]
+
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: InFlight | None = None,
+    ) -> InFlight:
+        self.made += 1
+        number = self.made
+        made: list[Any] = []
+
+        def told(outcome: Outcome) -> None:
+            itself = made[0] if made else None
+            if isinstance(outcome, Committed) and (number == self.loses or behind in self.lost):
+                if itself is not None:
+                    itself.stands, itself.has_failed = False, True
+                    self.lost.append(itself)
+                outcome = Unavailable(error=StoreUnavailable("the answer was lost"))
+            on_outcome(outcome)
+
+        in_flight = super().append(batch, told, patient=patient, behind=behind)
+        made.append(in_flight)
+        return in_flight
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[LosingLog]:
+    with LosingLog(tmp_path / "log.db", inline=inline_views()) as opened:
+        opened.lost = []
+        yield opened
+
+
+def speak(turn: Turn) -> str:
+    return f"{turn.agent_id} says {turn.step}"
+
+
+def asked(running: SessionSystem, tool: str, **arguments: Any) -> None:
+    """Call a tool, and once more with the same key if the store was away."""
+    for _ in range(2):
+        answer = running.tools(MAIN).call(tool, {**arguments, "idempotencyKey": f"one {tool}"})
+        if answer.get("code") != "unavailable":
+            assert answer["status"] in {"ok", "accepted"}, answer
+            return
+
+
+@pytest.mark.clause("O2", "O3", "O5")
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_lost_answer_stops_nothing_and_doubles_nothing(log: LosingLog, number: int) -> None:
+    clock, channel = ManualClock(), MemoryChannel()
+    with SessionSystem(
+        log, agents={"main": speak, "desk": speak}, channels={"x": channel}, config=CONFIG, clock=clock
+    ) as running:
+        running.inbound(channel="x", chat_id="1", sender="1", text="this is main")
+        log.loses = log.made + number
+        asked(running, "sessions_send", sessionKey=DESK, message="and?", timeoutSeconds=0)
+        asked(running, "sessions_spawn", task="count", cleanup="delete")
+        awaited = {ExchangeClosed, SpawnClosed, ChildArchived}
+        for _ in range(60):
+            seen = {type(item.event) for item in running.log.all()}
+            if awaited <= seen:
+                break
+            list(itertools.islice(running.follow(running.log.head(), timeout=0.02), 1))
+            pass_time(running, clock, 250)
+        list(running.follow(running.log.head(), timeout=0.05))
+        events = [item.event for item in running.log.all()]
+        degraded = running.status()["degraded"]
+    assert awaited <= {type(event) for event in events}
+    assert degraded == {}
+    assert not [event for event in events if isinstance(event, LateReplyDropped | RunFailed)]
+    queued = [event.run_id for event in events if isinstance(event, RunQueued)]
+    ended = [event.run_id for event in events if isinstance(event, RunCompleted)]
+    assert sorted(queued) == sorted(ended)
+    assert len(ended) == len(set(ended)) == 7
+    said = [event.message.id for event in events if isinstance(event, MessageRecorded)]
+    assert len(said) == len(set(said))
+    decided = [event.delivery_id for event in events if isinstance(event, DeliveryDecided)]
+    done = [event.delivery_id for event in events if isinstance(event, DeliveryDone)]
+    assert sorted(decided) == sorted(done)
+    assert verify_log(log).ok
