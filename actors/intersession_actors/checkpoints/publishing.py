@@ -86,6 +86,7 @@ class Publisher:
 
     def _go_on(self, lane: "_Lane") -> None:
         if lane.waiting and not lane.busy:
+            # Two threads may come here at once. The jobs of a lane run one after the other; the second finds nothing to do.
             lane.busy = True
             try:
                 self._workers.submit(Job(lambda: self._publish(lane), lane=lane.target.id))
@@ -96,8 +97,12 @@ class Publisher:
         last: Checkpoint | None = None
         try:
             while lane.waiting:
-                lane.target.put(lane.waiting[0])
-                last = lane.waiting.popleft()
+                checkpoint = lane.waiting[0]
+                lane.target.put(checkpoint)
+                last = checkpoint
+                # While it was on its way, so many may have come that it was left out for them.
+                if lane.waiting[0] is checkpoint:
+                    lane.waiting.popleft()
         except Exception as error:  # noqa: BLE001 - whatever a target raises, it did not take it
             lane.failed(described(error))
             self._reports.tell("checkpoint_unpublished", error=f"{lane.target.kind}: {described(error)}")
