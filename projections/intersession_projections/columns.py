@@ -1,7 +1,7 @@
 """How views store values small: ids as their bytes, texts to be looked up by as numbers, rows of rare columns as MessagePack."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
 from types import MappingProxyType
@@ -67,6 +67,25 @@ def ranges(beginning: str) -> list[tuple[str | bytes, str | bytes]]:
             (bytes.fromhex(digits.ljust(2 * _BYTES, "0")), bytes.fromhex(digits.ljust(2 * _BYTES, "f")))
         )
     return found
+
+
+def beginning_with(
+    query: Callable[[str, Sequence[str | int | bytes]], Iterable[tuple[Any, ...]]],  # of one packed text each
+    statement: str,
+    beginning: str,
+    limit: int,
+    *more: str,
+) -> list[str]:
+    """Return packed texts that begin with a text, sorted: no more than a limit.
+
+    The statement takes both ends of a range, then `more`, then the limit.
+    """
+    found = {
+        unpacked(text)
+        for low, high in ranges(beginning)
+        for (text,) in query(statement, (low, high, *more, limit))
+    }
+    return sorted(found)[:limit]
 
 
 def hashed(text: str) -> int:

@@ -4,23 +4,15 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from intersession_events.facts import (
-    AnnounceRequested,
     ExchangeAccepted,
     MessageRecorded,
-    ResultHanded,
+    RunAsked,
     SpawnAccepted,
     ToolCallBlock,
-    TurnRequested,
     text_of,
     words,
 )
-from intersession_events.ids import (
-    access_stream,
-    delivery_stream,
-    exchange_stream,
-    session_stream,
-    spawn_stream,
-)
+from intersession_events.ids import access_stream, delivery_stream, session_stream
 from intersession_events.log import Log, Recorded, left_of
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import Runs
@@ -57,8 +49,8 @@ class Erasable:
         everything = Position(0, self._log.head(), key, is_open=True)
         return [
             *(run.run_id for run in self._runs.open_runs() if run.session_key == key),
-            *(exchange_stream(flow.exchange_id) for flow in self._flows.exchanges_at(everything, _PAGE)),
-            *(spawn_stream(flow.spawn_id) for flow in self._flows.spawns_at(everything, _PAGE)),
+            *(flow.stream for flow in self._flows.exchanges_at(everything, _PAGE)),
+            *(flow.stream for flow in self._flows.spawns_at(everything, _PAGE)),
             *(
                 delivery_stream(flow.delivery_id)
                 for flow in self._flows.deliveries_of_session(key)
@@ -97,23 +89,19 @@ class Erasable:
         for delivery in self._flows.deliveries_of_session(key):
             yield from self._delivery(delivery, seen)
         for flow in self._flows_of(key):
-            stream = (
-                exchange_stream(flow.exchange_id)
-                if isinstance(flow, ExchangeSummary)
-                else spawn_stream(flow.spawn_id)
-            )
             runs: list[str] = []
             asking: list[str] = []
-            for recorded in self._stream(stream):
+            for recorded in self._stream(flow.stream):
                 yield recorded
-                runs += _runs_in(recorded)
+                if isinstance(recorded.event, RunAsked):
+                    runs.append(recorded.event.run_id)
                 asking += _asking(recorded)
             for run_id in runs:
                 yield from self._of_run(run_id, key, seen)
             for run_id in asking:
                 # Another session's run, of which only what passed through its tools is about this one.
                 yield from filter(_is_of_tools, self._of_run(run_id, key, seen))
-            for delivery in self._flows.deliveries_of(stream):
+            for delivery in self._flows.deliveries_of(flow.stream):
                 yield from self._delivery(delivery, seen)
 
     def _flows_of(self, key: str) -> Iterator[ExchangeSummary | SpawnSummary]:
@@ -148,21 +136,6 @@ class Erasable:
         while page := self._log.stream(stream, after=after, limit=_PAGE):
             yield from page
             after = page[-1].version
-
-
-def _runs_in(recorded: Recorded) -> Iterator[str]:
-    """Yield the runs of a flow."""
-    match recorded.event:
-        case (
-            ExchangeAccepted()
-            | SpawnAccepted()
-            | TurnRequested()
-            | AnnounceRequested()
-            | ResultHanded() as event
-        ):
-            yield event.run_id
-        case _:
-            pass
 
 
 def _asking(recorded: Recorded) -> Iterator[str]:

@@ -9,6 +9,7 @@ from intersession_events.facts import (
     ExchangeAccepted,
     RunAborted,
     RunCompleted,
+    RunEnd,
     RunFailed,
     RunInterrupted,
     RunQueued,
@@ -19,7 +20,7 @@ from intersession_events.facts import (
     ready,
 )
 from intersession_events.log import Log, Recorded, Row, Sql, SqlValue
-from intersession_projections.columns import Packing, hashed, packed, ranges, to_text, unpacked
+from intersession_projections.columns import Packing, beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.flows import Position
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
@@ -105,7 +106,7 @@ class Asked(NamedTuple):
 
 def asked_in(event: RunQueued) -> Asked | None:
     """Return who asked for a run; None where nobody gave a key, or where it is part of an exchange or a spawn."""
-    if event.idempotency_key is None or event.exchange_id is not None or event.spawn_id is not None:
+    if event.idempotency_key is None or event.flow is not None:
         return None
     return Asked(event.caller or "operator", event.idempotency_key)
 
@@ -226,10 +227,7 @@ class Runs:
 
     def open_by_status(self) -> dict[str, int]:
         """Return how many runs wait and how many are under way."""
-        rows = self._log.query(
-            "SELECT status, COUNT(*) FROM run_outcomes WHERE ended = 0 GROUP BY 1",
-            (),
-        )
+        rows = self._log.query("SELECT status, COUNT(*) FROM run_outcomes WHERE ended = 0 GROUP BY 1")
         return {str(status): int(number) for status, number in rows}
 
     def recent(self, limit: int) -> list[RunOutcome]:
@@ -263,15 +261,8 @@ class Runs:
 
     def ids(self, beginning: str, limit: int) -> list[str]:
         """Return the ids of runs that begin with a text."""
-        found = {
-            unpacked(run_id)
-            for low, high in ranges(beginning)
-            for (run_id,) in self._log.query(
-                "SELECT run_id FROM run_outcomes WHERE run_id BETWEEN ? AND ? ORDER BY run_id LIMIT ?",
-                (low, high, limit),
-            )
-        }
-        return sorted(found)[:limit]
+        statement = "SELECT run_id FROM run_outcomes WHERE run_id BETWEEN ? AND ? ORDER BY run_id LIMIT ?"
+        return beginning_with(self._log.query, statement, beginning, limit)
 
     def of_chain(self, root: str) -> list[RunOfChain]:
         """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""
@@ -361,9 +352,7 @@ def _keep_key(
     )
 
 
-def _advance(
-    sql: Sql, recorded: Recorded, event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted
-) -> None:
+def _advance(sql: Sql, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> None:
     found = sql.execute(
         f"SELECT {_COLUMNS} FROM run_outcomes WHERE run_id = ?",  # noqa: S608 - our own words
         (packed(event.run_id),),
@@ -388,11 +377,7 @@ def _advance(
     )
 
 
-def _after(
-    before: RunOutcome,
-    recorded: Recorded,
-    event: RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted,
-) -> RunOutcome:
+def _after(before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> RunOutcome:
     replace = msgspec.structs.replace
     row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
     match event:

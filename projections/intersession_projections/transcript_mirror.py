@@ -18,11 +18,7 @@ from intersession_events.log import Log, Recorded
 from intersession_events.stores import MEMORY
 from intersession_events.transcripts.openclaw import entry_line, header_line
 from intersession_projections.sessions import taken_forwards
-from intersession_projections.transcript_files import (
-    LastLine,
-    Mirrored,
-    TranscriptFiles,
-)
+from intersession_projections.transcript_files import LastLine, Mirrored, TranscriptFiles
 
 _BATCH: Final = 500
 _SESSION: Final = "session:"
@@ -79,10 +75,8 @@ class TranscriptMirror:
             OSError: the directory can't be written.
         """
         if not self._files.directory.exists():
-            self._position, self._last = (
-                0,
-                OrderedDict(),
-            )  # somebody took them away: they are all written again
+            # Somebody took them away: they are all written again.
+            self._position, self._last = 0, OrderedDict()
         if self._position == 0:
             self._position = self._resume()
             self._remember()  # whose files these are is said before the first one is written
@@ -159,14 +153,10 @@ class TranscriptMirror:
 
     def _write(self, batch: Sequence[Recorded]) -> None:
         """Append the lines of a batch, each file opened once."""
-        of_session: dict[str, list[Recorded]] = {}
         for recorded in batch:
             if isinstance(recorded.event, Erased) and recorded.event.stream.startswith(_SESSION):
                 self._begin_anew(recorded.event, batch[-1].position)
-        for recorded in taken_forwards(batch, self._log):
-            event = cast("MessageRecorded | LineImported", recorded.event)
-            of_session.setdefault(event.session_id, []).append(recorded)
-        for session_id, messages in of_session.items():
+        for session_id, messages in self._by_session_id(batch).items():
             try:
                 self._append(session_id, messages)
             except OSError as error:
@@ -191,12 +181,16 @@ class TranscriptMirror:
         after = 0
         while ids and (page := self._log.stream(erased.stream, after=after, limit=_BATCH)):
             after = page[-1].version
-            of_session: dict[str, list[Recorded]] = {}
-            for recorded in taken_forwards([one for one in page if one.position <= to], self._log):
-                event = cast("MessageRecorded | LineImported", recorded.event)
-                of_session.setdefault(event.session_id, []).append(recorded)
+            of_session = self._by_session_id([one for one in page if one.position <= to])
             for session_id in ids & of_session.keys():
                 self._append(session_id, of_session[session_id])
+
+    def _by_session_id(self, batch: Sequence[Recorded]) -> dict[str, list[Recorded]]:
+        found: dict[str, list[Recorded]] = {}
+        for recorded in taken_forwards(batch, self._log):
+            event = cast("MessageRecorded | LineImported", recorded.event)
+            found.setdefault(event.session_id, []).append(recorded)
+        return found
 
     def _append(self, session_id: str, messages: Sequence[Recorded]) -> None:
         found = self._last.pop(session_id, None) or self._files.last_line(session_id)

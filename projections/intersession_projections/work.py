@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose
-from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Log
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.positions import Span
@@ -159,24 +158,22 @@ class WorkFound:
                 own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
             case RunOutcome():
                 own = work.status in _FAILED_RUNS
-        return own or any(row.state in _FAILED_STATES for row in self._deliveries(work))
+        return own or any(row.state in _FAILED_STATES for row in deliveries_of(self._flows, work))
 
     def _channels(self, work: Work) -> set[str]:
         asked = self._messages.began(work.root)
         provenance = None if asked is None else asked[2].provenance
-        channels = {row.channel for row in self._deliveries(work)}
+        channels = {row.channel for row in deliveries_of(self._flows, work)}
         if provenance is not None and provenance.source_channel is not None:
             channels.add(provenance.source_channel)
         return channels
 
-    def _deliveries(self, work: Work) -> list[DeliverySummary]:
-        match work:
-            case ExchangeSummary():
-                return self._flows.deliveries_of(exchange_stream(work.exchange_id))
-            case SpawnSummary():
-                return self._flows.deliveries_of(spawn_stream(work.spawn_id))
-            case RunOutcome():
-                return self._flows.deliveries_of_run(work.run_id)
+
+def deliveries_of(flows: Flows, work: Work) -> list[DeliverySummary]:
+    """Return the deliveries of an exchange's or a spawn's texts, or of the reply of a run by itself."""
+    if isinstance(work, RunOutcome):
+        return flows.deliveries_of_run(work.run_id)
+    return flows.deliveries_of(work.stream)
 
 
 def _sessions_of(work: Work) -> tuple[str, ...]:

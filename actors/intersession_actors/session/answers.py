@@ -179,13 +179,9 @@ def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
         if waiting is None:
             return None
         queued, started, tool_result = waiting.queued, None, waiting.last_tool_result
-    if queued.exchange_id is not None:
-        stream = ids.exchange_stream(queued.exchange_id)
-    elif queued.spawn_id is not None:
-        stream = ids.spawn_stream(queued.spawn_id)
-    else:
+    if queued.flow is None:
         return None
-    word = ended_word(stream, recorded, started_ms=started, last_tool_result=tool_result)
+    word = ended_word(queued.flow, recorded, started_ms=started, last_tool_result=tool_result)
     if word is None or before.bound is None:
         return word
     return msgspec.structs.replace(word, thread=before.bound.route)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from intersession_actors.agents import Turn
 from intersession_actors.config import Tracing as Settings
 from intersession_events import facts
-from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Log, Recorded
 
 if TYPE_CHECKING:
@@ -176,14 +175,7 @@ class Tracing:
         queued, queued_id, cause = self._queued.get(run_id, (None, "", None))
         flow = None
         if queued is not None:
-            stream = (
-                exchange_stream(queued.exchange_id)
-                if queued.exchange_id
-                else spawn_stream(queued.spawn_id)
-                if queued.spawn_id
-                else ""
-            )
-            flow = self._open.get(stream)
+            flow = self._open.get(queued.flow or "")
         caused = self._contexts.get(cause or "") or self._contexts.get(queued_id)
         parent = flow.get_span_context() if flow is not None else caused
         links = [caused] if caused is not None and caused is not parent else []

@@ -8,6 +8,7 @@ from intersession_events.facts.base import Fact
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
+from intersession_events.ids import exchange_stream, spawn_stream
 
 Step = Literal["message", "reply", "announce"]
 FailureCode = Literal[
@@ -50,6 +51,13 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     budget: Budget | None = None
     model: str | None = None
     thinking: str | None = None
+
+    @property
+    def flow(self) -> str | None:
+        """The stream of the exchange or spawn that the run is part of; None for one by itself."""
+        if self.exchange_id is not None:
+            return exchange_stream(self.exchange_id)
+        return None if self.spawn_id is None else spawn_stream(self.spawn_id)
 
 
 class RunStarted(Fact, frozen=True, kw_only=True):

@@ -4,7 +4,13 @@ from typing import Literal
 
 from intersession_events.facts.base import Fact
 from intersession_events.facts.chain import Budget
-from intersession_events.facts.exchange import AnnounceDecided, AnnounceRequested, RunStatus
+from intersession_events.facts.exchange import (
+    AnnounceDecided,
+    AnnounceRequested,
+    ExchangeAccepted,
+    RunStatus,
+    TurnRequested,
+)
 from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
 
@@ -188,3 +194,6 @@ SpawnEvent = (
     | AttachmentsRemoved
     | AttachmentRemovalFailed
 )
+
+RunAsked = ExchangeAccepted | TurnRequested | AnnounceRequested | SpawnAccepted | ResultHanded
+"""What asks for a run in the stream of an exchange or a spawn: each has the run's id, and its message's."""

@@ -3,18 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from intersession_events.facts import (
-    AnnounceRequested,
-    DeliveryDecided,
-    DeliveryDenied,
-    DeliveryFailed,
-    ExchangeAccepted,
-    ResultHanded,
-    SpawnAccepted,
-    TurnRequested,
-)
+from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, RunAsked
 from intersession_events.log import Log, Recorded, Row, Sql, SqlValue
-from intersession_projections.columns import Packing, hashed, packed, ranges, unpacked
+from intersession_projections.columns import Packing, beginning_with, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
     DeliveryNote,
@@ -98,17 +89,8 @@ def _take(sql: Sql, recorded: Recorded) -> None:
     after = accept_flow(recorded) if found is None else _evolved(_restored(found), recorded)
     if after is not None:
         _store(sql, kind, name, after, is_new=found is None)
-    match recorded.event:
-        case (
-            ExchangeAccepted(run_id=run_id)
-            | TurnRequested(run_id=run_id)
-            | AnnounceRequested(run_id=run_id)
-            | SpawnAccepted(run_id=run_id)
-            | ResultHanded(run_id=run_id)
-        ):
-            _keep_run(sql, run_id, kind, name)
-        case _:
-            pass
+    if isinstance(recorded.event, RunAsked):
+        _keep_run(sql, recorded.event.run_id, kind, name)
 
 
 def _keep_run(sql: Sql, run_id: str, kind: str, name: str) -> None:
@@ -147,30 +129,15 @@ class Flows:
 
     def exchange(self, exchange_id: str) -> ExchangeSummary | None:
         """Return where an exchange stands."""
-        found = self._select(ExchangeSummary, "id = ? AND kind = 'exchange'", (packed(exchange_id),))
-        return found[0] if found else None
+        return self._one(ExchangeSummary, "id = ? AND kind = 'exchange'", (packed(exchange_id),))
 
     def spawn(self, spawn_id: str) -> SpawnSummary | None:
         """Return where a spawn stands."""
-        found = self._select(SpawnSummary, "id = ? AND kind = 'spawn'", (packed(spawn_id),))
-        return found[0] if found else None
+        return self._one(SpawnSummary, "id = ? AND kind = 'spawn'", (packed(spawn_id),))
 
     def delivery(self, delivery_id: str) -> DeliverySummary | None:
         """Return where a delivery stands."""
-        found = self._select(DeliverySummary, "id = ? AND kind = 'delivery'", (packed(delivery_id),))
-        return found[0] if found else None
-
-    def exchanges(self, limit: int = 50) -> list[ExchangeSummary]:
-        """Return the exchanges accepted last, newest first."""
-        return self._select(
-            ExchangeSummary, f"kind = 'exchange' AND {_ASKED} ORDER BY accepted DESC LIMIT ?", (limit,)
-        )
-
-    def spawns(self, limit: int = 50) -> list[SpawnSummary]:
-        """Return the spawns accepted last, newest first."""
-        return self._select(
-            SpawnSummary, f"kind = 'spawn' AND {_ASKED} ORDER BY accepted DESC LIMIT ?", (limit,)
-        )
+        return self._one(DeliverySummary, "id = ? AND kind = 'delivery'", (packed(delivery_id),))
 
     def exchanges_at(self, where: Position, limit: int) -> list[ExchangeSummary]:
         """Return exchanges of a part of the log, newest first."""
@@ -188,8 +155,7 @@ class Flows:
 
     def spawn_of_child(self, child: str) -> SpawnSummary | None:
         """Return the spawn a child session came from."""
-        found = self._select(SpawnSummary, "child = ? ORDER BY accepted DESC LIMIT 1", (hashed(child),))
-        return found[0] if found else None
+        return self._one(SpawnSummary, "child = ? ORDER BY accepted DESC LIMIT 1", (hashed(child),))
 
     def deliveries_of(self, owner: str) -> list[DeliverySummary]:
         """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
@@ -303,21 +269,17 @@ class Flows:
         return self._select(SpawnSummary, "has_files = 1 AND is_open = 0 ORDER BY accepted", ())
 
     def _ids(self, kind: str, beginning: str, limit: int) -> list[str]:
-        found = {
-            unpacked(name)
-            for low, high in ranges(beginning)
-            for (name,) in self._log.query(
-                "SELECT id FROM flows WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?",
-                (low, high, kind, limit),
-            )
-        }
-        return sorted(found)[:limit]
+        statement = "SELECT id FROM flows WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"
+        return beginning_with(self._log.query, statement, beginning, limit, kind)
 
     def _open(self, kind: str) -> list[str]:
         rows = self._log.query(
             "SELECT id FROM flows WHERE kind = ? AND is_open = 1 ORDER BY accepted", (kind,)
         )
         return [f"{kind}:{unpacked(name)}" for (name,) in rows]
+
+    def _one(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> T | None:
+        return next(iter(self._select(kind, condition, parameters)), None)
 
     def _select(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> list[T]:
         rows = self._log.query(f"SELECT {_COLUMNS} FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words

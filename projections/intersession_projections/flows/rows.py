@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from intersession_events import facts
+from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Recorded
 from intersession_projections.positions import Span
 
@@ -55,6 +56,11 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     inferred: bool = False
 
     @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        return exchange_stream(self.exchange_id)
+
+    @property
     def is_open(self) -> bool:
         """Whether something of it is still to come."""
         return self.close_reason is None
@@ -90,6 +96,11 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     inferred: bool = False
     has_files: bool = False
     """Whether the child was given files, and neither their removal nor a failure to remove them is recorded (ATT-5)."""
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        return spawn_stream(self.spawn_id)
 
     @property
     def asker(self) -> str:

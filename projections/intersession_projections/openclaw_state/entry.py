@@ -4,7 +4,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.plain_json import JsonObject, is_object
+from intersession_events.facts import Route
+from intersession_events.plain_json import JsonObject, is_object, present
 from intersession_projections.openclaw_state.lives import Life
 from intersession_projections.sessions import SessionRow
 
@@ -58,20 +59,17 @@ def entry_of(life: Life, *, session_id: str | None, session_file: str | None) ->
     return {name: value for name, value in (entry | changed).items() if name not in gone}
 
 
+def route_as_object(route: Route) -> JsonObject:
+    """Return a route as the original writes it."""
+    whole = {"channel": route.channel, "to": route.to, "accountId": route.account, "threadId": route.thread}
+    return present(whole)
+
+
 def _fields(row: SessionRow) -> JsonObject:
     """Return what the original calls each thing that a row knows; None for what it has not."""
     provider, model = _provider_and_model(row.model)
     provider_override, model_override = _provider_and_model(row.model_override)
     route = row.route
-    context: JsonObject | None = None
-    if route is not None:
-        whole = {
-            "channel": route.channel,
-            "to": route.to,
-            "accountId": route.account,
-            "threadId": route.thread,
-        }
-        context = {name: value for name, value in whole.items() if value is not None}
     return {
         "updatedAt": row.updated_at,
         "chatType": row.chat_type,
@@ -99,7 +97,7 @@ def _fields(row: SessionRow) -> JsonObject:
         "lastTo": row.last_to,
         "lastAccountId": route.account if route is not None else None,
         "lastThreadId": route.thread if route is not None else None,
-        "deliveryContext": context,
+        "deliveryContext": None if route is None else route_as_object(route),
     }
 
 

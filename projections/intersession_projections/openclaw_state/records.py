@@ -6,6 +6,7 @@ from typing import Final
 from intersession_events.facts import ChildEnded, RunStatus, SpawnAccepted
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
+from intersession_projections.openclaw_state.entry import route_as_object
 
 _SECOND_MS: Final = 1000
 _OUTCOMES: Final[dict[RunStatus, str]] = {"ok": "ok", "error": "error", "timeout": "timeout"}
@@ -25,14 +26,7 @@ def record_of(recorded: Sequence[Recorded]) -> tuple[SpawnAccepted, JsonObject] 
     status = "unknown" if done is None else _OUTCOMES.get(done.status, "unknown")
     killed = done is not None and done.status == "aborted"
     route = spawn.route
-    origin: JsonObject = present(
-        {
-            "channel": route.channel if route is not None else spawn.requester_channel,
-            "to": route.to if route is not None else None,
-            "accountId": route.account if route is not None else None,
-            "threadId": route.thread if route is not None else None,
-        }
-    )
+    origin = present({"channel": spawn.requester_channel}) if route is None else route_as_object(route)
     record = present(
         {
             "runId": spawn.run_id,

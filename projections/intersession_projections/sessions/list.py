@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from intersession_events.log import Log
-from intersession_projections.columns import hashed, packed, ranges, unpacked
+from intersession_projections.columns import beginning_with, hashed, packed
 from intersession_projections.sessions.order import Seen, SessionOrder, Wanted
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.rows import number_of, rows_at
@@ -72,15 +72,10 @@ class Sessions:
 
     def session_ids(self, beginning: str, limit: int) -> list[str]:
         """Return the ids of generations that begin with a text."""
-        found = {
-            unpacked(session_id)
-            for low, high in ranges(beginning)
-            for (session_id,) in self._log.query(
-                "SELECT DISTINCT session_id FROM session_generations WHERE session_id BETWEEN ? AND ? LIMIT ?",
-                (low, high, limit),
-            )
-        }
-        return sorted(found)[:limit]
+        statement = (
+            "SELECT DISTINCT session_id FROM session_generations WHERE session_id BETWEEN ? AND ? LIMIT ?"
+        )
+        return beginning_with(self._log.query, statement, beginning, limit)
 
     def span(self, key: str, session_id: str) -> Span | None:
         """Return where in the key's stream the messages of a generation lie."""

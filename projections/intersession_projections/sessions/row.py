@@ -232,8 +232,7 @@ def _imported(row: SessionRow, event: SessionImported) -> SessionRow:
 
 
 def _after_run_event(
-    row: SessionRow,
-    event: RunQueued | RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted,
+    row: SessionRow, event: RunQueued | RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted
 ) -> SessionRow:
     replace = msgspec.structs.replace
     match event:

@@ -131,18 +131,7 @@ def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:
 
 
 def _run_of(recorded: Recorded) -> str | None:
-    match recorded.event:
-        case (
-            facts.RunQueued(run_id=run_id)
-            | facts.RunStarted(run_id=run_id)
-            | facts.RunInterrupted(run_id=run_id)
-            | facts.RunCompleted(run_id=run_id)
-            | facts.RunFailed(run_id=run_id)
-            | facts.RunAborted(run_id=run_id)
-            | facts.LateReplyDropped(run_id=run_id)
-        ):
-            return run_id
-        case facts.MessageRecorded(message=message):
-            return message.run_id
-        case _:
-            return None
+    event = recorded.event
+    if isinstance(event, facts.RunEvent):
+        return event.run_id
+    return event.message.run_id if isinstance(event, facts.MessageRecorded) else None

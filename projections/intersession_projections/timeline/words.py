@@ -22,10 +22,7 @@ NO_TEXT: Final = "(no text)"
 _A_PERSON: Final = "a person"
 _A_SESSION: Final = "a session"
 _THE_SYSTEM: Final = "the system"
-_SPEAKERS: Final = {
-    "internal_system": _THE_SYSTEM,
-    "inter_session": _A_SESSION,
-}
+_SPEAKERS: Final = {"internal_system": _THE_SYSTEM, "inter_session": _A_SESSION}
 
 Kind = Literal["said", "tool", "note", "end"]
 """`said`: a text from one to another; `tool`: what an agent did meanwhile; `note`: what happened besides; `end`: how all

@@ -17,6 +17,7 @@ from intersession_actors.agents import Turn
 from intersession_actors.channels import MemoryChannel
 from intersession_events.facts import ExchangeClosed, PrimaryEnded
 from intersession_events.stores import SqliteLog
+from intersession_projections.flows import Position
 from support.doors.command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from support.doors.gateway_live import GATEWAY, WAIT, LiveGateway
 from support.paths import DATA
@@ -172,7 +173,7 @@ def test_ctrl_c_leaves_the_exchange_to_the_gateway(tmp_path: Path) -> None:
             child.send_signal(signal.SIGINT)
             out, err = child.communicate(timeout=WAIT)
         slow.go_on.set()
-        [exchange] = hosted.system.service.flows.exchanges()
+        [exchange] = hosted.system.service.flows.exchanges_at(Position(0, hosted.system.log.head()), 2)
         closed = closed_exchange(hosted.system, exchange.run_id)
 
     assert (child.returncode, out, err) == (130, "", "")

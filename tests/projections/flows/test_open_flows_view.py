@@ -28,7 +28,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
-from intersession_projections.flows import Flows
+from intersession_projections.flows import Flows, Position
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"
@@ -127,7 +127,7 @@ def test_start_up_finds_what_is_open_in_stored_order(story: Story) -> None:
     assert flows.open_exchanges() == ["exchange:b", "exchange:a"]
     assert flows.open_spawns() == ["spawn:b", "spawn:a"]
     assert flows.open_deliveries() == ["delivery:b", "delivery:a"]
-    assert [row.exchange_id for row in flows.exchanges(2)] == ["a", "c"]
+    assert [row.exchange_id for row in flows.exchanges_at(Position(0, 99), 2)] == ["a", "c"]
 
 
 @pytest.mark.clause("ANN-3")
@@ -212,5 +212,5 @@ def test_what_begins_in_a_stream_of_another_kind_or_twice_harms_no_row(story: St
     assert decided is not None
     assert (closed.accepted, closed.close_reason, ended.accepted, ended.status) == (1, "silent", 9, "ok")
     assert (decided.accepted, decided.state) == (17, "decided")
-    assert [row.exchange_id for row in flows.exchanges()] == ["p"]
-    assert [row.spawn_id for row in flows.spawns()] == ["p"]
+    assert [row.exchange_id for row in flows.exchanges_at(Position(0, 99), 50)] == ["p"]
+    assert [row.spawn_id for row in flows.spawns_at(Position(0, 99), 50)] == ["p"]

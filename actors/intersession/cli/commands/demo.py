@@ -24,9 +24,11 @@ from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import VARIABLE, open_log
+from intersession_projections.flows import Position
 from intersession_projections.inline_views import inline_views
 
 _WAIT_S: Final = 20.0
+_MOST: Final = 50
 _MIB: Final = 1024 * 1024
 _ADA: Final = {"chat_id": "ada", "sender": "ada"}
 _GROUPS: Final = 50
@@ -96,8 +98,9 @@ def _play(url: str, heard: io.StringIO) -> list[str]:
     with host(url, channel=console_channel(heard)) as system:
         asked, ordered = _round(system)
         flows = system.service.flows
-        exchanges = [flow.exchange_id for flow in flows.exchanges()]
-        spawns = [flow.spawn_id for flow in flows.spawns()]
+        played = Position(0, system.log.head())
+        exchanges = [flow.exchange_id for flow in flows.exchanges_at(played, _MOST)]
+        spawns = [flow.spawn_id for flow in flows.spawns_at(played, _MOST)]
     return [asked, *exchanges, ordered, *spawns]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Final
 
+import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
@@ -12,7 +13,7 @@ from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen
 from intersession.cli.story import Names, delivery_in_words, delivery_named, delivery_value, session_named
 from intersession_events.facts import DeliveryDenied, DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.ids import delivery_stream
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
 
 deliveries = App(name="deliveries")
@@ -106,24 +107,17 @@ def _outcome(operator: Operating, delivery_id: str, after: int) -> DeliverySumma
 
 def _value(found: Row) -> JsonObject:
     row, note = found
-    route = None
-    if note is not None:
-        parts = {
-            "channel": note.route.channel,
-            "to": note.route.to,
-            "account": note.route.account,
-            "thread": note.route.thread,
+    route = None if note is None else present(msgspec.structs.asdict(note.route))
+    return present(
+        {
+            **delivery_value(row, note),
+            "route": route,
+            "attempts": row.attempt,
+            "position": row.accepted,
+            "decidedAt": None if note is None else note.decided_ms,
+            "text": None if note is None else note.text,
         }
-        route = {name: part for name, part in parts.items() if part is not None}
-    value: JsonObject = {
-        **delivery_value(row, note),
-        "route": route,
-        "attempts": row.attempt,
-        "position": row.accepted,
-        "decidedAt": None if note is None else note.decided_ms,
-        "text": None if note is None else note.text,
-    }
-    return {name: item for name, item in value.items() if item is not None}
+    )
 
 
 def _show(screen: Screen, found: Sequence[Row], *, at_work: bool) -> None:

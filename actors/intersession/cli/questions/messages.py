@@ -10,7 +10,7 @@ from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
 from intersession.cli.story import Names, delivery_in_words, delivery_value, session_named
 from intersession_events.facts import Provenance, text_of
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.said import Messages, Said, SaidWanted
 
@@ -56,10 +56,7 @@ def messages(
         at_work = has_writer(reader.log)
         found = Messages(reader.log)
         rows = (
-            _Row(
-                said,
-                tuple((row, reader.flows.note_of(row)) for row in found.deliveries(said) if delivered),
-            )
+            _Row(said, tuple((row, reader.flows.note_of(row)) for row in found.deliveries(said) if delivered))
             for said in found.said(wanted)
         )
         listing = page.of(rows, lambda row: row.said.position)
@@ -91,7 +88,7 @@ def _value(row: _Row, *, why: bool, delivered: bool) -> JsonObject:
         value["why"] = {"position": position, "to": key, "messageId": message.id, "text": text_of(message)}
     if delivered:
         value["delivered"] = [delivery_value(text, note) for text, note in row.deliveries]
-    return {name: item for name, item in value.items() if item is not None}
+    return present(value)
 
 
 def _speaker(provenance: Provenance | None) -> str:
@@ -111,8 +108,9 @@ def _speaker(provenance: Provenance | None) -> str:
 
 def _person(provenance: Provenance) -> JsonObject:
     """Return a person as the channel knows them; a log of 0.1.0 did not record who spoke."""
-    parts = {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
-    return {name: part for name, part in parts.items() if part is not None}
+    return present(
+        {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
+    )
 
 
 def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, at_work: bool) -> None:

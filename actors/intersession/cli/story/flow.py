@@ -53,15 +53,8 @@ class FlowStory:
         match recorded.event:
             case facts.MessageRecorded(message=message):
                 self._carried[message.id] = recorded.id
-            case (
-                facts.ExchangeAccepted(message_id=message_id)
-                | facts.SpawnAccepted(message_id=message_id)
-                | facts.TurnRequested(message_id=message_id)
-                | facts.AnnounceRequested(message_id=message_id)
-                | facts.ResultHanded(message_id=message_id)
-            ):
-                if message_id in self._carried:
-                    self._causes.show_as(self._carried[message_id], self._last)
+            case event if isinstance(event, facts.RunAsked) and event.message_id in self._carried:
+                self._causes.show_as(self._carried[event.message_id], self._last)
             case _:
                 pass
 

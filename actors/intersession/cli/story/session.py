@@ -39,15 +39,7 @@ class SessionStory:
                     yield said._replace(text=unstamped)
             case facts.RunCompleted(reply=None):
                 yield words
-            case (
-                facts.DeliveryDecided()
-                | facts.DeliveryStarted()
-                | facts.DeliveryDone()
-                | facts.DeliveryFailed()
-                | facts.DeliveryUnknown()
-                | facts.DeliveryDenied()
-                | facts.DeliveryRetried() as event
-            ):
+            case event if isinstance(event, facts.DeliveryEvent):
                 yield from self._of_delivery(event, words)
             case (
                 facts.RunInterrupted()

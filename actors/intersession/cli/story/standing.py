@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from intersession.cli.shell import clock
 from intersession.cli.story.summary import Flow, flow_value, in_words
-from intersession_events.ids import exchange_stream, spawn_stream
-from intersession_events.plain_json import JsonObject
-from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary, Flows, SpawnSummary
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flows import DeliveryNote, DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
+from intersession_projections.work import deliveries_of
 
 
 class Standing(NamedTuple):
@@ -21,13 +21,7 @@ class Standing(NamedTuple):
     @classmethod
     def of(cls, flows: Flows, flow: Flow, *, at_work: bool) -> "Standing":
         """Read how a flow stands."""
-        match flow:
-            case ExchangeSummary():
-                found = flows.deliveries_of(exchange_stream(flow.exchange_id))
-            case SpawnSummary():
-                found = flows.deliveries_of(spawn_stream(flow.spawn_id))
-            case RunOutcome():
-                found = flows.deliveries_of_run(flow.run_id)
+        found = deliveries_of(flows, flow)
         return cls(flow, tuple((row, flows.note_of(row)) for row in found), at_work)
 
     def value(self) -> JsonObject:
@@ -50,19 +44,20 @@ class Standing(NamedTuple):
 
 def delivery_value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:
     """Return a delivery as `--json` prints it; what is not known is left out."""
-    value = {
-        "id": row.delivery_id,
-        "purpose": row.purpose,
-        "channel": row.channel,
-        "to": None if note is None else note.route.to,
-        "sessionKey": row.session_key,
-        "runId": row.run_id,
-        "state": row.state,
-        "attempt": row.attempt or None,
-        "retryAt": row.retry_at_ms,
-        "error": None if note is None else note.error,
-    }
-    return {name: item for name, item in value.items() if item is not None}
+    return present(
+        {
+            "id": row.delivery_id,
+            "purpose": row.purpose,
+            "channel": row.channel,
+            "to": None if note is None else note.route.to,
+            "sessionKey": row.session_key,
+            "runId": row.run_id,
+            "state": row.state,
+            "attempt": row.attempt or None,
+            "retryAt": row.retry_at_ms,
+            "error": None if note is None else note.error,
+        }
+    )
 
 
 def delivery_in_words(row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool) -> str:

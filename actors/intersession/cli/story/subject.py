@@ -13,6 +13,7 @@ from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss
 from intersession_events.log import Log, Recorded
+from intersession_projections.flows import Position
 from intersession_projections.sessions import SessionRow
 from intersession_projections.timeline import Step, Timeline
 
@@ -134,15 +135,15 @@ def _of_generation(recorded: Recorded, session_id: str) -> bool:
 def _streams_of_flows(reader: Reader, key: str) -> list[str]:
     """Return the streams of a session's flows (asked for, asked in, spawned by), and of the texts that went out in its name."""
     names = dict.fromkeys(
-        ids.exchange_stream(flow.exchange_id)
-        for flow in reader.flows.exchanges(_MOST_FLOWS)
+        flow.stream
+        for flow in reader.flows.exchanges_at(Position(0, reader.log.head()), _MOST_FLOWS)
         if key in {flow.requester, flow.target}
     )
     names |= dict.fromkeys(
         ids.delivery_stream(row.delivery_id) for row in reader.flows.deliveries_of_session(key)
     )
-    names |= dict.fromkeys(ids.spawn_stream(flow.spawn_id) for flow in reader.flows.spawns_of(key))
+    names |= dict.fromkeys(flow.stream for flow in reader.flows.spawns_of(key))
     own = reader.flows.spawn_of_child(key)
     if own is not None:
-        names[ids.spawn_stream(own.spawn_id)] = None
+        names[own.stream] = None
     return list(names)

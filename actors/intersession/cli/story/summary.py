@@ -1,7 +1,7 @@
 """How far an exchange, a spawn or a run has got: as plain JSON for programs, in a few words for people."""
 
 from intersession_events.facts import FailureCode
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import CLOSES, FAILURES, LOOP_ENDS, counted
@@ -90,7 +90,7 @@ def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
                 "errorCode": flow.code,
                 "error": flow.error,
             }
-    return {name: item for name, item in value.items() if item is not None}
+    return present(value)
 
 
 def in_words(flow: Flow, *, at_work: bool = True) -> str:
