@@ -15,16 +15,10 @@ _PROOFS = "intersession.cli.proofs"
 _QUESTIONS = "intersession.cli.questions"
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "demo": (
-        f"{_HERE}.demo:demo",
-        "Let two agents talk, and read it back from the log.",
-    ),
+    "demo": (f"{_HERE}.demo:demo", "Let two agents talk, and read it back from the log."),
     "sessions": (f"{_HERE}.sessions:sessions", "List the sessions of a log, most recently active first."),
     "history": (f"{_HERE}.history:history", "Print the transcript of a session, oldest first."),
-    "runs": (
-        f"{_QUESTIONS}.runs:runs",
-        "List exchanges, spawns and runs, newest first.",
-    ),
+    "runs": (f"{_QUESTIONS}.runs:runs", "List exchanges, spawns and runs, newest first."),
     "messages": (
         f"{_QUESTIONS}.messages:messages",
         "List what was said to sessions: who, to whom, on whose behalf.",
@@ -35,63 +29,30 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "events": (f"{_QUESTIONS}.events:events", "List the events of a log, one a line."),
     "tail": (f"{_QUESTIONS}.tail:tail", "Show the events of a log as they come."),
-    "replay": (
-        f"{_HERE}.replay:replay",
-        "Tell a run, an exchange or a session as it happened.",
-    ),
-    "send": (
-        f"{_HERE}.send:send",
-        "Send a message to a session, and follow what comes of it.",
-    ),
-    "abort": (
-        f"{_CHANGES}.sessions:abort",
-        "Stop what a session does, or one run.",
-    ),
-    "reset": (
-        f"{_CHANGES}.sessions:reset",
-        "Begin a session anew: it remembers nothing.",
-    ),
+    "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
+    "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
+    "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
+    "reset": (f"{_CHANGES}.sessions:reset", "Begin a session anew: it remembers nothing."),
     "label": (f"{_CHANGES}.sessions:label", "Give a session a label to find it by, and to send to."),
-    "delete": (
-        f"{_CHANGES}.sessions:delete",
-        "Archive a session; the log keeps all of it.",
-    ),
-    "erase": (
-        f"{_CHANGES}.sessions:erase",
-        "Erase what was said in a session from the log, for good.",
-    ),
-    "serve": (
-        f"{_HERE}.serve:serve",
-        "Serve the session tools over HTTP and WebSocket.",
-    ),
+    "delete": (f"{_CHANGES}.sessions:delete", "Archive a session; the log keeps all of it."),
+    "erase": (f"{_CHANGES}.sessions:erase", "Erase what was said in a session from the log, for good."),
+    "serve": (f"{_HERE}.serve:serve", "Serve the session tools over HTTP and WebSocket."),
     "mcp": (f"{_HERE}.mcp:mcp", "Give the session tools to an MCP client."),
     "import": (f"{_HERE}.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": (f"{_HERE}.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
     "backup": (f"{_CHANGES}.backup:backup", "Copy a log to a file, also while it is in use."),
-    "doctor": (
-        f"{_HERE}.doctor:doctor",
-        "Say what is wrong now, and what to do about it.",
-    ),
-    "verify": (
-        f"{_PROOFS}.verify:verify",
-        "Prove that a log was not changed.",
-    ),
+    "doctor": (f"{_HERE}.doctor:doctor", "Say what is wrong now, and what to do about it."),
+    "verify": (f"{_PROOFS}.verify:verify", "Prove that a log was not changed."),
     "checkpoint": (
         f"{_CHANGES}.checkpoint:checkpoint",
         "Take a checkpoint: a proof of all that is in the log by now.",
     ),
     "keys": (f"{_PROOFS}.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
-    "rebuild": (
-        f"{_CHANGES}.rebuild:rebuild",
-        "Build the views of a log anew.",
-    ),
+    "rebuild": (f"{_CHANGES}.rebuild:rebuild", "Build the views of a log anew."),
     "audit": (f"{_QUESTIONS}.audit:audit", "Look at who asked for what."),
     "config": (f"{_HERE}.config:config", "Look at configurations."),
     "policy": (f"{_HERE}.policy:policy", "Look at the send policy."),
-    "completion": (
-        f"{_HERE}.completion:completion",
-        "Print the script by which a shell completes commands.",
-    ),
+    "completion": (f"{_HERE}.completion:completion", "Print the script by which a shell completes commands."),
 }
 """By name, so that each command only loads what it needs. What a command is for is the first line of its own help."""
 

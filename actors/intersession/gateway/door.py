@@ -217,10 +217,7 @@ class Door:
             "type": "hello-ok",
             "protocol": PROTOCOL,
             "server": {"version": own_version(), "connId": secrets.token_hex(16)},
-            "features": {
-                "methods": [*OWN_METHODS, *self.system.gateway.methods],
-                "events": list(EVENTS),
-            },
+            "features": {"methods": [*OWN_METHODS, *self.system.gateway.methods], "events": list(EVENTS)},
             "snapshot": {
                 "presence": presence(own_version(), self.system.service.clock.now_ms()),
                 "health": health,
@@ -299,12 +296,7 @@ class Door:
                 raise invalid("sessionKey", "required, this credential only acts as sessions")
             return None
         return claimed_session(
-            self.system.service,
-            credential.caller,
-            text,
-            field="sessionKey",
-            what=tool,
-            arguments=arguments,
+            self.system.service, credential.caller, text, field="sessionKey", what=tool, arguments=arguments
         )
 
     def known(self, error: Exception, what: str) -> ToolRefused:

@@ -66,10 +66,7 @@ class McpApp:
     """The ASGI app. It serves inside `running`; where nobody enters that, from its first request to the end of the loop."""
 
     def __init__(
-        self,
-        routes: Sequence[Route],
-        middleware: Sequence[Middleware],
-        manager: StreamableHTTPSessionManager,
+        self, routes: Sequence[Route], middleware: Sequence[Middleware], manager: StreamableHTTPSessionManager
     ) -> None:
         self._app = Starlette(routes=routes, middleware=middleware, lifespan=lambda _: self.running())
         self._manager = manager

@@ -127,10 +127,7 @@ def erase(
 
 
 def _changed(
-    reading: Reading,
-    method: str,
-    params: Callable[[Reader], JsonObject],
-    told: Callable[[JsonMapping], str],
+    reading: Reading, method: str, params: Callable[[Reader], JsonObject], told: Callable[[JsonMapping], str]
 ) -> Answer:
     """Have a method of the system do it, through the log's host or as the log's writer."""
     with operator_of(reading) as operator:

@@ -16,10 +16,7 @@ config = App(name="config", help="Look at configurations.")
 
 @config.command
 def check(
-    file: Annotated[Path, Parameter(help="The configuration file (JSON5).")],
-    /,
-    *,
-    json: Json = False,
+    file: Annotated[Path, Parameter(help="The configuration file (JSON5).")], /, *, json: Json = False
 ) -> Answer:
     """Check a configuration file as a start would: every unknown key and bad value with its path.
 

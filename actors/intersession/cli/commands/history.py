@@ -5,17 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
-from intersession.cli.shell import (
-    READING,
-    ActingAs,
-    Answer,
-    AsOf,
-    Reading,
-    Screen,
-    UsageError,
-    place,
-    safe,
-)
+from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, UsageError, place, safe
 from intersession.cli.story import as_key, show_message
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
@@ -29,8 +19,7 @@ def history(
     /,
     *,
     limit: Annotated[
-        int | None,
-        Parameter(help="At most this many messages, 1 to 1000. Default: 200."),
+        int | None, Parameter(help="At most this many messages, 1 to 1000. Default: 200.")
     ] = None,
     before: Annotated[str | None, Parameter(help="Only messages before the one with this id.")] = None,
     as_of: AsOf = None,

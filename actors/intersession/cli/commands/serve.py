@@ -79,11 +79,6 @@ def serve(
 
         with system:
             server.serve(
-                system,
-                config_file=config,
-                port=port,
-                listening=listening,
-                ready=ready,
-                changed=changed,
+                system, config_file=config, port=port, listening=listening, ready=ready, changed=changed
             )
     return Answer(None, lambda _: None)

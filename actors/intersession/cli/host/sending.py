@@ -169,11 +169,7 @@ class Sending:
     def _stop_waiting(self, exchange: ExchangeSummary) -> None:
         """Answer that the message was accepted: no reply will come before a host opens the log."""
         if "runId" not in self._answer:
-            self._parked = {
-                "runId": exchange.run_id,
-                "status": "accepted",
-                "sessionKey": exchange.target,
-            }
+            self._parked = {"runId": exchange.run_id, "status": "accepted", "sessionKey": exchange.target}
 
 
 def _belongs(recorded: Recorded, mine: set[str]) -> bool:

@@ -25,13 +25,9 @@ Agents = Annotated[
     ),
 ]
 ActingAs = Annotated[
-    str | None,
-    Parameter(name="--as", help="Act as this session: see and reach what it may, and no more."),
+    str | None, Parameter(name="--as", help="Act as this session: see and reach what it may, and no more.")
 ]
-AsOf = Annotated[
-    str | None,
-    Parameter(help="As it stood at a position (a number) or at an ISO time."),
-]
+AsOf = Annotated[str | None, Parameter(help="As it stood at a position (a number) or at an ISO time.")]
 
 
 @Parameter(name="*")

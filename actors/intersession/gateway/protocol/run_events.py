@@ -57,11 +57,7 @@ class RunEvents:
             case facts.RunStarted() as event:
                 progress = self._progress(event.run_id)
                 progress.started_ms, progress.text = recorded.time, ""
-                data: JsonObject = {
-                    "phase": "start",
-                    "startedAt": recorded.time,
-                    "attempt": event.attempt,
-                }
+                data: JsonObject = {"phase": "start", "startedAt": recorded.time, "attempt": event.attempt}
                 yield self._agent(recorded, event.run_id, "lifecycle", data)
             case facts.MessageRecorded(message=message) if message.run_id is not None:
                 yield from self._message(recorded, message.run_id, message)

@@ -15,10 +15,7 @@ _NAMED_BY: Final = {
 
 
 def named(
-    method: str,
-    params: JsonMapping,
-    payload: JsonMapping,
-    own_name: Callable[[str], str],
+    method: str, params: JsonMapping, payload: JsonMapping, own_name: Callable[[str], str]
 ) -> JsonObject:
     """Return an answer in the words of who asked. `own_name` gives the caller's name of a run's id."""
     answer = dict(payload)
