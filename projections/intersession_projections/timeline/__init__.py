@@ -10,6 +10,7 @@ from intersession_projections.timeline.words import (
     person,
     route_text,
     speaker,
+    words_in,
     words_of,
     words_of_message,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "route_text",
     "speaker",
     "steps_of",
+    "words_in",
     "words_of",
     "words_of_message",
 ]

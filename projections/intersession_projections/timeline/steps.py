@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from intersession_events.log import Recorded
-from intersession_projections.timeline.words import words_of
+from intersession_projections.timeline.words import words_in
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +38,7 @@ def steps_of(found: Iterable[Recorded]) -> list[Step]:
 
 
 def _step(recorded: Recorded, cause: int | None) -> Step:
-    kind, _, name = recorded.stream.partition(":")
-    words = words_of(recorded.event, name if kind == "session" else None)
+    words = words_in(recorded)
     return Step(
         position=recorded.position,
         time=recorded.time,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 from intersession_events import facts
+from intersession_events.log import Recorded
 from intersession_projections.timeline.reasons import (
     ARCHIVALS,
     CLOSES,
@@ -62,6 +63,12 @@ def words_of(event: facts.Event, key: str | None, *, max_turns: int = 0, place: 
     if isinstance(event, facts.DeliveryEvent):
         return _of_delivery(event, place or "its channel")
     return _of_system(event)
+
+
+def words_in(recorded: Recorded) -> Words:
+    """Return an event of a log in words."""
+    kind, _, name = recorded.stream.partition(":")
+    return words_of(recorded.event, name if kind == "session" else None)
 
 
 def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]:

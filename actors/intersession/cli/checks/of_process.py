@@ -65,16 +65,14 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
 def _of_checkpoints(checkpoints: JsonMapping) -> Iterator[Finding]:
     publish_errors: JsonObject = checkpoints.get("publishErrors") or {}
     if checkpoints.get("error"):
-        yield Finding(
-            code="checkpoint_failed",
-            level="error",
-            what=f"the process takes no checkpoints any more: {checkpoints['error']}",
-            advice="`intersession verify` says whether the log is damaged; a new start tries it again",
+        yield wrong(
+            "checkpoint_failed",
+            f"the process takes no checkpoints any more: {checkpoints['error']}",
+            "`intersession verify` says whether the log is damaged; a new start tries it again",
         )
     for target, error in publish_errors.items():
-        yield Finding(
-            code="publish_failed",
-            level="warning",
-            what=f"checkpoints can't be published to the {target}: {error}",
-            advice=f"look at checkpoints.publish.{target}; it is tried again by itself",
+        yield warning(
+            "publish_failed",
+            f"checkpoints can't be published to the {target}: {error}",
+            f"look at checkpoints.publish.{target}; it is tried again by itself",
         )

@@ -5,10 +5,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from intersession.cli.checks import as_at_a_start
 from intersession.cli.shell import REFUSED, Answer, Json, Screen, safe
-from intersession_actors.channels import configured_channels
-from intersession_actors.checkpoints import publishing_targets, signing_key
-from intersession_actors.config import load_config
 from intersession_actors.errors import ConfigError
 
 config = App(name="config", help="Look at configurations.")
@@ -24,10 +22,7 @@ def check(
     """
     del json
     try:
-        loaded = load_config(file)
-        configured_channels(loaded.config)
-        publishing_targets(loaded.config)
-        signing_key(loaded.config)
+        loaded = as_at_a_start(file)
     except ConfigError as error:
         problems = [{"path": problem.path, "what": problem.what} for problem in error.problems]
         value = {"ok": False, "file": str(file), "problems": problems, "notices": []}

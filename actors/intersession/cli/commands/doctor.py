@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.checks import (
     Finding,
+    as_at_a_start,
     checkpoint_findings,
     disk_findings,
     endpoint_findings,
@@ -20,9 +21,7 @@ from intersession.cli.checks import (
 )
 from intersession.cli.host import gateway_beside, has_writer, reader_of, store_path, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
-from intersession_actors.channels import configured_channels
-from intersession_actors.checkpoints import publishing_targets, signing_key
-from intersession_actors.config import Config, load_config
+from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.host import MissingExtra
 from intersession_events.errors import IntersessionError
@@ -53,10 +52,7 @@ def doctor(
 
 def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
     try:
-        loaded = load_config(reading.config)
-        configured_channels(loaded.config)
-        publishing_targets(loaded.config)
-        signing_key(loaded.config)
+        loaded = as_at_a_start(reading.config)
     except ConfigError as error:
         yield wrong(
             "config_bad",

@@ -173,7 +173,7 @@ def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
                 clock(step.time),
                 step.event,
                 _stream(step.stream, names),
-                _who(step, names),
+                names.between(step.who, step.to),
                 one_line(step.words, 80),
                 "" if step.cause is None else f"← #{step.cause}",
             )
@@ -185,10 +185,3 @@ def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
 def _stream(stream: str, names: Names) -> str:
     kind, _, name = stream.partition(":")
     return f"{kind} {names.of(name) if kind == 'session' else name.partition('-')[0]}"
-
-
-def _who(step: Step, names: Names) -> str:
-    who, to = (None if name is None else names.of(name) for name in (step.who, step.to))
-    if to is None:
-        return who or ""
-    return f"{who} → {to}" if who is not None else f"→ {to}"

@@ -48,9 +48,7 @@ def proof_checked(text: bytes, *, trusted: Trusted, published: Sequence[Checkpoi
             screen.line(safe("proven: ", "bold green"), report.shows)
         else:
             screen.line(safe("NOT proven: ", "bold red"), "; ".join(report.wrong))
-        screen.line(safe("Not proven by this:", "bold"))
-        for what in report.unproven or ("nothing",):
-            screen.indented(what, 2)
+        screen.unproven(report.unproven)
 
     value: JsonObject = {"ok": report.ok, **msgspec.to_builtins(report)}
     return Answer(value, show, OK if report.ok else NOT_VERIFIED)

@@ -192,9 +192,7 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
         screen.line(f"  {_proven_by(report.checkpoints)}")
     if report.erased:
         screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
-    screen.line(safe("Not proven by this:", "bold"))
-    for what in report.unproven or ("nothing",):
-        screen.indented(what, 2)
+    screen.unproven(report.unproven)
     if exported is not None:
         screen.line(
             f"The head (position {report.head.position}) is in {exported}; keep it where nobody who can reach the log can reach it."

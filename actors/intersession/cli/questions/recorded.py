@@ -15,7 +15,7 @@ from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.positions import Span, backwards
-from intersession_projections.timeline import Words, words_of
+from intersession_projections.timeline import words_in
 
 _STREAMS: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "access:", "log")
 """How the names of streams begin."""
@@ -98,7 +98,7 @@ def kind_of(recorded: Recorded) -> str:
 
 def value_of(recorded: Recorded) -> JsonObject:
     """Return an event as `--json` prints it, with all that is stored of it (`data`)."""
-    words = _words(recorded)
+    words = words_in(recorded)
     return present(
         {
             "position": recorded.position,
@@ -132,9 +132,8 @@ class EventPrinter:
         if today != self._day:
             self._day = today
             self._screen.line(safe(f"{today} (times are UTC)", "dim"))
-        words = _words(recorded)
-        who, to = (None if name is None else self._names.of(name) for name in (words.who, words.to))
-        between = f"{who or ''} → {to}".strip() if to is not None else who or ""
+        words = words_in(recorded)
+        between = self._names.between(words.who, words.to)
         self._screen.one_line(
             safe(f"#{recorded.position}  {clock(recorded.time)}  {self._stream(recorded.stream)}  ", "dim"),
             safe(kind_of(recorded), "bold"),
@@ -152,8 +151,3 @@ class EventPrinter:
             case _:
                 pass
         return f"{kind}{colon}{name}"
-
-
-def _words(recorded: Recorded) -> Words:
-    kind, _, name = recorded.stream.partition(":")
-    return words_of(recorded.event, name if kind == "session" else None)

@@ -123,6 +123,12 @@ class Screen:
         for line in content.split("\n", allow_blank=True):
             self._out.print(Text(" " * by if line.plain else "") + line, soft_wrap=True)
 
+    def unproven(self, found: Sequence[str]) -> None:
+        """Say what a proof leaves open."""
+        self.line(safe("Not proven by this:", "bold"))
+        for what in found or ("nothing",):
+            self.indented(what, 2)
+
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Show a table; on a terminal where it has no room, a paragraph for each row."""
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

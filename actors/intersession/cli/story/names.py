@@ -33,6 +33,11 @@ class Names:
                 self._colours[name] = _COLOURS[len(self._colours) % len(_COLOURS)]
         return self._short[name]
 
+    def between(self, who: str | None, to: str | None) -> str:
+        """Return who does something, and to whom: `a → b`, as far as either is there."""
+        first, second = ("" if name is None else self.of(name) for name in (who, to))
+        return first if to is None else f"{first} → {second}".lstrip()
+
     def style(self, name: str) -> str:
         """Return the colour of a name; people and channels have none."""
         colour = self._colours.get(name)

@@ -15,15 +15,22 @@ _IPV6_NETWORK: Final = 64
 
 def normalised(address: str | None) -> str:
     """Return an address as the limit on failed attempts counts it: IPv4 in IPv6 is IPv4, an IPv6 network is one."""
+    found = _read(address)
+    if found is None:
+        return _UNKNOWN
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((found, _IPV6_NETWORK), strict=False))
+    return str(found)
+
+
+def _read(address: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address, for IPv4 in IPv6 the IPv4 one; None for what is none."""
     try:
         found = ipaddress.ip_address((address or "").partition("%")[0])
     except ValueError:
-        return _UNKNOWN
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, _IPV6_NETWORK), strict=False))
-    return str(found)
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found
 
 
 def client_address(
@@ -59,14 +66,8 @@ def _forwarded(headers: Sequence[tuple[bytes, bytes]]) -> Iterator[str]:
 
 
 def _is_among(address: str | None, networks: tuple[str, ...]) -> bool:
-    if not networks:
-        return False
-    try:
-        found = ipaddress.ip_address((address or "").partition("%")[0])
-    except ValueError:
-        return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return any((mapped or found) in network for network in _networks(networks))
+    found = _read(address) if networks else None
+    return found is not None and any(found in network for network in _networks(networks))
 
 
 @lru_cache(maxsize=8)
@@ -78,12 +79,8 @@ def is_this_machine(address: str | None, headers: Sequence[tuple[bytes, bytes]])
     """Whether a peer is this machine itself, over its loopback, and speaks for nobody else as a proxy does."""
     if any(name.lower() in _OF_A_PROXY for name, _ in headers):
         return False
-    try:
-        found = ipaddress.ip_address((address or "").partition("%")[0])
-    except ValueError:
-        return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback
+    found = _read(address)
+    return found is not None and found.is_loopback
 
 
 def host_allowed(host: str | None, *, bound: str, allowed: Sequence[str]) -> bool:

@@ -12,14 +12,11 @@ import msgspec
 
 from intersession.gateway.admission import Credentials, Limits
 from intersession.gateway.door import refuse_without_token
-from intersession.gateway.process.configured_agents import configured_agents
 from intersession.gateway.process.server import run
 from intersession_actors.config import Config, read_config_file
 from intersession_actors.errors import ConfigError
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonValue, is_object
-
-__all__ = ["TOKEN_VARIABLE", "configured_agents", "given_config", "refuse_open_door", "serve", "with_token"]
 
 logger = logging.getLogger("intersession.gateway")
 
