@@ -78,16 +78,16 @@ class PositionsView:
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in."""
-        for recorded in events:
-            _take(sql, recorded)
-
-
-def _take(sql: Sql, recorded: Recorded) -> None:
-    if not recorded.stream.startswith(_TIMED):
-        return
-    latest = sql.execute("SELECT MAX(time_ms) FROM clock").fetchone()[0]
-    if latest is None or recorded.time > latest:
-        sql.execute("INSERT INTO clock (time_ms, position) VALUES (?, ?)", (recorded.time, recorded.position))
+        timed = [one for one in events if one.stream.startswith(_TIMED)]
+        if not timed:
+            return
+        latest: int | None = sql.execute("SELECT MAX(time_ms) FROM clock").fetchone()[0]
+        for recorded in timed:
+            if latest is None or recorded.time > latest:
+                latest = recorded.time
+                sql.execute(
+                    "INSERT INTO clock (time_ms, position) VALUES (?, ?)", (latest, recorded.position)
+                )
 
 
 _ENDS: Final = "SELECT (SELECT MIN(time_ms) FROM clock), (SELECT MAX(time_ms) FROM clock)"

@@ -152,23 +152,66 @@ class RunOutcomesView:
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Take events in."""
+        """Take events in: a run is read once for all of them, and written once."""
+        taking = _Taking(sql)
         for recorded in events:
-            _take(sql, recorded)
+            taking.take(recorded)
+        taking.store()
 
 
-def _take(sql: Sql, recorded: Recorded) -> None:
-    event = recorded.event
-    match event:
-        case RunQueued():
-            _insert(sql, recorded, event)
-            _keep_key(sql, recorded, event, event.caller)
-        case ExchangeAccepted() | SpawnAccepted():
-            _keep_key(sql, recorded, event, event.caller)
-        case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
-            _advance(sql, recorded, event)
-        case _:
-            pass
+class _Kept(msgspec.Struct):
+    """A run while events are taken in: as it is stored, and as it is now."""
+
+    stored: RunOutcome | None
+    now: RunOutcome | None
+    taken_version: int | None = None
+    """Where in its session's stream its message was taken, if it was so by one of the events."""
+
+
+class _Taking:
+    """One batch of events."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._kept: dict[str, _Kept] = {}
+
+    def take(self, recorded: Recorded) -> None:
+        event = recorded.event
+        match event:
+            case RunQueued():
+                kept = self._found(event.run_id)
+                kept.now = kept.now or _queued(recorded, event)
+                _keep_key(self._sql, recorded, event, event.caller)
+            case ExchangeAccepted() | SpawnAccepted():
+                _keep_key(self._sql, recorded, event, event.caller)
+            case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
+                kept = self._found(event.run_id)
+                if kept.now is None or kept.now.ended:
+                    return
+                kept.now = _after(kept.now, recorded, event)
+                match event:
+                    case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
+                        kept.taken_version = kept.taken_version or recorded.version
+                    case _:
+                        pass
+            case _:
+                pass
+
+    def store(self) -> None:
+        for kept in self._kept.values():
+            if kept.now is not None and kept.now is not kept.stored:
+                _store(self._sql, kept.now, kept.taken_version, is_new=kept.stored is None)
+
+    def _found(self, run_id: str) -> _Kept:
+        kept = self._kept.get(run_id)
+        if kept is None:
+            found = self._sql.execute(
+                f"SELECT {_COLUMNS} FROM run_outcomes WHERE run_id = ?",  # noqa: S608 - our own words
+                (packed(run_id),),
+            ).fetchone()
+            row = None if found is None else _restored(found)
+            kept = self._kept[run_id] = _Kept(row, row)
+        return kept
 
 
 class Runs:
@@ -297,8 +340,8 @@ class Runs:
         return outcome
 
 
-def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
-    outcome = RunOutcome(
+def _queued(recorded: Recorded, event: RunQueued) -> RunOutcome:
+    return RunOutcome(
         run_id=event.run_id,
         session_key=recorded.stream.removeprefix(_STREAM),
         session_id=event.session_id,
@@ -320,17 +363,31 @@ def _insert(sql: Sql, recorded: Recorded, event: RunQueued) -> None:
         timeout_ms=event.timeout_ms,
         root=recorded.correlation,
     )
+
+
+def _store(sql: Sql, outcome: RunOutcome, taken_version: int | None, *, is_new: bool) -> None:
+    usage = outcome.usage
+    tokens, cost = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
+    changing = (int(outcome.ended), outcome.status, outcome.position, tokens, cost, taken_version)
+    state = _STORED.whole(outcome)
+    if is_new:
+        sql.execute(
+            "INSERT INTO run_outcomes (ended, status, position, tokens, cost_micros, taken_version, state, accepted, "
+            "run_id, session, root) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *changing,
+                state,
+                outcome.accepted,
+                packed(outcome.run_id),
+                hashed(outcome.session_key),
+                None if outcome.root is None else packed(outcome.root),
+            ),
+        )
+        return
     sql.execute(
-        "INSERT INTO run_outcomes VALUES (?, ?, ?, 0, ?, ?, ?, 0, 0, NULL, ?) ON CONFLICT (run_id) DO NOTHING",
-        (
-            outcome.accepted,
-            packed(outcome.run_id),
-            hashed(outcome.session_key),
-            outcome.status,
-            outcome.position,
-            None if outcome.root is None else packed(outcome.root),
-            _STORED.whole(outcome),
-        ),
+        "UPDATE run_outcomes SET ended = ?, status = ?, position = ?, tokens = ?, cost_micros = ?, "
+        "taken_version = COALESCE(taken_version, ?), state = ? WHERE accepted = ?",
+        (*changing, state, outcome.accepted),
     )
 
 
@@ -349,31 +406,6 @@ def _keep_key(
             recorded.position,
             event.request_digest,
         ),
-    )
-
-
-def _advance(sql: Sql, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> None:
-    found = sql.execute(
-        f"SELECT {_COLUMNS} FROM run_outcomes WHERE run_id = ?",  # noqa: S608 - our own words
-        (packed(event.run_id),),
-    ).fetchone()
-    if found is None:
-        return
-    before = _restored(found)
-    if before.ended:
-        return
-    after = _after(before, recorded, event)
-    tokens, cost = (after.usage.tokens, after.usage.cost_micros or 0) if after.usage is not None else (0, 0)
-    match event:
-        case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
-            taken: int | None = recorded.version
-        case _:
-            taken = None
-    changes = (int(after.ended), after.status, after.position, tokens, cost, taken, _STORED.whole(after))
-    sql.execute(
-        "UPDATE run_outcomes SET ended = ?, status = ?, position = ?, tokens = ?, cost_micros = ?, "
-        "taken_version = COALESCE(taken_version, ?), state = ? WHERE accepted = ?",
-        (*changes, after.accepted),
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, RunAsked
 from intersession_events.log import Log, Recorded, Row, Sql, SqlValue
 from intersession_projections.columns import Packing, beginning_with, hashed, packed, unpacked
@@ -73,34 +75,57 @@ class OpenFlowsView:
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Take events in."""
+        """Take events in: a flow is read once for all of them, and written once."""
+        taking = _Taking(sql)
         for recorded in events:
-            _take(sql, recorded)
+            taking.take(recorded)
+        taking.store()
 
 
-def _take(sql: Sql, recorded: Recorded) -> None:
-    kind, _, name = recorded.stream.partition(":")
-    if kind not in _STORED:
-        return
-    found = sql.execute(
-        f"SELECT {_COLUMNS} FROM flows WHERE id = ? AND kind = ?",  # noqa: S608 - our own words
-        (packed(name), kind),
-    ).fetchone()
-    after = accept_flow(recorded) if found is None else _evolved(_restored(found), recorded)
-    if after is not None:
-        _store(sql, kind, name, after, is_new=found is None)
-    if isinstance(recorded.event, RunAsked):
-        _keep_run(sql, recorded.event.run_id, kind, name)
+class _Kept(msgspec.Struct):
+    """A flow while events are taken in: as it is stored, and as it is now."""
+
+    stored: Summary | None
+    row: Summary | None
 
 
-def _keep_run(sql: Sql, run_id: str, kind: str, name: str) -> None:
-    found = sql.execute(
-        "SELECT accepted FROM flows WHERE id = ? AND kind = ?", (packed(name), kind)
-    ).fetchone()
-    if found is not None:
-        sql.execute(
-            "INSERT INTO flow_runs VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING", (packed(run_id), found[0])
-        )
+class _Taking:
+    """One batch of events."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._kept: dict[tuple[str, str], _Kept] = {}
+
+    def take(self, recorded: Recorded) -> None:
+        kind, _, name = recorded.stream.partition(":")
+        if kind not in _STORED:
+            return
+        kept = self._found(kind, name)
+        row = accept_flow(recorded) if kept.row is None else _evolved(kept.row, recorded)
+        if row is None:
+            return
+        kept.row = row
+        if isinstance(recorded.event, RunAsked):
+            self._sql.execute(
+                "INSERT INTO flow_runs VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
+                (packed(recorded.event.run_id), row.accepted),
+            )
+
+    def store(self) -> None:
+        for (kind, name), kept in self._kept.items():
+            if kept.row is not None and kept.row is not kept.stored:
+                _store(self._sql, kind, name, kept.row, kept.stored)
+
+    def _found(self, kind: str, name: str) -> _Kept:
+        kept = self._kept.get((kind, name))
+        if kept is None:
+            found = self._sql.execute(
+                f"SELECT {_COLUMNS} FROM flows WHERE id = ? AND kind = ?",  # noqa: S608 - our own words
+                (packed(name), kind),
+            ).fetchone()
+            row = None if found is None else _restored(found)
+            kept = self._kept[kind, name] = _Kept(row, row)
+        return kept
 
 
 class Flows:
@@ -320,16 +345,20 @@ def _evolved(row: Summary, recorded: Recorded) -> Summary:
             return evolve_delivery(row, recorded)
 
 
-def _store(sql: Sql, kind: str, name: str, row: Summary, *, is_new: bool) -> None:
-    outcome = row.state if isinstance(row, DeliverySummary) else None
-    working = isinstance(row, SpawnSummary) and row.status is None and row.is_open
-    due, has_files = (row.archive_due_ms, row.has_files) if isinstance(row, SpawnSummary) else (None, False)
+def _store(sql: Sql, kind: str, name: str, row: Summary, before: Summary | None) -> None:
+    searched = _searched(row)
     state = _STORED[kind].whole(row)
-    changing = (int(row.is_open), row.position, outcome, int(working), due, int(has_files), state)
-    if not is_new:
+    if before is not None and _searched(before) == searched:
+        # SQLite writes the entries of an index anew for each column that is set, even to what it was.
         sql.execute(
-            "UPDATE flows SET is_open = ?, position = ?, outcome = ?, working = ?, archive_due = ?, has_files = ?, "
-            "state = ? WHERE accepted = ?",
+            "UPDATE flows SET position = ?, state = ? WHERE accepted = ?", (row.position, state, row.accepted)
+        )
+        return
+    changing = (row.position, state, *searched)
+    if before is not None:
+        sql.execute(
+            "UPDATE flows SET position = ?, state = ?, is_open = ?, outcome = ?, working = ?, archive_due = ?, "
+            "has_files = ? WHERE accepted = ?",
             (*changing, row.accepted),
         )
         return
@@ -343,7 +372,19 @@ def _store(sql: Sql, kind: str, name: str, row: Summary, *, is_new: bool) -> Non
             channel = row.channel
     numbers = (None if one is None else hashed(one) for one in (session, child, owner, run))
     sql.execute(
-        "INSERT INTO flows (is_open, position, outcome, working, archive_due, has_files, state, accepted, kind, id, "
+        "INSERT INTO flows (position, state, is_open, outcome, working, archive_due, has_files, accepted, kind, id, "
         "channel, session, child, owner, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*changing, row.accepted, kind, packed(name), channel, *numbers),
     )
+
+
+def _searched(row: Summary) -> tuple[SqlValue, ...]:
+    """Return what of a row can change and is searched by: is_open, outcome, working, archive_due, has_files."""
+    match row:
+        case ExchangeSummary():
+            return (int(row.is_open), None, 0, None, 0)
+        case SpawnSummary():
+            working = row.status is None and row.is_open
+            return (int(row.is_open), None, int(working), row.archive_due_ms, int(row.has_files))
+        case DeliverySummary():
+            return (int(row.is_open), row.state, 0, None, 0)
