@@ -1,7 +1,7 @@
 """The configuration: its settings, how it is read and checked, and how it is shown without its secrets."""
 
 from intersession_actors.config.agents import SessionToolsVisibility
-from intersession_actors.config.config import Config, LoadedConfig, load_config
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.config.host import Checkpoints, Gateway, GatewayAuth, Logging, OperatorScope, Tracing
 from intersession_actors.config.read import read_config_file
 from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
@@ -27,7 +27,6 @@ __all__ = [
     "Config",
     "Gateway",
     "GatewayAuth",
-    "LoadedConfig",
     "Logging",
     "ModelChoice",
     "OperatorScope",

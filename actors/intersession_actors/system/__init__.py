@@ -2,7 +2,8 @@
 
 from intersession_actors.system.follow import followed
 from intersession_actors.system.pykka import As, Inbound
+from intersession_actors.system.settings import prepared
 from intersession_actors.system.state_export import export_state
 from intersession_actors.system.system import SessionSystem
 
-__all__ = ["As", "Inbound", "SessionSystem", "export_state", "followed"]
+__all__ = ["As", "Inbound", "SessionSystem", "export_state", "followed", "prepared"]

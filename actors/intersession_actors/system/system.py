@@ -5,18 +5,18 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Never, Self
+from typing import Any, Literal, Never, Self
 
 import msgspec
 import pykka
 
-from intersession_actors.agents import ACP, Agent, is_agent, runner_of
+from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.answers import InboundAnswer
-from intersession_actors.channels import AnyChannel, configured_channels
-from intersession_actors.checkpoints import publishing_targets, signing_key
-from intersession_actors.config import Config, load_config
+from intersession_actors.channels import AnyChannel
+from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
 from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, position_of, seconds_of
@@ -28,10 +28,12 @@ from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
 from intersession_actors.system.main_keys import refuse_orphans
-from intersession_actors.system.open_work import open_work
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
+from intersession_actors.system.settings import Settings
 from intersession_actors.system.state_export import export_state
+from intersession_actors.system.status import status_of
+from intersession_actors.system.store import open_store
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ChatType
@@ -39,9 +41,7 @@ from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
-from intersession_projections.inline_views import inline_views
 from intersession_projections.openclaw_state import ExportReport
 
 logger = logging.getLogger("intersession.config")
@@ -75,19 +75,8 @@ class SessionSystem:
         on_failure: OnFailure | None = None,
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
     ) -> None:
-        loaded = load_config(config)
-        self.config: Config = loaded.config.with_agents(agents or ())
-        configured = configured_channels(self.config)
-        self._targets, self._key = publishing_targets(self.config), signing_key(self.config)
-        self._channels = {**configured, **(channels or {})}
-        unused = sorted({*configured} & {*(channels or {})})
-        self.notices = (
-            *loaded.notices,
-            *(f"channels.{name}.deliver: not used, the host delivers for {name!r} itself" for name in unused),
-        )
-        self._config_error: str | None = None
-        for notice in self.notices:
-            logger.warning("configuration: %s", notice)
+        self._settings = Settings(config, agents=agents or (), channels={*(channels or ())})
+        self._channels = {**self._settings.begun.channels, **(channels or {})}
         self._clock = clock or SystemClock()
         self._new_id = new_id
         self._runtime = runtime
@@ -106,14 +95,12 @@ class SessionSystem:
         """Open the log, start the actors, carry on what was open. Done by the constructor."""
         if self._started:
             return
+        self._owns_log = self._store is None or isinstance(self._store, str | Path)
         log = (
-            open_log(
-                _url(self._store), inline=inline_views(), clock=self._clock.now_ms, on_folding=_tell_folding
-            )
+            open_store(self._store, self._clock)
             if self._store is None or isinstance(self._store, str | Path)
             else self._store
         )
-        self._owns_log = self._store is None or isinstance(self._store, str | Path)
         try:
             parts = Assembly(
                 log,
@@ -125,8 +112,8 @@ class SessionSystem:
                 runtime=self._runtime,
                 on_failure=self._on_failure,
                 tracer_provider=self._tracer_provider,
-                key=self._key,
-                targets=self._targets,
+                key=self._settings.begun.key,
+                targets=self._settings.begun.targets,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -193,6 +180,16 @@ class SessionSystem:
         await self.aclose()
 
     # --- doors
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self._settings.config
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was said of the configuration when it came into force."""
+        return self._settings.notices
 
     @property
     def service(self) -> Service:
@@ -429,7 +426,7 @@ class SessionSystem:
         """Say who answers for an agent id; its parked runs start (KEY-9)."""
         config = self.config.with_agents([agent_id])
         self._parts.executor.register(agent_id, agent)
-        self.config = config
+        self._settings.config = config
         wake_agent(self.service, agent_id)
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
@@ -461,20 +458,14 @@ class SessionSystem:
             ConfigError: it was refused.
         """
         try:
-            loaded = load_config(config)
-            # What the next start would refuse is refused now.
-            configured_channels(loaded.config)
-            publishing_targets(loaded.config)
-            signing_key(loaded.config)
-            refuse_orphans(
-                self.service, loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
+            self._settings.take(
+                config,
+                agents=filter(is_agent, self._parts.executor.registered),
+                check=partial(refuse_orphans, self.service),
             )
         except ConfigError as error:
-            self._config_error = str(error)
             self._parts.reports.tell("config_refused", error=str(error))
             raise
-        self.config = loaded.config.with_agents(filter(is_agent, self._parts.executor.registered))
-        self.notices, self._config_error = loaded.notices, None
 
     def checkpoint(self) -> JsonObject:
         """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.
@@ -501,46 +492,4 @@ class SessionSystem:
 
     def status(self) -> JsonObject:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
-        log, reports = self.service.log, self._parts.reports
-        return {
-            "logId": log.log_id,
-            "epoch": log.epoch,
-            "position": log.head(),
-            "store": {"available": reports.store_error is None, "error": reports.store_error},
-            "agents": [runner for runner in self._parts.executor.registered if is_agent(runner)],
-            "channels": list(self._parts.caller.registered),
-            "liveSessions": self._parts.supervisor.live_sessions,
-            "degraded": self._parts.supervisor.degraded,
-            "zombies": self._parts.executor.zombies,
-            "channelZombies": self._parts.caller.zombies,
-            "channelCalls": msgspec.to_builtins(self._parts.caller.calls),
-            "failures": reports.counts,
-            "checkpoints": self._parts.checkpointer.status,
-            "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
-            **open_work(
-                self.service.reader,
-                has_channel=self._parts.caller.has,
-                has_agent=lambda key: self._parts.executor.has(runner_of(key)),
-            ),
-            "notices": list(self.notices),
-            "configError": self._config_error,
-        }
-
-
-_FOLDING: Final = logging.getLogger("intersession.log")
-_TOLD_EVERY: Final = 100_000
-"""Positions between two lines about views that are built anew."""
-
-
-def _tell_folding(position: int, head: int) -> None:
-    if position >= head or position % _TOLD_EVERY < _PAGE:
-        _FOLDING.info("views that another version wrote are built anew: position %d of %d", position, head)
-
-
-_PAGE: Final = 500
-
-
-def _url(store: str | Path | Log | None) -> str | None:
-    if isinstance(store, Path):
-        return f"sqlite:///{store}"
-    return store if isinstance(store, str) else None
+        return status_of(self._parts, self._settings)

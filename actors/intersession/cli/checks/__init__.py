@@ -1,14 +1,13 @@
 """What `intersession doctor` looks at: each check returns findings, with what to do about them."""
 
 from intersession.cli.checks.finding import Finding, Level, note, wrong
-from intersession.cli.checks.of_config import as_at_a_start, endpoint_findings, setting_findings
+from intersession.cli.checks.of_config import endpoint_findings, setting_findings
 from intersession.cli.checks.of_process import process_findings
 from intersession.cli.checks.of_store import checkpoint_findings, disk_findings, lock_findings, work_findings
 
 __all__ = [
     "Finding",
     "Level",
-    "as_at_a_start",
     "checkpoint_findings",
     "disk_findings",
     "endpoint_findings",

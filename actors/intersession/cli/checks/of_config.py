@@ -3,29 +3,13 @@
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from intersession.cli.checks.finding import Finding, note, warning, wrong
-from intersession_actors.channels import configured_channels
-from intersession_actors.checkpoints import publishing_targets, signing_key
-from intersession_actors.config import Config, LoadedConfig, load_config
+from intersession_actors.config import Config
 
 _PROBE_S = 5.0
 _REFUSED = (401, 403)
-
-
-def as_at_a_start(path: Path | None) -> LoadedConfig:
-    """Return the configuration of a file, checked as a start checks it.
-
-    Raises:
-        ConfigError: a start would refuse it.
-    """
-    loaded = load_config(path)
-    configured_channels(loaded.config)
-    publishing_targets(loaded.config)
-    signing_key(loaded.config)
-    return loaded
 
 
 def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Finding]:

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from intersession.cli.checks import as_at_a_start
 from intersession.cli.shell import REFUSED, Answer, Json, Screen, safe
 from intersession_actors.errors import ConfigError
+from intersession_actors.system import prepared
 
 config = App(name="config", help="Look at configurations.")
 
@@ -22,7 +22,7 @@ def check(
     """
     del json
     try:
-        loaded = as_at_a_start(file)
+        loaded = prepared(file)
     except ConfigError as error:
         problems = [{"path": problem.path, "what": problem.what} for problem in error.problems]
         value = {"ok": False, "file": str(file), "problems": problems, "notices": []}

@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from intersession.cli.checks import (
     Finding,
-    as_at_a_start,
     checkpoint_findings,
     disk_findings,
     endpoint_findings,
@@ -24,6 +23,7 @@ from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.host import MissingExtra
+from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -52,7 +52,7 @@ def doctor(
 
 def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
     try:
-        loaded = as_at_a_start(reading.config)
+        loaded = prepared(reading.config)
     except ConfigError as error:
         yield wrong(
             "config_bad",

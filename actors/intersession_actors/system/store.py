@@ -1,0 +1,31 @@
+"""Opens the log that a system is given by name, and says how far views are that have to be built anew first."""
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from intersession_actors.runtime import Clock
+from intersession_events.log import Log
+from intersession_events.stores import open_log
+from intersession_projections.inline_views import inline_views
+
+_FOLDING: Final = logging.getLogger("intersession.log")
+_PAGE: Final = 500
+_TOLD_EVERY: Final = 100_000
+"""Positions between two lines about views that are built anew."""
+
+
+def open_store(store: str | Path | None, clock: Clock) -> Log:
+    """Open a log for writing, with the views that all calls need.
+
+    Raises:
+        StoreLocked: another process is the writer of this log.
+        StoreUnavailable: the log can't be opened.
+    """
+    url = f"sqlite:///{store}" if isinstance(store, Path) else store
+    return open_log(url, inline=inline_views(), clock=clock.now_ms, on_folding=_tell_folding)
+
+
+def _tell_folding(position: int, head: int) -> None:
+    if position >= head or position % _TOLD_EVERY < _PAGE:
+        _FOLDING.info("views that another version wrote are built anew: position %d of %d", position, head)
