@@ -9,10 +9,9 @@ from typing import TypeGuard, assert_never
 
 import msgspec
 
-from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.policy import budget_of
-from intersession_actors.session import Archive
 from intersession_actors.spawn import rules
+from intersession_actors.spawn.cleanup import Cleanup, SpawnFlow
 from intersession_actors.spawn.commands import (
     ArchiveDue,
     AskStarted,
@@ -21,14 +20,13 @@ from intersession_actors.spawn.commands import (
     Prepared,
     SpawnCommand,
 )
-from intersession_actors.spawn.preparation import prepare, remove_files
+from intersession_actors.spawn.preparation import prepare
 from intersession_actors.spawn.steps import Causes, announce_step, result_step, start_step
+from intersession_actors.spawn.waiting import Waiting, why_not_started
 from intersession_actors.streams import (
     Accepted,
-    Answer,
     ChildGone,
     DeliveryEnded,
-    Flow,
     Plan,
     ProcessManager,
     Refused,
@@ -44,26 +42,18 @@ from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded
 
-BUSY_CHILD_MS = 60_000
-"""How long a child that is due for archiving but still runs is left alone."""
-
-SpawnFlow = Flow[rules.Spawn, SpawnCommand]
-
 
 class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
     """One actor for all spawns."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._started: dict[str, list[Answer]] = {}
-        """Who waits, by spawn, to hear that the child is there (SPAWN-12)."""
-        self._removing: set[str] = set()
-        """Spawns whose files are being removed."""
+        self._waiting = Waiting()
+        self._cleanup = Cleanup(world, self.tell_self)
 
     def on_stop(self) -> None:
         """Tell who waits for a child that this process will not hear of it."""
-        for stream in list(self._started):
-            self._say_started(stream, Refused(code="unavailable", error="the system is stopping, try again"))
+        self._waiting.tell_all(Refused(code="unavailable", error="the system is stopping, try again"))
 
     def takes(self, message: object) -> TypeGuard[SpawnCommand]:
         """Whether this is a command to a spawn."""
@@ -88,11 +78,11 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             if state.phase == "preparing":
                 self._prepare(stream, state, again=False)
             else:
-                self._say_started(stream, Accepted(recorded=()))
+                self._waiting.tell(stream, Accepted(recorded=()))
         elif isinstance(event, facts.ThreadOpened | facts.AttachmentsReady):
             crash_point("P4")
             self._thread_recorded(state)
-            self._say_started(stream, Accepted(recorded=()))
+            self._waiting.tell(stream, Accepted(recorded=()))
         elif isinstance(event, facts.ChildEnded):
             self.world.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
         elif isinstance(event, facts.AnnounceDecided) and event.text is None:
@@ -100,11 +90,10 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         elif isinstance(event, facts.SpawnClosed):
             self._thread_recorded(state)
             if state.not_started:
-                self._say_started(stream, why_not_started(event))
-            self._archive_later(stream, state)
-            self._remove_files(stream, state)
+                self._waiting.tell(stream, why_not_started(event))
+            self._cleanup.begin(stream, state)
         elif isinstance(event, facts.ChildArchived):
-            self._remove_files(stream, state)
+            self._cleanup.remove_files(stream, state)
         elif isinstance(event, facts.AttachmentRemovalFailed):
             self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
 
@@ -118,17 +107,17 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             case Resume():
                 return self._resume(flow, command)
             case ArchiveDue():
-                return self._archive(flow)
+                return self._cleanup.archive(flow)
             case AskStarted():
                 if flow.state is not None:
-                    self._hear_started(flow.stream, flow.state, command.started)
+                    self._waiting.hear(flow.stream, flow.state, command.started)
                 return None
             case Prepared():
                 return self._start(flow, command)
             case FilesRemoved():
-                return self._removed(flow, command)
+                return self._cleanup.removed(flow, command)
             case ChildGone():
-                return self._gone(flow)
+                return self._cleanup.gone(flow)
             case _:
                 assert_never(command)
 
@@ -140,7 +129,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
                     error="idempotencyKey: it was used for another task, use a new key",
                 )
             if command.started is not None:
-                self._hear_started(flow.stream, flow.state, command.started)
+                self._waiting.hear(flow.stream, flow.state, command.started)
             answer(command, Accepted(recorded=(), again=True))
             return None
         budget, accepted, chains = command.budget, command.accepted, self.world.chains
@@ -151,7 +140,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         accepted = msgspec.structs.replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
         state = rules.evolve(None, accepted)
         if command.started is not None:
-            self._hear_started(flow.stream, state, command.started)
+            self._waiting.hear(flow.stream, state, command.started)
         plan = Plan(events=(accepted,), cause=command.causation, correlation=budget.root)
         if state.phase == "preparing":
             return plan  # there is no child before it has what it needs
@@ -189,14 +178,13 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         if isinstance(command, OpenSpawn):
             root, run_id = command.budget.root, command.accepted.run_id
             self.world.chains.release(root, run_id, by=command.stream)
-        if isinstance(command, OpenSpawn) and command.started in self._started.get(command.stream, ()):
-            self._started.pop(command.stream)
+            self._waiting.forget(command.stream, command.started)
         elif isinstance(command, AskStarted):
             command.started(refused)
 
     def given_up(self, stream: str, refused: Refused) -> None:
         """Tell who waits for a child that it will not hear of it."""
-        self._say_started(stream, refused)
+        self._waiting.tell(stream, refused)
 
     def unstorable(self, command: SpawnCommand, error: NotStorable) -> SpawnCommand | Refused | None:
         """Let the child not start where its thread can't be recorded; keep of an error what can be."""
@@ -209,37 +197,6 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             return msgspec.structs.replace(command, error=ascii(command.error))
         return super().unstorable(command, error)
 
-    def _hear_started(self, stream: str, state: rules.Spawn, started: Answer) -> None:
-        if state.closed is not None and state.not_started:
-            started(why_not_started(state.closed))
-        elif state.phase == "preparing":
-            waiting = self._started.setdefault(stream, [])
-            if started not in waiting:  # decided twice is heard once
-                waiting.append(started)
-        else:
-            started(Accepted(recorded=(), again=True))
-
-    def _say_started(self, stream: str, outcome: Accepted | Refused) -> None:
-        for started in self._started.pop(stream, ()):
-            started(outcome)
-
-    def _remove_files(self, stream: str, state: rules.Spawn) -> None:
-        """Have the child's files removed if it is time, once (ATT-5)."""
-        files = state.files_due
-        if files is not None and stream not in self._removing:
-            self._removing.add(stream)
-            remove_files(self.world, state.accepted.spawn_id, files, self.tell_self)
-
-    def _removed(self, flow: SpawnFlow, command: FilesRemoved) -> Plan | None:
-        self._removing.discard(flow.stream)
-        events = () if flow.state is None else rules.decide_removed(flow.state, command.error)
-        return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
-
-    def _gone(self, flow: SpawnFlow) -> Plan | None:
-        """Note that somebody else archived the child (HIST-7)."""
-        events = () if flow.state is None else rules.decide_gone(flow.state)
-        return Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
-
     def _resume(self, flow: SpawnFlow, command: Resume) -> Plan | None:
         state = flow.state
         if state is None:
@@ -249,8 +206,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             return self._after(flow, ended)
         if state.phase == "preparing":
             self._prepare(flow.stream, state, again=True)
-        self._archive_later(flow.stream, state)
-        self._remove_files(flow.stream, state)
+        self._cleanup.begin(flow.stream, state)
         return None
 
     def _after(self, flow: SpawnFlow, outcome: RunEnded | DeliveryEnded) -> Plan | None:
@@ -328,47 +284,6 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             if self.world.chains.reserve(budget, asked, now.now_ms, by=flow.stream) is None:
                 return events
 
-    def _archive_later(self, stream: str, state: rules.Spawn) -> None:
-        after, ended = state.archive_after_ms, state.ended
-        if after is not None:
-            if after and ended is not None:
-                after -= self.world.stopwatch.elapsed_ms("ended", stream, since_ms=ended.ended_ms or 0)
-            self.world.timers.after(
-                after,
-                ("archive", stream),
-                lambda: self.tell_self(ArchiveDue(stream=stream)),
-            )
-
-    def _archive(self, flow: SpawnFlow) -> Plan | None:
-        state, stream = flow.state, flow.stream
-        if state is None or state.archive_after_ms is None:
-            return None
-        refusal = flow.refused.pop("", None)
-        if refusal is not None and refusal.code != "not_visible":
-            self.world.timers.after(
-                BUSY_CHILD_MS,
-                ("archive", stream),
-                lambda: self.tell_self(ArchiveDue(stream=stream)),
-            )
-            return None
-        archived = rules.decide_archived(state)
-        crash_point("P8" if archived.reason == "cleanup" else "P9")
-        plan = Plan(events=(archived,), cause=flow.cause, correlation=flow.correlation)
-        if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream
-            return plan
-        return plan.sent_through(
-            lambda appends: (
-                archived.child,
-                Archive(
-                    reason=archived.reason,
-                    session_id=state.accepted.child_session_id,
-                    flow=stream,
-                    carried=appends,
-                    only_idle=True,
-                ),
-            ),
-        )
-
 
 def _budget(flow: SpawnFlow, state: rules.Spawn) -> facts.Budget:
     """Return what the causal chain that a spawn is of may use (LOOP-5)."""
@@ -391,15 +306,6 @@ def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:
         return None
     return msgspec.structs.replace(
         command, refused=msgspec.structs.replace(refused, error=ascii(refused.error))
-    )
-
-
-def why_not_started(closed: facts.SpawnClosed) -> Refused:
-    """Return what a caller is told of a child that never was."""
-    codes: dict[str | None, RefusalCode] = {code: code for code in REFUSAL_CODES}
-    return Refused(
-        code=codes.get(closed.code, "internal"),
-        error=closed.note or "the sub-agent could not be started, spawn again",
     )
 
 
