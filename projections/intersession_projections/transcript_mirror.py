@@ -5,34 +5,31 @@ it shows, so that after a crash nothing is written twice; another log's files ar
 """
 
 import logging
-import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
-from intersession_events.errors import LogError
 from intersession_events.facts import Erased, LineImported, MessageRecorded
 from intersession_events.log import Log, Recorded
-from intersession_events.stores import MEMORY
+from intersession_events.stores import MEMORY, Tail, TailedView
 from intersession_events.transcripts.openclaw import entry_line, header_line
 from intersession_projections.sessions import taken_forwards
 from intersession_projections.transcript_files import LastLine, Mirrored, TranscriptFiles
 
 _BATCH: Final = 500
 _SESSION: Final = "session:"
-_MOST_KEPT: Final = 2_000
-"""Events that are kept for it in memory; one that is further behind reads the log."""
 _KNOWN_FILES: Final = 1_000
-_COALESCE_S: Final = 0.1
 logger = logging.getLogger("intersession.transcripts")
 
 
-class TranscriptMirror:
-    """Writes the files of one log into one directory."""
+class Transcripts(TailedView):
+    """The files of one log in one directory, and how far they are: a view of the library's kind that has no database."""
 
     def __init__(self, log: Log, directory: Path) -> None:
+        super().__init__()
+        self.said = f"transcripts in {directory}"
         self._log = log
         self._files = TranscriptFiles(directory)
         self._position = 0
@@ -40,116 +37,59 @@ class TranscriptMirror:
         self._last: OrderedDict[str, LastLine] = OrderedDict()
         self._refused: set[str] = set()
         """Session ids whose files can't be written, which was said once."""
-        self._changed = threading.Condition()
-        self._moved = False
-        self._committed: list[Recorded] = []
-        """What was committed since it was last looked at, as long as it is not too much to be kept."""
-        self._stopping = False
-        self._thread: threading.Thread | None = None
-        self._unsubscribe: Callable[[], None] | None = None
 
-    def start(self) -> None:
-        """Follow the log in a thread of its own."""
-        self._unsubscribe = self._log.on_committed(self._wake)
-        self._thread = threading.Thread(target=self._follow, name="transcripts", daemon=True)
-        self._thread.start()
+    @property
+    def position(self) -> int:
+        """How far the files are in the log."""
+        return self._position
 
-    def stop(self) -> None:
-        """Write what is committed and stop."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._position > self._remembered:
-            with suppress(OSError):  # it is only a shortcut: the lines themselves say how far they are
-                self._remember()
+    def reached(self) -> int:
+        """Look how far the files are."""
+        if not self._files.directory.exists():
+            self._position, self._last = (
+                0,
+                OrderedDict(),
+            )  # somebody took them away: they are all written again
+        elif self._position == 0:
+            with suppress(OSError):  # whoever writes is told
+                self._resume()
+        return self._position
 
-    def catch_up(self) -> int:
-        """Write all that the log has; return the position reached.
+    def take(self, events: Sequence[Recorded], position: int) -> None:
+        """Write the lines of events. Each line says which position it shows, so that what comes again is not doubled.
 
         Raises:
             OSError: the directory can't be written.
         """
-        if not self._files.directory.exists():
-            # Somebody took them away: they are all written again.
+        gone = self._position > 0 and not self._files.directory.exists()
+        if gone:
             self._position, self._last = 0, OrderedDict()
         if self._position == 0:
-            self._position = self._resume()
-            self._remember()  # whose files these are is said before the first one is written
-        for batch, position in self._batches():
-            self._write(batch)
-            self._position = position
-            if self._position - self._remembered >= _BATCH:
+            self._resume()
+            self._remember()  # whose files these are, before the first one
+        if gone:
+            return  # what was there before comes first
+        if events:
+            self._write(events)
+        self._position = position
+        if self._position - self._remembered >= _BATCH:
+            self._remember()
+
+    def close(self) -> None:
+        """Note how far the files are. It is only a shortcut: the lines themselves say it, too."""
+        if self._position > self._remembered:
+            with suppress(OSError):
                 self._remember()
-        return self._position
-
-    def _follow(self) -> None:
-        while True:
-            with self._changed:
-                self._moved = False
-                stopping = self._stopping
-            try:
-                self.catch_up()
-            except (OSError, LogError) as error:
-                logger.warning("transcripts in %s are behind: %s", self._files.directory, error)
-            if stopping:
-                return
-            with self._changed:
-                self._changed.wait_for(lambda: self._stopping or self._moved)
-                # Files are for people and other tools: many small commits make one write.
-                self._changed.wait_for(lambda: self._stopping, _COALESCE_S)
-
-    def _wake(self, committed: Sequence[Recorded]) -> None:
-        with self._changed:
-            if len(self._committed) + len(committed) <= _MOST_KEPT:
-                self._committed += committed
-            else:
-                self._committed = []  # it is read from the log instead
-            if not self._moved:
-                self._moved = True
-                self._changed.notify_all()
-
-    def _batches(self) -> Iterator[tuple[list[Recorded], int]]:
-        """Yield what the log has behind the position, and how far that goes; rows that can't be read are passed over.
-
-        What was just committed is at hand. It is taken if it follows on the position without a gap, else the log is read.
-        """
-        with self._changed:
-            committed, self._committed = self._committed, []
-        batch = [recorded for recorded in committed if recorded.position > self._position]
-        position = self._position
-        if batch and batch[0].position == position + 1 and batch[-1].position == position + len(batch):
-            yield batch, position + len(batch)
-            position += len(batch)
-        batch = list[Recorded]()
-        while position < self._log.head():
-            try:
-                for recorded in self._log.all(after=position, limit=_BATCH - len(batch)):
-                    batch.append(recorded)
-                    position = recorded.position
-            except LogError as error:
-                if error.position is None:
-                    raise
-                position = error.position
-                logger.warning("position %d of the log is in no transcript: %s", position, error)
-                continue
-            yield batch, position
-            batch = []
-
-    def _resume(self) -> int:
-        """Return how far the files are; files of another log are put away."""
-        position, aside = self._files.resume(self._log.log_id)
-        if aside is not None:
-            logger.warning("%s held transcripts of another log; they are in %s", self._files.directory, aside)
-        return position
 
     def _remember(self) -> None:
         self._files.remember(Mirrored(self._log.log_id, self._position))
         self._remembered = self._position
+
+    def _resume(self) -> None:
+        """Find out how far the files are; those of another log are put away."""
+        self._position, aside = self._files.resume(self._log.log_id)
+        if aside is not None:
+            logger.warning("%s held transcripts of another log; they are in %s", self._files.directory, aside)
 
     def _write(self, batch: Sequence[Recorded]) -> None:
         """Append the lines of a batch, each file opened once."""
@@ -215,6 +155,11 @@ def _entry(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | None:
     except (ValueError, TypeError, RecursionError) as error:
         logger.warning("position %d of the log can't be a line of a transcript: %s", recorded.position, error)
         return None
+
+
+def transcript_mirror(log: Log, directory: Path) -> Tail[Transcripts]:
+    """Return what writes the files of a log into a directory."""
+    return Tail(log, Transcripts(log, directory))
 
 
 def mirror_directory(log: Log, *, wanted: bool) -> Path | None:

@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         f"{_QUESTIONS}.deliveries:deliveries",
         "List the texts that went outside, or should have.",
     ),
+    "usage": (f"{_QUESTIONS}.usage:usage", "Add up what runs have used, by day, agent, session or model."),
     "events": (f"{_QUESTIONS}.events:events", "List the events of a log, one a line."),
     "tail": (f"{_QUESTIONS}.tail:tail", "Show the events of a log as they come."),
     "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),

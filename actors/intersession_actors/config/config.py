@@ -41,6 +41,7 @@ class Config(Settings, frozen=True, kw_only=True):
     runs: host.Runs = host.Runs()
     deliveries: host.Deliveries = host.Deliveries()
     transcripts: host.Transcripts = host.Transcripts()
+    views: host.Views = host.Views()
     audit: host.Audit = host.Audit()
     checkpoints: host.Checkpoints = host.Checkpoints()
     logging: host.Logging = host.Logging()

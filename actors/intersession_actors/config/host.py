@@ -1,4 +1,4 @@
-"""The parts of a configuration that concern the process: gateway, models, runs, transcripts, audit, logging."""
+"""The parts of a configuration that concern the process: gateway, models, runs, transcripts, views, audit, logging."""
 
 import logging
 from collections.abc import Mapping
@@ -134,6 +134,12 @@ class Transcripts(Settings, frozen=True, kw_only=True):
     """The transcripts kept beside a log that is a file, in `<store>.transcripts` (LIST-5)."""
 
     mirror: bool = False
+
+
+class Views(Settings, frozen=True, kw_only=True):
+    """The views beside a log that a running system keeps up to date, in `<store>.views`."""
+
+    keep: tuple[Literal["usage"], ...] = ()
 
 
 class Audit(Settings, frozen=True, kw_only=True):

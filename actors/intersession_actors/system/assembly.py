@@ -31,8 +31,10 @@ from intersession_events.facts import ChatType, ExchangeAccepted, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
+from intersession_events.stores import Tail, ViewFile
 from intersession_projections.flows import DeliverySummary
-from intersession_projections.transcript_mirror import TranscriptMirror, mirror_directory
+from intersession_projections.tailed_views import tails_of
+from intersession_projections.transcript_mirror import Transcripts, mirror_directory, transcript_mirror
 
 T = TypeVar("T")
 logger = logging.getLogger("intersession.actors")
@@ -105,7 +107,9 @@ class Assembly:
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
-        self._mirror = None if transcripts is None else TranscriptMirror(log, transcripts)
+        self._tails: list[Tail[Transcripts] | Tail[ViewFile]] = [*tails_of(log, config().views.keep)]
+        if transcripts is not None:
+            self._tails.append(transcript_mirror(log, transcripts))
         reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
         self._chains = ChainLedger(log, partial(_runs_of, reader))
         self.contexts = ContextCache(log)
@@ -167,11 +171,11 @@ class Assembly:
         sweep_staged(self.service)
         recover(self.service)
         self.checkpointer.start()
-        if self._mirror is not None:
-            self._mirror.start()
+        for tail in self._tails:
+            tail.start()
 
     def stop(self, seconds: float) -> None:
-        """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, the mirror."""
+        """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
         self.executor.stop(seconds)
         drain(self.service, until - self._clock.monotonic())
@@ -185,8 +189,8 @@ class Assembly:
         self.service.waits.close()
         self._chains.close()
         self.tracing.stop()
-        if self._mirror is not None:
-            self._mirror.stop()
+        for tail in self._tails:
+            tail.stop()
         self.threads.shutdown()
         self.reports.stop(max(until - self._clock.monotonic(), LEAST_FOR_REPORTS_S))
 

@@ -1,0 +1,86 @@
+"""`intersession usage`: what runs have used, added up."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.host import reading_log
+from intersession.cli.shell import COMMON, Answer, Common, Screen, UsageError, safe
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Log
+from intersession_events.plain_json import JsonObject
+from intersession_events.stores import MEMORY, Tail, ViewFile
+from intersession_projections.seek import UnknownPlace, parse_time
+from intersession_projections.timeline import counted
+from intersession_projections.usage import By, UsageView, Used, used
+
+_MICROS = 1_000_000
+
+
+def usage(
+    *,
+    by: Annotated[By, Parameter(help="What to add up by: day, agent, session or model.")] = "agent",
+    since: Annotated[str | None, Parameter(help="Only from this day of UTC on.")] = None,
+    until: Annotated[str | None, Parameter(help="Only up to this day of UTC.")] = None,
+    common: Common = COMMON,
+) -> Answer:
+    """Add up what runs have used, by day, agent, session or model.
+
+    Tokens and money are what agents reported of runs that were answered. The sums are kept in `<store>.views` and brought up
+    to date first.
+    """
+    span = {"since_ms": _ms(since, "--since"), "until_ms": _ms(until, "--until")}
+    with reading_log(common) as log, closing(_view(log)) as view:
+        with Screen().progress("Adding up") as progress:
+            Tail(log, view).catch_up(progress)
+        rows = used(view.query, by, **span)
+    value: JsonObject = {"count": len(rows), "usage": [_value(row, by) for row in rows]}
+    return Answer(value, lambda screen: _show(screen, rows, by))
+
+
+def _view(log: Log) -> ViewFile:
+    try:
+        return ViewFile(UsageView(), log)
+    except StoreUnavailable:
+        return ViewFile(UsageView(), log, MEMORY)  # nothing can be written beside the log
+
+
+def _ms(typed: str | None, field: str) -> int | None:
+    try:
+        return None if typed is None else parse_time(typed, field=field)
+    except UnknownPlace as error:
+        raise UsageError(str(error)) from error
+
+
+def _value(row: Used, by: By) -> JsonObject:
+    return {
+        by: row.of,
+        "runs": row.runs,
+        "input": row.input,
+        "output": row.output,
+        "cacheRead": row.cache_read,
+        "cacheWrite": row.cache_write,
+        "totalTokens": row.total_tokens,
+        "costMicros": row.cost_micros,
+    }
+
+
+def _show(screen: Screen, rows: Sequence[Used], by: By) -> None:
+    if rows:
+        screen.table(
+            [by, "runs", "input", "output", "cache read", "cache write", "tokens", "cost"],
+            [
+                (
+                    row.of or "not told",
+                    *map(
+                        str,
+                        (row.runs, row.input, row.output, row.cache_read, row.cache_write, row.total_tokens),
+                    ),
+                    f"{row.cost_micros / _MICROS:.6f}" if row.cost_micros else "",
+                )
+                for row in rows
+            ],
+        )
+    screen.line(safe(counted(sum(row.runs for row in rows), "run") + " with known usage", "dim"))

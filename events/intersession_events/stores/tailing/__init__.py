@@ -1,0 +1,7 @@
+"""Views that follow the log in their own time, as projections of the eventsourcing library: an append never waits for them."""
+
+from intersession_events.stores.tailing.file import ViewFile
+from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.view import TailedView, place_of
+
+__all__ = ["Tail", "TailedView", "ViewFile", "place_of"]

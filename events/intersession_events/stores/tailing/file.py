@@ -1,0 +1,146 @@
+"""A view of tables in a database of its own: with the library's tracking table, which says how far it has come."""
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from eventsourcing.persistence import PersistenceError, Tracking
+from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import InlineView, Log, Recorded, Row, SqlValue
+from intersession_events.stores.folding import PlainSql
+from intersession_events.stores.sqlite import MEMORY, NAME, LogDatastore
+from intersession_events.stores.tailing.view import TailedView, place_of
+
+_OF: Final = (
+    "CREATE TABLE IF NOT EXISTS view_of (log_id TEXT NOT NULL, name TEXT NOT NULL, shape INTEGER NOT NULL)"
+)
+_DAMAGED: Final = ("not a database", "malformed")
+"""What SQLite says of a file that is none of its own, or not any more."""
+_LOGGER: Final = logging.getLogger("intersession.views")
+
+
+class ViewFile(TailedView, SQLiteTrackingRecorder):
+    """The tables of one view, in `<store>.views`: rows and position in one transaction.
+
+    A file that is damaged, of another log or shape, or ahead of the log is made anew. So may anybody delete it.
+    """
+
+    def __init__(self, view: InlineView, log: Log, place: str | None = None) -> None:
+        """Open the database of a view of a log.
+
+        Raises:
+            StoreUnavailable: it can't be made or written.
+        """
+        TailedView.__init__(self)
+        self.said = f"the view {view.name}"
+        self._view = view
+        self._log = log
+        self._place = place_of(log.path, view.name) if place is None else place
+        try:
+            try:
+                self._open()
+            except (PersistenceError, sqlite3.DatabaseError) as error:
+                if not any(said in str(error) for said in _DAMAGED):
+                    raise
+                _LOGGER.warning("%s is damaged (%s); it is built anew", self._place, error)
+                self._remove()
+                self._open()
+        except (OSError, PersistenceError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"{self.said} can't be kept in {self._place}: {error}") from error
+
+    @property
+    def position(self) -> int:
+        """How far it has come in the log."""
+        return self._position
+
+    def reached(self) -> int:
+        """Look how far it has come: another process may keep the same file up to date."""
+        with self.datastore.transaction(commit=False) as cursor:
+            return self._max_tracking_id(NAME, cursor) or 0
+
+    def max_tracking_id(self, application_name: str) -> int | None:
+        """Return what the library's table of positions says; its own migrations have a row in it, too."""
+        return SQLiteTrackingRecorder.max_tracking_id(self, application_name)
+
+    def take(self, events: Sequence[Recorded], position: int) -> None:
+        """Take events in, and note the position, in one transaction; an event that it chokes on is left out, and logged."""
+        with self.datastore.transaction(commit=True) as cursor:
+            reached = self._max_tracking_id(NAME, cursor) or 0
+            fresh = [event for event in events if event.position > reached]
+            if position > reached:
+                self._apply(cursor, fresh)
+                self._insert_tracking(cursor, Tracking(NAME, position))
+        self._position = max(reached, position)
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Run a reading statement on the view's tables; rows are tuples."""
+        with self.datastore.transaction(commit=False) as cursor:
+            return PlainSql(cursor.sqlite_cursor.connection).execute(statement, parameters).fetchall()
+
+    def close(self) -> None:
+        """Close the database."""
+        self.datastore.close()
+
+    def _open(self) -> None:
+        if self._place != MEMORY:
+            Path(self._place).parent.mkdir(mode=0o700, exist_ok=True)
+        SQLiteTrackingRecorder.__init__(self, LogDatastore(self._place))
+        try:
+            self.create_table()
+            with self.datastore.transaction(commit=True) as cursor:
+                self._begin(cursor)
+        except BaseException:
+            self.datastore.close()
+            raise
+
+    def _begin(self, cursor: SQLiteCursor) -> None:
+        sql = PlainSql(cursor.sqlite_cursor.connection)
+        sql.execute(_OF)
+        mine = (self._log.log_id, self._view.name, self._view.shape)
+        self._position = self._max_tracking_id(NAME, cursor) or 0
+        if sql.execute("SELECT log_id, name, shape FROM view_of").fetchall() != [mine] or (
+            self._position > self._log.head()
+        ):
+            self._view.drop(sql)
+            sql.execute("DELETE FROM view_of")
+            sql.execute("INSERT INTO view_of VALUES (?, ?, ?)", mine)
+            sql.execute("DELETE FROM tracking WHERE application_name=?", (NAME,))
+            self._position = 0
+        self._view.create(sql)
+
+    def _apply(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> None:
+        if self._attempt(cursor, events) is None:
+            return
+        for event in events:  # one of them is poison
+            if (poison := self._attempt(cursor, [event])) is not None:
+                _LOGGER.error(
+                    "%s leaves out position %d (%s): %s: %s",
+                    self.said,
+                    event.position,
+                    event.topic,
+                    type(poison).__name__,
+                    poison,
+                )
+
+    def _attempt(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> Exception | None:
+        cursor.execute("SAVEPOINT taken")
+        try:
+            self._view.apply(PlainSql(cursor.sqlite_cursor.connection), events)
+        except sqlite3.OperationalError:
+            raise  # of the disk, and of no event
+        except Exception as error:  # noqa: BLE001 - as with inline views: whatever it is, the event is left out
+            cursor.execute("ROLLBACK TO taken")
+            return error
+        finally:
+            with suppress(sqlite3.Error):
+                cursor.execute("RELEASE taken")
+        return None
+
+    def _remove(self) -> None:
+        for name in (self._place, f"{self._place}-wal", f"{self._place}-shm"):
+            Path(name).unlink(missing_ok=True)

@@ -1,0 +1,111 @@
+"""Keeps a view up to date behind the log, by the library's projection and runner."""
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Generic, TypeVar
+
+from eventsourcing.application import Application
+from eventsourcing.persistence import PersistenceError, Tracking
+from eventsourcing.projection import BaseProjectionRunner, Projection
+
+from intersession_events.errors import LogError
+from intersession_events.log import Log, Recorded
+from intersession_events.stores.sqlite import NAME
+from intersession_events.stores.tailing.subscription import CommitSubscription, application_of
+from intersession_events.stores.tailing.view import TailedView
+
+V = TypeVar("V", bound=TailedView)
+_LOGGER: Final = logging.getLogger("intersession.views")
+
+
+class _Pages(Projection[V]):
+    """Gathers events, and gives them to the view with each page: one transaction, or one write, for many."""
+
+    def __init__(self, view: V) -> None:
+        super().__init__(view)
+        self._events: list[Recorded] = []
+
+    # The library has a method with a variant for each type here; one for all types does, too.
+    def process_event(self, recorded: Recorded, tracking: Tracking) -> None:  # noqa: ARG002  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._events.append(recorded)
+
+    def written(self, position: int) -> int:
+        """Have the view take in what was gathered up to a position; return how far it has come."""
+        events, self._events = self._events, []
+        if not events and position <= self.view.position:
+            return self.view.position
+        try:
+            self.view.take(events, position)
+        except (OSError, LogError, PersistenceError, sqlite3.Error) as error:
+            _LOGGER.warning("%s: still at position %d: %s", self.view.said, self.view.position, error)
+        except Exception:
+            _LOGGER.exception("%s has ended at position %d", self.view.said, self.view.position)
+            raise
+        self.view.advanced()
+        return self.view.position
+
+
+class Tail(Generic[V]):
+    """A view and what keeps it up to date: a thread from `start` to `stop`, or whoever calls `catch_up`."""
+
+    def __init__(self, log: Log, view: V) -> None:
+        self.view: Final = view
+        self._log = log
+        self._pages = _Pages(view)
+        self._runner: BaseProjectionRunner[Application[str]] | None = None
+
+    def start(self) -> None:
+        """Follow the log."""
+
+        def run() -> None:
+            self._runner = BaseProjectionRunner[Application[str]](
+                projection=self._pages,
+                application_class=application_of(self._log, self._pages.written),
+                tracking_recorder=self.view,
+                topics=(),
+            )
+            self._runner.__enter__()
+
+        # The runner's threads are of the kind that makes them: these must not keep a process that forgets to stop.
+        beginning = threading.Thread(target=run, name="views", daemon=True)
+        beginning.start()
+        beginning.join()
+
+    def stop(self) -> None:
+        """Take in what was committed a moment ago, and stop; one that is far behind goes on with the next start."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            with suppress(Exception):  # it was logged when it happened
+                runner.__exit__(None, None, None)
+        self.view.close()
+
+    def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Take in all that the log has, in the calling thread; return the position reached.
+
+        `progress` gets the position and the last one.
+        """
+        head = self._log.head()
+
+        def written(position: int) -> int:
+            reached = self._pages.written(position)
+            if progress is not None:
+                progress(reached, max(head, reached))
+            return reached
+
+        for given in CommitSubscription(self._log, self.view.reached(), written, follows=False):
+            self._pages.process_event(given.recorded, Tracking(NAME, given.id))  # type: ignore[attr-defined]  # what it gives
+        return self.view.position
+
+    def wait(self, position: int, timeout: float) -> None:
+        """Wait until the view has come to a position of the log.
+
+        Raises:
+            TimeoutError: it has not in time.
+        """
+        if self._runner is None:
+            self.catch_up()
+            return
+        self._runner.wait(position, timeout)

@@ -1,0 +1,29 @@
+"""The list of views that follow the log in their own time: nobody's next step waits for them."""
+
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import InlineView, Log
+from intersession_events.stores import Tail, ViewFile
+from intersession_projections.usage import UsageView
+
+_LOGGER: Final = logging.getLogger("intersession.views")
+
+
+def tailed_views() -> tuple[InlineView, ...]:
+    """Return them all, new. They are made as inline views are, and lie in databases of their own, in `<store>.views`."""
+    return (UsageView(),)
+
+
+def tails_of(log: Log, names: Collection[str]) -> list[Tail[ViewFile]]:
+    """Return what keeps the named views of a log up to date; one whose database can't be opened is left out, and logged."""
+    tails: list[Tail[ViewFile]] = []
+    for view in tailed_views():
+        if view.name in names:
+            try:
+                tails.append(Tail(log, ViewFile(view, log)))
+            except StoreUnavailable as error:
+                _LOGGER.warning("%s", error)
+    return tails

@@ -1,0 +1,164 @@
+"""Views that follow the log in databases of their own, by the library's projection and runner."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from eventsourcing.projection import BaseProjectionRunner
+
+from intersession_events.facts import Message, MessageRecorded
+from intersession_events.log import Draft, Recorded, Sql, StreamAppend
+from intersession_events.stores import SqliteLog, Tail, ViewFile, place_of
+from support.rows import edited
+
+STREAM = "session:agent:main:main"
+
+
+class Words:
+    """Counts the words of each stream; chokes on `poison`."""
+
+    name = "words"
+
+    def __init__(self, shape: int = 1) -> None:
+        self.shape = shape
+
+    def create(self, sql: Sql) -> None:
+        sql.execute("CREATE TABLE IF NOT EXISTS words (position INTEGER PRIMARY KEY, words TEXT)")
+
+    def drop(self, sql: Sql) -> None:
+        sql.execute("DROP TABLE IF EXISTS words")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            assert isinstance(recorded.event, MessageRecorded)
+            text = str(recorded.event.message.content)
+            sql.execute("INSERT INTO words VALUES (?, ?)", (recorded.position, text))
+            if text == "poison":
+                raise ValueError("it chokes")
+
+
+def say(log: SqliteLog, *texts: str) -> None:
+    first = log.head() + 1
+    drafts = tuple(
+        Draft(
+            event=MessageRecorded(
+                session_id="s", message=Message(id=f"m{number}", role="user", content=text, timestamp=1)
+            ),
+            id=f"e{number}",
+            time=1,
+        )
+        for number, text in enumerate(texts, start=first)
+    )
+    log.append_now([StreamAppend(stream=STREAM, expected=first - 1, drafts=drafts)])
+
+
+def words(view: ViewFile) -> list[str]:
+    return [text for (text,) in view.query("SELECT words FROM words ORDER BY position")]
+
+
+def kept(log: SqliteLog, shape: int = 1) -> list[str]:
+    """Return what a view says that was opened, brought up to date and closed."""
+    tail = Tail(log, ViewFile(Words(shape), log))
+    tail.catch_up()
+    found = words(tail.view)
+    tail.stop()
+    return found
+
+
+@pytest.mark.parametrize("path", ["log.db", ":memory:"])
+def test_a_view_follows_the_log_from_where_it_was(tmp_path: Path, path: str) -> None:
+    """Issue 9: views that are not inline run on the library's projection, runner and tracking recorder."""
+    place = path if path == ":memory:" else str(tmp_path / path)
+    with SqliteLog(place) as log:
+        say(log, "one", "two")
+        tail = Tail(log, ViewFile(Words(), log))
+        tail.start()
+        assert isinstance(tail._runner, BaseProjectionRunner)
+        tail.wait(2, timeout=10)
+        say(log, "three")
+        tail.wait(3, timeout=10)
+        assert words(tail.view) == ["one", "two", "three"]
+        say(log, "four")
+        tail.stop()
+        assert tail.view.position == 4  # what was committed before the stop is in it
+
+    if place != ":memory:":
+        with sqlite3.connect(place_of(place, "words")) as connection:
+            tracked = connection.execute("SELECT * FROM tracking WHERE application_name='intersession'")
+            assert tracked.fetchall() == [("intersession", 4)]
+
+
+def test_what_is_not_of_this_log_and_shape_or_is_damaged_is_built_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    place = Path(place_of(str(path), "words"))
+    with SqliteLog(path) as log:
+        say(log, "one", "two")
+        assert kept(log) == ["one", "two"]
+        with edited(place) as rows:
+            rows.execute("UPDATE words SET words='mine'")
+        assert kept(log) == ["mine", "mine"]  # nothing says that it was touched
+        assert kept(log, shape=2) == ["one", "two"]
+        with edited(place) as rows:
+            rows.execute("UPDATE tracking SET notification_id=7 WHERE application_name='intersession'")
+        assert kept(log, shape=2) == ["one", "two"]  # it was ahead of the log
+        place.write_bytes(b"no database at all, but long enough for one to be looked for in it")
+        assert kept(log, shape=2) == ["one", "two"]
+    path.unlink()
+    with SqliteLog(path) as log:
+        say(log, "other")
+        assert kept(log, shape=2) == ["other"]
+
+
+def test_an_event_that_a_view_chokes_on_is_left_out_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        say(log, "one", "poison", "three")
+        assert kept(log) == ["one", "three"]
+    assert "leaves out position 2" in caplog.text
+
+
+def test_a_row_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with SqliteLog(path) as log:
+        say(log, "one", "two", "three")
+    with edited(path) as rows:
+        rows.execute("UPDATE stored_events SET state=CAST('{}' AS BLOB) WHERE rowid IN (2, 3)")
+    with SqliteLog(path, read_only=True) as log:
+        tail = Tail(log, ViewFile(Words(), log))
+        assert tail.catch_up() == 3
+        assert words(tail.view) == ["one"]
+        tail.stop()
+
+
+def test_two_that_keep_the_same_file_count_each_event_once(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        say(log, *map(str, range(1_200)))
+        one, other = (Tail(log, ViewFile(Words(), log)) for _ in range(2))
+        one.start()
+        other.start()
+        say(log, "last")
+        one.wait(log.head(), timeout=30)
+        other.wait(log.head(), timeout=30)
+        assert words(one.view) == [*map(str, range(1_200)), "last"]
+        one.stop()
+        other.stop()
+
+
+def test_a_view_that_cannot_be_written_goes_on_when_it_can(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        tail = Tail(log, ViewFile(Words(), log))
+        tail.view.query("SELECT 1")
+        with edited(Path(place_of(log.path, "words"))) as rows:
+            rows.execute("ALTER TABLE words RENAME TO away")
+        say(log, "one")
+        assert tail.catch_up() == 0
+        assert "still at position 0" in caplog.text
+        with edited(Path(place_of(log.path, "words"))) as rows:
+            rows.execute("ALTER TABLE away RENAME TO words")
+        assert tail.catch_up() == 1
+        assert words(tail.view) == ["one"]
+        tail.stop()
