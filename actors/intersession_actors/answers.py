@@ -44,12 +44,13 @@ class InboundAnswer(Refused):
 
 
 class AcceptedAnswer(Refused):
-    """What the methods `agent` and `chat.send` answer at once (GATE-1). `agent.wait` has the end."""
+    """What the methods `agent`, `chat.send` and `runs.retry` answer at once (GATE-1). `agent.wait` has the end."""
 
     status: str
     runId: NotRequired[str]
     sessionKey: NotRequired[str]
     acceptedAt: NotRequired[int]
+    retryOf: NotRequired[str]
 
 
 class DeliveryAnswer(TypedDict):

@@ -62,6 +62,11 @@ def event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes)
     return derive(log_id, stream, version, topic, hashlib.sha256(payload).hexdigest())
 
 
+def retry_of(log_id: str, run_id: str) -> str:
+    """Return the id of the run that tries a failed one again: one for ever, however often that is asked for."""
+    return derive(log_id, "run", "retry", run_id)
+
+
 def announce_delivery(log_id: str, flow_id: str) -> str:
     """Return the id of the delivery of a flow's announce: one for ever, whatever the attempt."""
     return derive(log_id, "delivery", flow_id, "announce")

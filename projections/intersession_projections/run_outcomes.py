@@ -19,6 +19,7 @@ from intersession_events.facts import (
     Usage,
     ready,
 )
+from intersession_events.ids import retry_of
 from intersession_events.log import Log, Recorded, Row, Sql, SqlValue
 from intersession_projections.columns import Packing, beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.flows import Position
@@ -35,7 +36,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `reply` is the run's own final text and None is no text; for a run that failed or was aborted it is what the
     agent had said until then. `status` "timeout" is a failure with the code `timeout`. `accepted` and `position` are the
     positions of the run's first and last event, the versions their places in the session's stream; `root` is the
-    chain's root (the event's correlation id).
+    chain's root (the event's correlation id). `retry_of` is the failed run that this one tries again.
     """
 
     run_id: str
@@ -65,11 +66,22 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hops: int = 0
     timeout_ms: int = 0
     root: str | None = None
+    retry_of: str | None = None
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will come of it."""
         return self.status not in {"queued", "running"}
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a run by itself, no part of an exchange or a spawn."""
+        return self.exchange_id is None and self.spawn_id is None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without an answer, and nobody had stopped it."""
+        return self.status in {"error", "timeout"}
 
 
 _STORED: Final = Packing(
@@ -225,6 +237,10 @@ class Runs:
         found = self._select("WHERE run_id = ?", (packed(run_id),))
         return found[0] if found else None
 
+    def retry_of(self, run_id: str) -> RunOutcome | None:
+        """Return the run that tries a failed one again (GATE-6); None where nobody has asked for that."""
+        return self.get(retry_of(self._log.log_id, run_id))
+
     def taken_version(self, run_id: str) -> int | None:
         """Return where in its session's stream a run first started, or was given up; None while it waits, or for an unknown one."""
         rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
@@ -276,6 +292,10 @@ class Runs:
     def recent(self, limit: int) -> list[RunOutcome]:
         """Return the runs accepted last, newest first."""
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
+
+    def failed_lately(self, among: int) -> list[RunOutcome]:
+        """Return the runs that failed and that nobody has tried again, among so many of the newest; newest first."""
+        return [run for run in self.recent(among) if run.failed and self.retry_of(run.run_id) is None]
 
     def next_of_session(self, session_key: str, position: int) -> RunOutcome | None:
         """Return the first run that a session accepted behind a position."""
@@ -362,6 +382,7 @@ def _queued(recorded: Recorded, event: RunQueued) -> RunOutcome:
         model=event.model,
         timeout_ms=event.timeout_ms,
         root=recorded.correlation,
+        retry_of=event.retry_of,
     )
 
 

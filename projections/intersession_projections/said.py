@@ -95,8 +95,10 @@ class Messages:
     def began(self, root: str | None) -> tuple[int, str, Message] | None:
         """Return the message that a causal chain began with: its root is the run that answered it."""
         run = None if root is None else self._runs.get(root)
-        if run is None:
-            return None
+        return None if run is None else self.of_run(run)
+
+    def of_run(self, run: RunOutcome) -> tuple[int, str, Message] | None:
+        """Return the message that a run answers, with its position and its session."""
         stream = session_stream(run.session_key)
         # It is recorded in one append with its run, or a little before.
         first = max(0, run.first_version - _NEAR)

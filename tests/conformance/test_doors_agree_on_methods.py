@@ -52,6 +52,10 @@ STEPS = [
     Step("GATE-1", "agent", {"message": " ", "sessionKey": OPS, "idempotencyKey": "3"}, refused("invalid_request")),
     Step("GATE-1", "agent", {"message": "fail", "sessionKey": OPS, "idempotencyKey": "4"}, status("accepted")),
     Step("GATE-3", "agent.wait", {"runId": "4"}, status("error")),
+    Step("GATE-6", "runs.retry", {"runId": "4"}, status("accepted", sessionKey=OPS)),
+    Step("GATE-6", "runs.retry", {"runId": "4"}, status("accepted", sessionKey=OPS)),
+    Step("GATE-6", "runs.retry", {"runId": "1"}, refused("invalid_request")),
+    Step("GATE-6", "runs.retry", {"runId": "nobody's"}, refused("unknown_run")),
     Step("GATE-1", "agent", {"message": "hi", "sessionKey": SLOW, "idempotencyKey": "5"}, status("accepted")),
     Step("GATE-3", "agent.wait", {"runId": "5", "timeoutMs": 0}, status("timeout")),
     Step("GATE-4", "agent", {"message": "hi", "sessionKey": SLOW, "idempotencyKey": "6", "busy": "reject"}, refused("busy")),
@@ -99,7 +103,9 @@ def in_python(twin: Twin) -> Callable[[str, Mapping[str, Any]], bytes]:
     def call(method: str, params: Mapping[str, Any]) -> bytes:
         said = twin.system.gateway.call(method, params)
         name = params.get("runId", params.get("idempotencyKey"))
-        if name is not None and "runId" in said:
+        if "retryOf" in said:
+            said["retryOf"] = name
+        elif name is not None and "runId" in said:
             said["runId"] = name
         if method == "chat.abort":
             said["runIds"] = ["5"]

@@ -119,6 +119,7 @@ def test_no_method_tells_a_credential_what_there_is_beyond_its_sessions(
     ] + [
         ("agent.wait", {"runId": "waiting", "timeoutMs": 1}, {"runId": "weighing", "timeoutMs": 1}),
         ("chat.abort", {"sessionKey": OPS, "runId": "waiting"}, {"sessionKey": OPS, "runId": "wending"}),
+        ("runs.retry", {"runId": "waiting"}, {"runId": "wending"}),
         ("sessions.resolve", {"label": "room"}, {"label": "roam"}),
         ("sessions.preview", {"keys": [MAIN]}, {"keys": ["agent:main:mien"]}),
     ]

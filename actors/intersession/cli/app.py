@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
+    "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),
     "reset": (f"{_CHANGES}.sessions:reset", "Begin a session anew: it remembers nothing."),
     "label": (f"{_CHANGES}.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": (f"{_CHANGES}.sessions:delete", "Archive a session; the log keeps all of it."),

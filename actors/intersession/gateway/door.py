@@ -319,7 +319,7 @@ def own_version() -> str:
 
 def _final(outcome: RunOutcome) -> tuple[Frame, Frame | None]:
     base: Frame = {"runId": outcome.run_id, "status": outcome.status}
-    if outcome.status in {"error", "timeout"}:
+    if outcome.failed:
         error = outcome.error or outcome.status
         code: ErrorCode = "AGENT_TIMEOUT" if outcome.status == "timeout" else "UNAVAILABLE"
         shape = error_shape(code, error, details={"code": outcome.code or "backend"})

@@ -12,6 +12,7 @@ from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.erasing import GatewayErase
+from intersession_actors.methods.retrying import GatewayRetries
 from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
 from intersession_actors.methods.targets import Targets
@@ -42,6 +43,7 @@ class Parts(NamedTuple):
     """What the methods are of."""
 
     runs: GatewayRuns
+    retries: GatewayRetries
     sessions: GatewaySessions
     about: GatewayAbout
     imports: GatewayImport
@@ -75,6 +77,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
+    "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry),
     "send": Registered("operator.write", lambda parts: parts.about.send),
     "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
     "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase),
@@ -118,6 +121,7 @@ class GatewayMethods:
         self._runs = GatewayRuns(service, targets, runs)
         parts = Parts(
             self._runs,
+            GatewayRetries(service, targets),
             GatewaySessions(service, targets),
             GatewayAbout(service, targets, describe, checkpoint),
             GatewayImport(imports),
@@ -133,7 +137,9 @@ class GatewayMethods:
         return tuple(self._methods)
 
     @overload
-    def call(self, method: Literal["agent", "chat.send"], params: Given = None) -> AcceptedAnswer: ...
+    def call(
+        self, method: Literal["agent", "chat.send", "runs.retry"], params: Given = None
+    ) -> AcceptedAnswer: ...
     @overload
     def call(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
     @overload
@@ -148,7 +154,9 @@ class GatewayMethods:
             return dict(refused.as_result())
 
     @overload
-    async def acall(self, method: Literal["agent", "chat.send"], params: Given = None) -> AcceptedAnswer: ...
+    async def acall(
+        self, method: Literal["agent", "chat.send", "runs.retry"], params: Given = None
+    ) -> AcceptedAnswer: ...
     @overload
     async def acall(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
     @overload

@@ -106,6 +106,13 @@ class ChatAbortParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class RetryParams(Params, frozen=True, kw_only=True):
+    """`runs.retry`: a run that failed."""
+
+    run_id: gate.RunText
+
+
+@ready
 class ChatHistoryParams(Params, frozen=True, kw_only=True):
     """`chat.history`: uncut."""
 

@@ -1,16 +1,21 @@
-"""What is open and does not go on by itself: runs without their agent, texts without their channel. For `status`."""
+"""What does not go on by itself: runs without their agent, texts without their channel, what failed. For `status`."""
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
+
+_NEWEST: Final = 20
 
 
 def open_work(
     reader: Reader, *, has_channel: Callable[[str], bool], has_agent: Callable[[str], bool]
 ) -> JsonObject:
     """Return what is open: runs that wait for an agent, by session key, and deliveries, by channel and how they stand.
+
+    And those of the newest runs that failed and that nobody has tried again (GATE-6).
 
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.
     """
@@ -30,4 +35,8 @@ def open_work(
     return {
         "parkedRuns": dict(parked),
         "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
+        "failedRuns": [
+            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
+            for run in reader.runs.failed_lately(_NEWEST)
+        ],
     }

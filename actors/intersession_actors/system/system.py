@@ -8,13 +8,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Never, Self
+from typing import Any, Literal, Never, Self, cast
 
 import msgspec
 import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent
-from intersession_actors.answers import InboundAnswer
+from intersession_actors.answers import AcceptedAnswer, InboundAnswer
 from intersession_actors.channels import AnyChannel
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, not_on_a_loop
@@ -400,6 +400,18 @@ class SessionSystem:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
         not_on_a_loop("system.abort(…)", "await asyncio.to_thread(system.abort, …)")
         return self._runs.abort(run_id, by=by)
+
+    def retry(self, run_id: str) -> AcceptedAnswer:
+        """Have the message of a run that failed answered after all (GATE-6): `{runId, status, sessionKey, retryOf, …}`.
+
+        The words are recorded anew, in the same session, and a new run answers them. Asked for again, it is the same run.
+
+        Raises:
+            ToolRefused: there is no such run, or it can't be tried again; the error says why, and what to do.
+            CalledOnLoop: this is a coroutine, where `await system.gateway.acall("runs.retry", …)` does it.
+        """
+        not_on_a_loop("system.retry(…)", 'await system.gateway.acall("runs.retry", …)')
+        return cast("AcceptedAnswer", self.gateway.perform("runs.retry", {"runId": run_id}))
 
     def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Recorded]:
         """Iterate over committed events from behind a position (None: from now on), as they come.

@@ -30,7 +30,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     `message_id` names the message it answers. `system_context` is what the agent is told beside it (PROV-1,
     LOOP-3, ANN-1). `route` is where the text goes (INB-2); None delivers nothing. `timeout_ms` counts from
     the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited, `budget` is what it
-    may use.
+    may use. `retry_of` is the failed run whose message is tried again by this one (GATE-6).
     """
 
     run_id: str
@@ -51,6 +51,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     budget: Budget | None = None
     model: str | None = None
     thinking: str | None = None
+    retry_of: str | None = None
 
     @property
     def flow(self) -> str | None:

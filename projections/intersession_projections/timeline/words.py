@@ -178,7 +178,11 @@ def _of_run(event: facts.RunEvent, key: str | None) -> Words:
     match event:
         case facts.RunQueued():
             turn = "" if event.turn is None else f" {event.turn}"
-            return Words(event.caller, key, f"{event.step}{turn}, run {event.run_id}")
+            brief = f"{event.step}{turn}, run {event.run_id}"
+            if event.retry_of is None:
+                return Words(event.caller, key, brief)
+            again = f"wants run {event.retry_of} tried again"
+            return Words(event.caller, key, f"{brief}, tries {event.retry_of} again", again)
         case facts.RunStarted():
             return Words(key, None, f"attempt {event.attempt}")
         case facts.RunInterrupted():

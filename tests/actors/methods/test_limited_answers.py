@@ -111,6 +111,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("checkpoints.take", {}),
     ("deliveries.retry", {"deliveryId": "00000000-0000-4000-8000-000000000001"}),
     ("import.openclaw", {"directory": "/nowhere"}),
+    ("runs.retry", {"runId": "before"}),
+    ("runs.retry", {"runId": "late"}),
     ("send", {**SEND, "channel": "signal", "to": "+1", "sessionKey": SECRET}),
     ("send", {**SEND, "channel": "signal", "to": "+1"}),
     ("sessions.list", {}),

@@ -100,6 +100,8 @@ def test_an_agent_that_fails_now_is_an_error_and_one_that_has_failed_a_warning(b
     assert "ValueError: no model" in now["runs_fail"]["what"]
     assert run_id in now["runs_fail"]["advice"]
     assert later["runs_failed"]["level"] == "warning"
+    for advice in (now["runs_fail"]["advice"], later["runs_failed"]["advice"]):
+        assert f"`intersession retry {run_id}`" in advice
 
 
 def test_open_work_that_nobody_does_is_named_after_a_stop(booth: Booth) -> None:

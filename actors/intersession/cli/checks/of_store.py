@@ -14,6 +14,7 @@ from intersession_actors.service import Reader
 from intersession_events.log import Log
 from intersession_events.stores import holder_of, writer_of
 from intersession_projections.flows import DeliverySummary
+from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import counted
 
 MIB: Final = 1 << 20
@@ -74,20 +75,24 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
         yield from _nobody_works(reader)
     yield from _undelivered(reader)
     newest = reader.runs.recent(_NEWEST)
-    failed = [run for run in newest if run.status in {"error", "timeout"}]
+    failed = reader.runs.failed_lately(_NEWEST)
     if failed and newest[0] in failed:
         yield wrong(
             "runs_fail",
             f"{len(failed)} of the newest {counted(len(newest), 'run')} failed, the last in {failed[0].session_key}: "
             f"{failed[0].error}",
-            f"`intersession replay {failed[0].run_id}` shows the traceback",
+            f"`intersession replay {failed[0].run_id}` shows the traceback{_once_more(failed[0])}",
         )
     elif failed:
         yield warning(
             "runs_failed",
             f"{len(failed)} of the newest {counted(len(newest), 'run')} failed; the last one did not",
-            f"`intersession replay {failed[0].run_id}` shows why",
+            f"`intersession replay {failed[0].run_id}` shows why{_once_more(failed[0])}",
         )
+
+
+def _once_more(run: RunOutcome) -> str:
+    return f"; mend that, then `intersession retry {run.run_id}`" if run.is_alone else ""
 
 
 def checkpoint_findings(log: Log, config: Config) -> Iterator[Finding]:
@@ -134,16 +139,16 @@ def _undelivered(reader: Reader) -> Iterator[Finding]:
         (
             "failed",
             "were not delivered and are not tried again",
-            "mend the channel, and send again what matters",
+            "mend the channel, and have what matters tried once more",
         ),
-        ("unknown", "may not have been delivered", "look into the chats; nothing is sent twice"),
+        ("unknown", "may not have been delivered", "look into the chats; nothing is sent twice by itself"),
     ):
         rows = [row for row in lost if row.state == state]
         if rows:
             yield warning(
                 f"deliveries_{state}",
                 f"{counted(len(rows), 'text')} {what}, {_channels(rows)}{_why(reader, rows)}",
-                f"{advice} (`intersession replay {rows[0].session_key}`)",
+                f"{advice}: `intersession deliveries --failed`, `intersession deliveries retry {rows[0].delivery_id}`",
             )
 
 

@@ -114,7 +114,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
         events = recorded_at(reader.log, (step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        standing = Standing.of(reader.flows, subject.flow, at_work=at_work)
+        standing = Standing.of(reader, subject.flow, at_work=at_work)
         return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
 
     def value(self, *, steps: bool) -> JsonObject:

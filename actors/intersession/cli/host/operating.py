@@ -28,18 +28,21 @@ class Operating(NamedTuple):
 
 
 @contextmanager
-def operator_of(reading: Reading) -> Generator[Operating]:
+def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Operating]:
     """Be the operator of a log, as `send` is: where its host has a gateway, that one does what is asked for.
+
+    `agents` names who answers here; then this command is the host, whatever there is.
 
     Raises:
         StoreLocked: its host has no gateway.
+        UsageError: what `agents` names is not there.
         NoSuchStore: there is no log; none is made.
     """
     with reader_of(reading) as reader:
-        beside = gateway_beside(reading)
+        beside = gateway_beside(reading) if agents is None else None
         if beside is not None:
             with beside:
                 yield Operating(reader, beside.call, here=False)
             return
-    with hosted(reading, agents=None, config=reading.config) as system:
+    with hosted(reading, agents=agents, config=reading.config) as system:
         yield Operating(system.service.reader, system.gateway.perform, here=True)

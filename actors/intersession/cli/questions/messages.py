@@ -12,6 +12,7 @@ from intersession.cli.story import Names, delivery_in_words, delivery_value, ses
 from intersession_events.facts import Provenance, text_of
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
+from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.said import Messages, Said, SaidWanted
 
 _INDENT: Final = 4
@@ -68,6 +69,11 @@ def messages(
     )
 
 
+def _run(run: RunOutcome) -> str:
+    again = "" if run.retry_of is None else f", again, for run {run.retry_of}"
+    return f"  run {run.run_id}{again}"
+
+
 def _value(row: _Row, *, why: bool, delivered: bool) -> JsonObject:
     said, provenance = row.said, row.said.message.provenance
     value: JsonObject = {
@@ -76,6 +82,7 @@ def _value(row: _Row, *, why: bool, delivered: bool) -> JsonObject:
         "from": _speaker(provenance),
         "to": said.target,
         "runId": None if said.run is None else said.run.run_id,
+        "retryOf": None if said.run is None else said.run.retry_of,
         "messageId": said.message.id,
         "text": text_of(said.message),
         "kind": None if provenance is None else provenance.kind,
@@ -121,7 +128,7 @@ def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, a
         screen.line(
             safe(f"#{said.position}  {moment(said.time_ms)}  ", "dim"),
             safe(f"{speaker} → {names.of(said.target)}", "bold"),
-            safe("".join((behalf, "" if said.run is None else f"  run {said.run.run_id}")), "dim"),
+            safe("".join((behalf, "" if said.run is None else _run(said.run))), "dim"),
         )
         screen.indented(text_of(said.message), _INDENT)
         if why and said.began is not None and said.began[0] != said.position:

@@ -70,13 +70,12 @@ def runs(
             span=page.span(reader),
         )
         at_work = has_writer(reader.log)
-        found = (
-            Standing.of(reader.flows, flow, at_work=at_work) for flow in WorkFound(reader.log).newest(wanted)
-        )
+        found = (Standing.of(reader, flow, at_work=at_work) for flow in WorkFound(reader.log).newest(wanted))
         listing = page.of(found, lambda standing: standing.flow.accepted)
-    return listing.answer(
-        "runs", Standing.value, _show, what="row", hint="`intersession replay ID` tells one of them"
-    )
+    hint = "`intersession replay ID` tells one of them"
+    if any(standing.can_be_retried for standing in listing.rows):
+        hint = f"{hint}, `intersession retry ID` has a run that failed tried again"
+    return listing.answer("runs", Standing.value, _show, what="row", hint=hint)
 
 
 def _show(screen: Screen, found: Sequence[Standing]) -> None:

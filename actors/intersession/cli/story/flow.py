@@ -167,6 +167,8 @@ class FlowStory:
                 | facts.LateReplyDropped() as event
             ):
                 yield attempt_words(event, key)
+            case facts.RunQueued(retry_of=str()) as event:
+                yield words_of(event, key)
             case _:
                 return
 

@@ -37,7 +37,7 @@ class SessionStory:
                     # OpenClaw put a stamp before the text that a person typed; the person did not (IMP-3).
                     unstamped = strip_stamp(said.text or "") if source is not None else said.text
                     yield said._replace(text=unstamped)
-            case facts.RunCompleted(reply=None):
+            case facts.RunCompleted(reply=None) | facts.RunQueued(retry_of=str()):
                 yield words
             case event if isinstance(event, facts.DeliveryEvent):
                 yield from self._of_delivery(event, words)

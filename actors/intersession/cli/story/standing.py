@@ -4,31 +4,45 @@ from typing import NamedTuple
 
 from intersession.cli.shell import clock
 from intersession.cli.story.summary import Flow, flow_value, in_words
+from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.flows import DeliveryNote, DeliverySummary, Flows
+from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
 from intersession_projections.work import deliveries_of
 
 
 class Standing(NamedTuple):
-    """A flow, the deliveries of its texts, and whether a process is at work on the log."""
+    """A flow, the deliveries of its texts, and whether a process is at work on the log.
+
+    `retry` is the run that tries a failed one again.
+    """
 
     flow: Flow
     deliveries: tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
     at_work: bool
+    retry: RunOutcome | None = None
 
     @classmethod
-    def of(cls, flows: Flows, flow: Flow, *, at_work: bool) -> "Standing":
+    def of(cls, reader: Reader, flow: Flow, *, at_work: bool) -> "Standing":
         """Read how a flow stands."""
-        found = deliveries_of(flows, flow)
-        return cls(flow, tuple((row, flows.note_of(row)) for row in found), at_work)
+        retry = reader.runs.retry_of(flow.run_id) if isinstance(flow, RunOutcome) and flow.failed else None
+        found = tuple((row, reader.flows.note_of(row)) for row in deliveries_of(reader.flows, flow))
+        return cls(flow, found, at_work, retry)
+
+    @property
+    def can_be_retried(self) -> bool:
+        """Whether it is a run that failed, and nobody has tried it again."""
+        flow = self.flow
+        return isinstance(flow, RunOutcome) and flow.failed and flow.is_alone and self.retry is None
 
     def value(self) -> JsonObject:
         """Return it as `--json` prints it."""
         value = flow_value(self.flow, at_work=self.at_work)
         if self.deliveries:
             value["deliveries"] = [delivery_value(row, note) for row, note in self.deliveries]
+        if self.retry is not None:
+            value["retriedBy"] = self.retry.run_id
         return value
 
     def in_words(self) -> str:
@@ -39,6 +53,8 @@ class Standing(NamedTuple):
             for row, note in self.deliveries
             if whole or row.state != "done"
         ]
+        if self.retry is not None:
+            told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=self.at_work)}")
         return "; ".join([in_words(self.flow, at_work=self.at_work), *told])
 
 

@@ -89,6 +89,7 @@ def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
                 "attempt": flow.attempt or None,
                 "errorCode": flow.code,
                 "error": flow.error,
+                "retryOf": flow.retry_of,
             }
     return present(value)
 

@@ -24,6 +24,8 @@ def named(
         answer["runId"] = name
     if "runIds" in answer:
         answer["runIds"] = [own_name(run_id) for run_id in answer["runIds"]]
+    if "retryOf" in answer:
+        answer["retryOf"] = own_name(answer["retryOf"])
     return answer
 
 

@@ -1,0 +1,135 @@
+"""`intersession retry RUN` has the message of a run that failed answered after all, and every list says so (GATE-6)."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, SessionSystem, Turn
+from intersession_events.facts import DeliveryDone
+from intersession_events.stores import SqliteLog
+from support.doors.command_line import Ran, ran
+from support.doors.gateway_live import GATEWAY, LiveGateway
+from support.running import WAIT, Booth, wait_for_number
+
+AGENTS = {"main": lambda turn: f"you said {turn.message}"}
+"""Who answers where `--agents` names this."""
+
+
+@pytest.fixture
+def booth(tmp_path: Path) -> Iterator[Booth]:
+    with Booth(tmp_path) as opened:
+        yield opened
+
+
+def shown(booth: Booth, *tokens: object) -> Ran:
+    return ran(*tokens, "--store", booth.url)
+
+
+def failed(system: SessionSystem) -> str:
+    said: dict[str, Any] = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi"}
+    return str(system.inbound(**said, wait=WAIT)["runId"])
+
+
+def test_a_gateway_tries_it_again_and_the_answer_is_shown(booth: Booth, tmp_path: Path) -> None:
+    """Finding D7."""
+    is_down = [True]
+
+    def agent(turn: Turn) -> str:
+        if is_down:
+            raise ConnectionError("the model is down")
+        return f"you said {turn.message}"
+
+    channel = MemoryChannel()
+    system = booth.start({"main": agent}, {"telegram": channel}, GATEWAY)
+    config = tmp_path / "config.json5"
+    config.write_text(json.dumps(GATEWAY), encoding="utf-8")
+    log = system.log
+    assert isinstance(log, SqliteLog)
+    with LiveGateway(system) as live:
+        log.announce_gateway(live.address)
+        run_id = failed(system)
+        first = shown(booth, "retry", run_id[:8], "--config", config, "--json")
+        is_down.clear()
+        again = shown(booth, "retry", first.json["runId"], "--config", config)
+        log.announce_gateway(None)
+
+    assert (first.exit_code, first.json["status"], first.json["retryOf"]) == (1, "error", run_id)
+    assert again.exit_code == 0, again
+    assert again.out.startswith("ok")
+    assert "you said hi" in again.out
+    wait_for_number(system, DeliveryDone, 3)
+    assert channel.delivered[-1].text == "you said hi"
+
+
+def test_without_a_host_the_command_has_the_agents_that_it_is_given(booth: Booth) -> None:
+    def down(_turn: Turn) -> str:
+        raise ConnectionError("the model is down")
+
+    system = booth.start({"main": down})
+    run_id = failed(system)
+    system.close()
+    before = shown(booth, "runs")
+
+    waiting = shown(booth, "retry", run_id)
+    same = shown(booth, "retry", run_id, "--agents", f"{__name__}:AGENTS", "--json")
+
+    assert "`intersession retry ID`" in before.out
+    assert waiting.exit_code == 0
+    assert waiting.out.startswith("accepted")
+    assert (same.exit_code, same.json["status"], same.json["reply"]) == (0, "ok", "you said hi")
+    assert same.json["runId"] in waiting.out
+
+
+def test_lists_stories_and_the_doctor_say_what_was_tried_again(booth: Booth) -> None:
+    turns: list[Turn] = []
+
+    def down(turn: Turn) -> str:
+        turns.append(turn)
+        if len(turns) == 1:
+            raise ConnectionError("the model is down")
+        return "at last"
+
+    system = booth.start({"main": down}, {"telegram": MemoryChannel()})
+    run_id = failed(system)
+    assert [row["runId"] for row in system.status()["failedRuns"]] == [run_id]
+    new_id = system.retry(run_id)["runId"]
+    system.gateway.call("agent.wait", {"runId": new_id})
+    wait_for_number(system, DeliveryDone, 2)
+    status = system.status()
+    system.close()
+
+    rows = {row["id"]: row for row in shown(booth, "runs", "--json").json["runs"]}
+    listed, told = shown(booth, "runs"), shown(booth, "replay", new_id)
+    session, old = shown(booth, "replay", "main"), shown(booth, "replay", run_id)
+    doctor = shown(booth, "doctor", "--json").json["findings"]
+
+    assert status["failedRuns"] == []
+    assert rows[run_id]["retriedBy"] == new_id
+    assert rows[new_id]["retryOf"] == run_id
+    assert f"tried again by {new_id}: answered" in listed.out
+    assert "`intersession retry ID`" not in listed.out
+    assert f"tried again by {new_id}: answered" in old.out
+    for story in (told.out, session.out):
+        assert f"wants run {run_id} tried again" in story
+    assert not {"runs_fail", "runs_failed"} & {finding["code"] for finding in doctor}
+    said = shown(booth, "messages", "--json").json["messages"]
+    assert [row.get("retryOf") for row in said] == [run_id, None]
+    assert f"again, for run {run_id}" in shown(booth, "messages").out
+
+
+def test_what_can_not_be_tried_again_is_refused_with_what_to_do(booth: Booth) -> None:
+    system = booth.start(AGENTS)
+    answered = failed(system)
+    system.close()
+
+    done = shown(booth, "retry", answered, "--json")
+    unknown = shown(booth, "retry", "nobody's", "--json")
+    late = shown(booth, "retry", answered, "--timeout", "-1", "--json")
+
+    assert (done.exit_code, done.json["code"]) == (1, "invalid_request")
+    assert "did not fail, say it again" in done.json["error"]
+    assert (unknown.exit_code, unknown.json["code"]) == (1, "unknown_run")
+    assert (late.exit_code, late.json["code"]) == (2, "usage")
