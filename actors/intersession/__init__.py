@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     )
     from intersession_events.facts import Message, Usage
     from intersession_events.keys import SessionKey
-    from intersession_projections.seek import UnknownPlace
+    from intersession_projections.places import UnknownPlace
     from intersession_projections.sessions import UnknownMessage
 
 __all__ = [
@@ -170,7 +170,7 @@ _HOMES: Final = {
         """,
         "intersession_events.facts": "Message Usage",
         "intersession_events.keys": "SessionKey",
-        "intersession_projections.seek": "UnknownPlace",
+        "intersession_projections.places": "UnknownPlace",
         "intersession_projections.sessions": "UnknownMessage",
     }.items()
     for name in names.split()

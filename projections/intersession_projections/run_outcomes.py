@@ -192,7 +192,7 @@ class _Taking:
         match event:
             case RunQueued():
                 kept = self._found(event.run_id)
-                kept.now = kept.now or _queued(recorded, event)
+                kept.now = kept.now or begin_run(recorded, event)
                 _keep_key(self._sql, recorded, event, event.caller)
             case ExchangeAccepted() | SpawnAccepted():
                 _keep_key(self._sql, recorded, event, event.caller)
@@ -200,7 +200,7 @@ class _Taking:
                 kept = self._found(event.run_id)
                 if kept.now is None or kept.now.ended:
                     return
-                kept.now = _after(kept.now, recorded, event)
+                kept.now = evolve_run(kept.now, recorded, event)
                 match event:
                     case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
                         kept.taken_version = kept.taken_version or recorded.version
@@ -360,7 +360,8 @@ class Runs:
         return outcome
 
 
-def _queued(recorded: Recorded, event: RunQueued) -> RunOutcome:
+def begin_run(recorded: Recorded, event: RunQueued) -> RunOutcome:
+    """Return the row of a run that is accepted."""
     return RunOutcome(
         run_id=event.run_id,
         session_key=recorded.stream.removeprefix(_STREAM),
@@ -430,7 +431,10 @@ def _keep_key(
     )
 
 
-def _after(before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> RunOutcome:
+def evolve_run(
+    before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd
+) -> RunOutcome:
+    """Return where a run stands after an event of it."""
     replace = msgspec.structs.replace
     row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
     match event:

@@ -49,7 +49,7 @@ PLANTS = [
     ("Rules are pure", "actors/intersession_actors/spawn/rules.py", "import time"),
     ("Threads, clocks and chance", "actors/intersession_actors/service/reader.py", "import time"),
     ("Threads, clocks and chance", "events/intersession_events/log/recorded.py", "import secrets"),
-    ("Threads, clocks and chance", "projections/intersession_projections/seek.py", "import threading"),
+    ("Threads, clocks and chance", "projections/intersession_projections/positions.py", "import threading"),
     ("Rules are pure", "actors/intersession_actors/session/rules.py", "import threading"),
     (
         "Only the store knows",

@@ -13,6 +13,7 @@ _HERE = "intersession.cli.commands"
 _CHANGES = "intersession.cli.changes"
 _PROOFS = "intersession.cli.proofs"
 _QUESTIONS = "intersession.cli.questions"
+_TIME_TRAVEL = "intersession.cli.time_travel"
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": (f"{_HERE}.demo:demo", "Let two agents talk, and read it back from the log."),
@@ -31,6 +32,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "events": (f"{_QUESTIONS}.events:events", "List the events of a log, one a line."),
     "tail": (f"{_QUESTIONS}.tail:tail", "Show the events of a log as they come."),
     "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
+    "state": (
+        f"{_TIME_TRAVEL}.state:state",
+        "Show everything as it stood at a place, or what differs between two.",
+    ),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
     "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),

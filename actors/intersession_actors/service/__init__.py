@@ -22,7 +22,7 @@ from intersession_actors.service.imports import Imports
 from intersession_actors.service.inbound import ChatDoor, InboundMessage
 from intersession_actors.service.openings import calling_row, opening
 from intersession_actors.service.pending import Pending, Result, afinished, finished
-from intersession_actors.service.reader import Place, Reader
+from intersession_actors.service.reader import Reader
 from intersession_actors.service.receipts import Receipts
 from intersession_actors.service.resolve import (
     Resolved,
@@ -49,7 +49,6 @@ __all__ = [
     "InboundMessage",
     "Origin",
     "Pending",
-    "Place",
     "Reader",
     "Receipts",
     "Recipe",

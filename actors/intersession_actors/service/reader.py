@@ -1,34 +1,25 @@
 """Reads for every door: the log, its views, the configuration in force. It also says how a session is shown to whom."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import invalid, storable
+from intersession_actors.gate import storable
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.flows import Flows
+from intersession_projections.places import Located, Places, Sees, UnknownPlace, parse_place
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
-from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
 from intersession_projections.sessions import History, Seen, SessionRow, Sessions
 from intersession_projections.transcript_files import file_name
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""
-
-
-class Place(NamedTuple):
-    """A place in the log, and the time (ms) it stands for."""
-
-    position: int
-    time_ms: int
 
 
 class Reader:
@@ -77,14 +68,16 @@ class Reader:
         owner = self.config.default_agent if session.scope == "global" else agent_id
         return SessionKey.main(owner, session.main_key)
 
-    def requester(self, key: str | None, agent_id: str | None = None) -> Requester:
-        """Return who asks: a session, or the operator (None).
+    def requester(
+        self, key: str | None, agent_id: str | None = None, *, as_of: int | None = None
+    ) -> Requester:
+        """Return who asks: a session, now or as it stood at a position, or the operator (None).
 
         `agent_id` is the agent that works in the session, where that is not the key's own (the global scope).
         """
         if key is None:
             return Requester(key=None, agent_id=agent_id or self.config.default_agent)
-        parsed, row = self.parse(key), self.sessions.get(key)
+        parsed, row = self.parse(key), self.sessions.get(key, as_of)
         sandboxed = row.sandboxed if row is not None else self._opens_sandboxed(parsed)
         return Requester(
             key=parsed,
@@ -110,24 +103,34 @@ class Reader:
         """Whether a requester is neither the operator nor the session itself: secrets are hidden from it (HIST-4)."""
         return requester.key is not None and str(requester.key) != key
 
-    def place(self, as_of: float | str, *, field: str = "asOf") -> Place:
-        """Return the position and the time that `asOf` means; a fraction is floored (LIST-1, LIST-8).
+    def sees(self, requester: Requester) -> Sees | None:
+        """Return what says of a session, by its canonical key, whether a requester sees it (VIS-2); None for all of them."""
+        reach = self.reach(requester)
+        if reach.everything:
+            return None
 
-        `field` is what an error names.
+        def is_seen(key: str) -> bool:
+            in_tree = reach.tree and reach.key in self.sessions.ancestors(key)
+            return reach.sees(key=key, agent_id=self.parse(key).agent_id, in_tree=in_tree)
+
+        return is_seen
+
+    def place(self, at: float | str, *, field: str = "asOf", requester: Requester | None = None) -> Located:
+        """Return where a place is, in any of its forms (PLACE-1, LIST-8); a fraction is floored (LIST-1).
+
+        `field` is what an error names. Events and runs are found among those of the sessions that `requester` sees, who is the
+        operator if not given.
 
         Raises:
-            ToolRefused: it is no position, no ISO time, beyond the end of the log, or in the future.
+            ToolRefused: it is no place, beyond the end of the log, in the future, or of nothing that is there (`invalid_request`).
         """
+        sees = None if requester is None else self.sees(requester)
         try:
-            value = as_of if isinstance(as_of, str) else math.floor(as_of)
-            position = resolve_as_of(value, self.log, now_ms=self.clock.now_ms(), field=field)
+            return Places(self.log, now_ms=self.clock.now_ms(), sees=sees).find(
+                parse_place(at, field=field), field=field
+            )
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
-        except (OverflowError, ValueError):
-            raise invalid(field, f"{as_of} is no position, give a whole number") from None
-        if isinstance(value, str):
-            return Place(position, parse_time(value, field=field))
-        return Place(position, self.positions.time_at(position) or 0)
 
     def show(self, key: SessionKey, requester: Requester) -> str:
         """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3, CFG-2)."""

@@ -17,6 +17,7 @@ from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.answers import AcceptedAnswer, InboundAnswer
 from intersession_actors.channels import AnyChannel
 from intersession_actors.config import Config
+from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
 from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, position_of, seconds_of
@@ -205,6 +206,11 @@ class SessionSystem:
     def log(self) -> Log:
         """The log."""
         return self.service.log
+
+    @property
+    def debug(self) -> Debugger:
+        """The debugger on its log, as the operator has it: the state at any place, beside all that goes on (PLACE-3)."""
+        return Debugger(View(self.service.reader))
 
     @property
     def ref(self) -> pykka.ActorRef[Handler]:

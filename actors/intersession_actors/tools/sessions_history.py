@@ -35,7 +35,9 @@ class SessionsHistory(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     include_tools: Annotated[bool | None, msgspec.Meta(description="Also the results of tools.")] = None
     as_of: Annotated[
         int | float | PlaceText | None,
-        msgspec.Meta(description="The transcript as it stood at a position (number) or an ISO time (text)."),
+        msgspec.Meta(
+            description="The transcript as it stood at a position (number), an ISO time, or another place (text)."
+        ),
     ] = None
     before: Annotated[
         MessageId | None, msgspec.Meta(description="Only messages before the one with this id.")
@@ -51,7 +53,7 @@ def read_history(
         ToolRefused: `invalid_request` naming the field, or why the session is not to be read.
     """
     given = read_arguments(SessionsHistory, arguments)
-    as_of = None if given.as_of is None else reader.place(given.as_of).position
+    as_of = None if given.as_of is None else reader.place(given.as_of, requester=requester).position
     target = resolve_target(reader, requester, given.session_key, "history", as_of=as_of)
     limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
     page = _page(reader, target, given, as_of, limit.value)

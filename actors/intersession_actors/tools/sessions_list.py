@@ -7,12 +7,13 @@ import msgspec
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
 from intersession_actors.policy import Requester
-from intersession_actors.service import AccessSummary, Place, Reader, bounded, read_arguments, whole
+from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, whole
 from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
 from intersession_events.plain_json import JsonMapping, JsonObject, present
+from intersession_projections.places import Located
 from intersession_projections.sessions import SessionRow, Wanted
 
 DEFAULT_LIMIT: Final = 50
@@ -47,7 +48,9 @@ class SessionsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     agent_id: Annotated[AgentId | None, msgspec.Meta(description="Only sessions of this agent.")] = None
     as_of: Annotated[
         int | float | PlaceText | None,
-        msgspec.Meta(description="The list as it stood at a position (number) or an ISO time (text)."),
+        msgspec.Meta(
+            description="The list as it stood at a position (number), an ISO time, or another place (text)."
+        ),
     ] = None
     cursor: Annotated[
         CursorText | None, msgspec.Meta(description="The nextCursor of the page before this one.")
@@ -87,7 +90,7 @@ def list_sessions(
         ToolRefused: `invalid_request`, naming the field.
     """
     given = read_arguments(SessionsList, arguments)
-    query = _query(reader, given, parent)
+    query = _query(reader, requester, given, parent)
     rows, more, denied = _rows(reader, requester, query)
     answer: JsonObject = {}
     entries = [_entry(reader, requester, key, row) for key, row in rows]
@@ -104,7 +107,7 @@ def list_sessions(
     return answer, AccessSummary(keys=keys, denied=denied)
 
 
-def _query(reader: Reader, given: SessionsList, parent: str | None) -> _Query:
+def _query(reader: Reader, requester: Requester, given: SessionsList, parent: str | None) -> _Query:
     kinds = frozenset(given.kinds or ())
     minutes = None if given.active_minutes is None else max(1, whole(given.active_minutes, "activeMinutes"))
     agent_id = None if given.agent_id is None else _agent(given.agent_id)
@@ -112,7 +115,7 @@ def _query(reader: Reader, given: SessionsList, parent: str | None) -> _Query:
     parents = () if parent is None else (parent,)
     filters = digest_of_filters(sorted(kinds), minutes, agent_id, search, given.label, *parents)
     after = None if given.cursor is None else read_cursor(given.cursor, filters, reader.log.head())
-    place = _place(reader, given, after)
+    place = _place(reader, requester, given, after)
     limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
     messages = bounded(max(0, given.message_limit or 0), "messageLimit", 0, MAX_MESSAGES)
     return _Query(
@@ -132,14 +135,14 @@ def _query(reader: Reader, given: SessionsList, parent: str | None) -> _Query:
     )
 
 
-def _place(reader: Reader, given: SessionsList, after: Cursor | None) -> Place:
+def _place(reader: Reader, requester: Requester, given: SessionsList, after: Cursor | None) -> Located:
     """Return which list is meant: the cursor's, the one asked for, or the list now."""
-    asked = None if given.as_of is None else reader.place(given.as_of)
+    asked = None if given.as_of is None else reader.place(given.as_of, requester=requester)
     if after is None:
-        return asked or Place(reader.log.head(), reader.clock.now_ms())
+        return asked or Located(position=reader.log.head(), time_ms=reader.clock.now_ms())
     if asked is not None and asked.position != after.position:
         raise invalid("cursor", f"it was made for asOf {after.position}, give that or leave asOf out")
-    return Place(after.position, after.reference_ms)
+    return Located(position=after.position, time_ms=after.reference_ms)
 
 
 def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Row], bool, int]:

@@ -8,6 +8,9 @@ from intersession_projections.flows.rows import (
     ExchangeSummary,
     Position,
     SpawnSummary,
+    Summary,
+    accept_flow,
+    evolve_flow,
 )
 
 __all__ = [
@@ -19,4 +22,7 @@ __all__ = [
     "OpenFlowsView",
     "Position",
     "SpawnSummary",
+    "Summary",
+    "accept_flow",
+    "evolve_flow",
 ]

@@ -17,9 +17,7 @@ from intersession_projections.flows.rows import (
     SpawnSummary,
     Summary,
     accept_flow,
-    evolve_delivery,
-    evolve_exchange,
-    evolve_spawn,
+    evolve_flow,
 )
 
 T = TypeVar("T", ExchangeSummary, SpawnSummary, DeliverySummary)
@@ -101,7 +99,7 @@ class _Taking:
         if kind not in _STORED:
             return
         kept = self._found(kind, name)
-        row = accept_flow(recorded) if kept.row is None else _evolved(kept.row, recorded)
+        row = accept_flow(recorded) if kept.row is None else evolve_flow(kept.row, recorded)
         if row is None:
             return
         kept.row = row
@@ -332,17 +330,6 @@ def _restored(row: Row) -> Summary:
         state, accepted=accepted, position=position, **{f"{kind}_id": unpacked(name)}
     )
     return restored
-
-
-def _evolved(row: Summary, recorded: Recorded) -> Summary:
-    """Return where a flow stands after an event. It begins once, as what its stream says: what is searched by stays."""
-    match row:
-        case ExchangeSummary():
-            return evolve_exchange(row, recorded)
-        case SpawnSummary():
-            return evolve_spawn(row, recorded)
-        case DeliverySummary():
-            return evolve_delivery(row, recorded)
 
 
 def _store(sql: Sql, kind: str, name: str, row: Summary, before: Summary | None) -> None:

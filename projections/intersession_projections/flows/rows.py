@@ -219,6 +219,17 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
             return row
 
 
+def evolve_flow(row: Summary, recorded: Recorded) -> Summary:
+    """Return where a flow stands after an event. It begins once, as what its stream says: what is searched by stays."""
+    match row:
+        case ExchangeSummary():
+            return evolve_exchange(row, recorded)
+        case SpawnSummary():
+            return evolve_spawn(row, recorded)
+        case DeliverySummary():
+            return evolve_delivery(row, recorded)
+
+
 class Position(NamedTuple):
     """Where in the log flows are looked for: accepted at `after < position <= to`, with a session if one is given."""
 

@@ -7,7 +7,7 @@ from cyclopts.validators import Number
 
 from intersession.cli.host import Operating, operator_of
 from intersession.cli.shell import OK, READING, REFUSED, Agents, Answer, Reading, Screen, safe
-from intersession.cli.story import run_named
+from intersession_actors.debugger import run_named
 from intersession_actors.gate import WAIT
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonMapping, JsonObject

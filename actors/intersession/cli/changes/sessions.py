@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import operator_of
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError
-from intersession.cli.story import run_named, session_named
+from intersession_actors.debugger import run_named, session_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonMapping, JsonObject

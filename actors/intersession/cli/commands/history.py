@@ -5,8 +5,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
-from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, UsageError, place, safe
-from intersession.cli.story import as_key, show_message
+from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, UsageError, safe
+from intersession.cli.story import show_message
+from intersession_actors.debugger import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_actors.tools import read_history
@@ -47,7 +48,7 @@ def history(
                 "sessionKey": session,
                 "limit": limit,
                 "includeTools": tools,
-                "asOf": place(as_of),
+                "asOf": as_of,
                 "before": before,
             }
             found, _ = read_history(reader, acting_as(reader, acting), arguments)
@@ -57,8 +58,7 @@ def history(
 def _uncut(
     reader: Reader, session: str, *, limit: int | None, before: str | None, as_of: str | None
 ) -> JsonObject:
-    at = place(as_of)
-    position = reader.log.head() if at is None else reader.place(at).position
+    position = reader.log.head() if as_of is None else reader.place(as_of).position
     target = resolve_target(reader, reader.requester(None), session, "history", as_of=position)
     if target.row is None or target.session_id is None:
         raise ToolRefused("not_visible", f"sessionKey: session not visible: {session}")

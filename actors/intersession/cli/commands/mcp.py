@@ -7,8 +7,8 @@ from cyclopts import Parameter
 
 from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token, reader_of
 from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store
-from intersession.cli.story import as_key
 from intersession_actors.config import load_config
+from intersession_actors.debugger import as_key
 from intersession_actors.host import imported
 from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem

@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.host import gateway_beside, import_beside, reader_of, reading_log, store_path, store_url
-from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, place, safe
+from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, safe
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_actors.session import take_snapshots
@@ -92,7 +92,7 @@ def openclaw_out(
     """
     screen = Screen()
     with reader_of(reading) as reader, screen.progress(f"Exporting to {directory}") as progress:
-        report = export_state(reader, directory, as_of=place(as_of), sessions=session, progress=progress)
+        report = export_state(reader, directory, as_of=as_of, sessions=session, progress=progress)
     value: JsonObject = msgspec.to_builtins(report)
     return Answer(value, lambda on: _show_export(on, report))
 

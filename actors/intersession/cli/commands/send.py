@@ -25,8 +25,9 @@ from intersession.cli.shell import (
     UsageError,
     safe,
 )
-from intersession.cli.story import BeatPrinter, Names, as_key
+from intersession.cli.story import BeatPrinter, Names
 from intersession_actors.config import load_config
+from intersession_actors.debugger import as_key
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
 from intersession_events.machine import random_id

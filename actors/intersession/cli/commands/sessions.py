@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
-from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, moment, place, safe
+from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, moment, safe
 from intersession.cli.story import show_message
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
@@ -43,7 +43,7 @@ def sessions(
         "search": search,
         "label": label,
         "agentId": agent,
-        "asOf": place(as_of),
+        "asOf": as_of,
         "cursor": cursor,
     }
     with reader_of(reading) as reader:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from intersession.cli.shell import Common, Reading, Screen
-from intersession.cli.story import as_key
 from intersession_actors.config import Config, load_config
+from intersession_actors.debugger import as_key
 from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_target

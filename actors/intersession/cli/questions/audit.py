@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line
-from intersession.cli.story import as_key
+from intersession_actors.debugger import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused

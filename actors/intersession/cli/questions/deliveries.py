@@ -10,7 +10,8 @@ from cyclopts import App, Parameter
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, moment, one_line
-from intersession.cli.story import Names, delivery_in_words, delivery_named, delivery_value, session_named
+from intersession.cli.story import Names, delivery_in_words, delivery_value
+from intersession_actors.debugger import delivery_named, session_named
 from intersession_events.facts import DeliveryDenied, DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject, present

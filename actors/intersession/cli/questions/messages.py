@@ -8,7 +8,8 @@ from cyclopts import Parameter
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Names, delivery_in_words, delivery_value, session_named
+from intersession.cli.story import Names, delivery_in_words, delivery_value
+from intersession_actors.debugger import session_named
 from intersession_events.facts import Provenance, text_of
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary

@@ -1,14 +1,15 @@
 """Lists that are read in pages, newest first: which part is asked for, and how a page is answered and shown."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.shell import Answer, Screen, UsageError, place, safe
+from intersession.cli.shell import Answer, Screen, UsageError, safe
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
@@ -16,6 +17,8 @@ from intersession_projections.positions import Span
 from intersession_projections.timeline import counted
 
 T = TypeVar("T")
+
+_CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,12 @@ class Listing(Generic[T]):
 class Page:
     """The part of a list that is asked for: what every list over the whole log takes."""
 
-    since: Annotated[str | None, Parameter(help="Only after a position or an ISO time.")] = None
-    until: Annotated[str | None, Parameter(help="Only up to a position or an ISO time.")] = None
+    since: Annotated[
+        str | None, Parameter(help="Only after a place: a position, an ISO time, RUN@start, …")
+    ] = None
+    until: Annotated[
+        str | None, Parameter(help="Only up to a place: a position, an ISO time, RUN@end, …")
+    ] = None
     cursor: Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")] = (
         None
     )
@@ -77,9 +84,11 @@ class Page:
             UsageError: the cursor is none that a list has given.
             ToolRefused: a place is none (`invalid_request`).
         """
-        before = place(self.cursor)
-        if isinstance(before, str) or before == 0:
-            raise UsageError(f"--cursor: {before!r} is none, give the one that the page before ended with")
+        if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
+            raise UsageError(
+                f"--cursor: {self.cursor[:64]!r} is none, give the one that the page before ended with"
+            )
+        before = None if self.cursor is None else int(self.cursor)
         since = _position(reader, self.since, "--since")
         return Span(after=since or 0, to=_position(reader, self.until, "--until"), before=before)
 
@@ -92,8 +101,7 @@ class Page:
 
 
 def _position(reader: Reader, typed: str | None, field: str) -> int | None:
-    at = place(typed)
-    return None if at is None else reader.place(at, field=field).position
+    return None if typed is None else reader.place(typed, field=field).position
 
 
 PAGE = Page()

@@ -7,7 +7,8 @@ import msgspec
 from cyclopts import Parameter
 
 from intersession.cli.shell import Screen, UsageError, clock, day, safe
-from intersession.cli.story import Names, session_named
+from intersession.cli.story import Names
+from intersession_actors.debugger import session_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.facts import TOPICS

@@ -12,7 +12,7 @@ from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, Tail, ViewFile
-from intersession_projections.seek import UnknownPlace, parse_time
+from intersession_projections.places import UnknownPlace, parse_time
 from intersession_projections.timeline import counted
 from intersession_projections.usage import By, UsageView, Used, used
 

@@ -13,7 +13,6 @@ from intersession.cli.shell.options import (
     Json,
     Reading,
     Store,
-    place,
 )
 from intersession.cli.shell.run import main
 from intersession.cli.shell.terminal import Screen, one_line, safe
@@ -43,7 +42,6 @@ __all__ = [
     "main",
     "moment",
     "one_line",
-    "place",
     "safe",
     "use_level",
 ]

@@ -24,7 +24,7 @@ from intersession_events.errors import (
     UnknownTopic,
 )
 from intersession_events.stores import holder_of
-from intersession_projections.seek import UnknownPlace
+from intersession_projections.places import UnknownPlace
 
 _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (UsageError, USAGE, "usage"),

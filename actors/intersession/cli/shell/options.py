@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -27,7 +27,14 @@ Agents = Annotated[
 ActingAs = Annotated[
     str | None, Parameter(name="--as", help="Act as this session: see and reach what it may, and no more.")
 ]
-AsOf = Annotated[str | None, Parameter(help="As it stood at a position (a number) or at an ISO time.")]
+AsOf = Annotated[
+    str | None,
+    Parameter(
+        name=("--at", "--as-of"),
+        help="As it stood at a place: a position, event:ID, an ISO time, head, RUN@start, RUN@reply, RUN@turn:3, "
+        "RUN@announce or RUN@end; +N or -N behind it for steps on or back, -N alone from the head.",
+    ),
+]
 
 
 @Parameter(name="*")
@@ -47,14 +54,5 @@ class Reading(Common):
     config: ConfigFile = None
 
 
-_MOST_DIGITS: Final = 18
-
 COMMON = Common()
 READING = Reading()
-
-
-def place(as_of: str | None) -> int | str | None:
-    """Return what was typed for `--as-of` as the tools take it: digits are a position."""
-    if as_of is not None and as_of.isascii() and as_of.isdigit() and len(as_of) <= _MOST_DIGITS:
-        return int(as_of)
-    return as_of

@@ -2,7 +2,6 @@
 
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.flow import FlowStory
-from intersession.cli.story.named import as_key, delivery_named, run_named, session_named
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import show_message
@@ -29,10 +28,8 @@ __all__ = [
     "SessionSubject",
     "Standing",
     "Subject",
-    "as_key",
     "began_ms",
     "delivery_in_words",
-    "delivery_named",
     "delivery_value",
     "events_of_session",
     "find_subject",
@@ -42,8 +39,6 @@ __all__ = [
     "kind_of",
     "names_in",
     "recorded_at",
-    "run_named",
-    "session_named",
     "show_legend",
     "show_message",
 ]

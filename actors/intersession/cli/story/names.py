@@ -1,14 +1,12 @@
 """Short names for sessions in a story: `research` for `agent:research:main`, and a legend that says so."""
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey
+from intersession_projections.places import short_name
 
-_UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_FIRST: Final = r"\1"
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
@@ -25,11 +23,10 @@ class Names:
     def of(self, name: str) -> str:
         """Return how a name is shown."""
         if name not in self._short:
-            key = _key(name)
-            short = name if key is None else _short(key)
+            short = short_name(name)
             # Two sessions of one short name keep their whole keys, so that nobody is taken for somebody else.
             self._short[name] = name if short in self._short.values() else short
-            if key is not None:
+            if _is_key(name):
                 self._colours[name] = _COLOURS[len(self._colours) % len(_COLOURS)]
         return self._short[name]
 
@@ -49,18 +46,9 @@ class Names:
         return [(short, name) for name, short in self._short.items() if short != name]
 
 
-def short_name(name: str) -> str:
-    """Return how a session is called in lists, as long as no other one is called so."""
-    key = _key(name)
-    return name if key is None else _short(key)
-
-
-def _key(name: str) -> SessionKey | None:
+def _is_key(name: str) -> bool:
     try:
-        return SessionKey.recorded(name)
+        SessionKey.recorded(name)
     except InvalidKey:
-        return None
-
-
-def _short(key: SessionKey) -> str:
-    return key.agent_id if key.is_main else f"{key.agent_id}/{_UUID.sub(_FIRST, key.rest)}"
+        return False
+    return True

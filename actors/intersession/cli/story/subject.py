@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from intersession.cli.story.named import as_key, run_named
 from intersession.cli.story.summary import Flow
+from intersession_actors.debugger import as_key, run_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events import ids

@@ -3,14 +3,11 @@
 import re
 from typing import Final
 
-from intersession.cli.story.names import short_name
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
-
-_FEWEST: Final = 4
-"""How many characters of an id are enough, if no other id begins with them."""
+from intersession_projections.places import FEWEST, RunNames, UnknownPlace, short_name
 
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
 
@@ -35,7 +32,7 @@ def session_named(reader: Reader, typed: str, *, field: str) -> str:
         case KeyReference(key=key) if reader.sessions.get(str(key)) is not None:
             return str(key)
         case IdReference(text=session_id):
-            whole = reader.sessions.session_ids(session_id, 2) if len(session_id) >= _FEWEST else []
+            whole = reader.sessions.session_ids(session_id, 2) if len(session_id) >= FEWEST else []
             found = reader.sessions.by_session_id(whole[0] if len(whole) == 1 else session_id)
             if found is not None:
                 return found.key
@@ -53,19 +50,22 @@ def as_key(reader: Reader, typed: str) -> str:
     """Return the key of a session that goes by a short name, or by the beginning of an id; all else as it was typed."""
     if (short := _by_short_name(reader, typed, "session")) is not None and not _is_known(reader, typed):
         return short
-    whole = reader.sessions.session_ids(typed, 2) if len(typed) >= _FEWEST else []
+    whole = reader.sessions.session_ids(typed, 2) if len(typed) >= FEWEST else []
     return whole[0] if len(whole) == 1 else typed
 
 
 def run_named(reader: Reader, typed: str) -> str:
-    """Return the id of the exchange, spawn or run that begins with a text; all else as it was typed.
+    """Return the id of the exchange, spawn or run that a text names, of which the beginning is enough; all else as it was typed.
 
     Raises:
-        ToolRefused: several begin so (`invalid_request`).
+        ToolRefused: several begin so (`invalid_request`); it names them.
     """
-    typed = typed.strip().removeprefix("exchange:").removeprefix("spawn:")
-    found = reader.flows.flow_ids(typed, 2) + reader.runs.ids(typed, 2) if len(typed) >= _FEWEST else []
-    return _one(typed, found, "exchange, spawn or run", "intersession runs") if found else typed
+    try:
+        return RunNames(reader.log).named(typed, field="run")
+    except UnknownPlace as error:
+        if error.candidates:
+            raise ToolRefused("invalid_request", str(error)) from None
+        return typed.strip()
 
 
 def delivery_named(reader: Reader, typed: str) -> str:
@@ -81,7 +81,7 @@ def delivery_named(reader: Reader, typed: str) -> str:
 def _one(typed: str, found: list[str], what: str, shown_by: str) -> str:
     if typed in found:
         return typed
-    if len(found) == 1 and len(typed) >= _FEWEST:
+    if len(found) == 1 and len(typed) >= FEWEST:
         return found[0]
     if found:
         raise ToolRefused(
@@ -110,7 +110,7 @@ def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:
     own = rest if first_id is None else rest[: first_id.end()]
     named = {key: short_name(key) for key in reader.sessions.keys_beginning(f"agent:{agent_id}:{own}")}
     found = [key for key, short in named.items() if short == typed]
-    found = found or [key for key, short in named.items() if short.startswith(typed) and len(rest) >= _FEWEST]
+    found = found or [key for key, short in named.items() if short.startswith(typed) and len(rest) >= FEWEST]
     if len(found) > 1:
         raise ToolRefused(
             "ambiguous_label", f"{field}: several sessions are called {typed!r}: {', '.join(found)}"

@@ -3,11 +3,16 @@
 import pytest
 
 from intersession_events.facts import ConfigLoaded
+from intersession_projections.places import Places, UnknownPlace, parse_place
 from intersession_projections.positions import Positions
-from intersession_projections.seek import UnknownPlace, parse_time, resolve_as_of
 from support.story import MAIN, Story
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
+
+
+def position_of(value: int | str, story: Story) -> int:
+    place = parse_place(value, field="asOf")
+    return Places(story.log, now_ms=story.clock.now).find(place, field="asOf").position
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def test_a_time_means_all_that_had_happened_by_then(told: Story) -> None:
     told.clock.now = NOON + 5000
 
     def at(text: str) -> int:
-        return resolve_as_of(text, told.log, now_ms=told.clock.now)
+        return position_of(text, told)
 
     assert at("2026-11-21T12:00:00Z") == head - 1
     assert at("2026-11-21T12:00:00.999Z") == head - 1
@@ -57,7 +62,14 @@ def test_what_the_machine_notes_of_itself_does_not_tell_the_time(told: Story) ->
 @pytest.mark.clause("LIST-8")
 def test_a_position_is_itself_up_to_the_end(told: Story) -> None:
     head = told.log.head()
-    assert [resolve_as_of(value, told.log, now_ms=NOON) for value in (0, 1, head)] == [0, 1, head]
+    assert [position_of(value, told) for value in (0, 1, head, str(head), "head", "-1")] == [
+        0,
+        1,
+        head,
+        head,
+        head,
+        head - 1,
+    ]
 
 
 @pytest.mark.clause("LIST-8")
@@ -69,23 +81,26 @@ def test_a_position_is_itself_up_to_the_end(told: Story) -> None:
         (True, "true and false are no places"),
         ("2026-11-21T12:00:01Z", "in the future"),
         ("9999-12-31T23:59:59Z", "in the future"),
-        ("yesterday", "no ISO time"),
-        ("20261121", "no ISO time"),
-        ("2026-13-01", "no ISO time"),
-        ("2026-11-21T12:00:00Z\n", "no ISO time"),
-        ("\uff12\uff10\uff12\uff16-11-21", "no ISO time"),
-        ("", "no ISO time"),
+        ("yesterday", "names no place"),
+        ("20261121", "beyond the log's end"),
+        ("2026-13-01", "names no place"),
+        ("2026-11-21T12:00:00Z\n", "names no place"),
+        ("\uff12\uff10\uff12\uff16-11-21", "names no place"),
+        ("", "names no place"),
+        ("head+1", "beyond the log's end"),
+        ("1-2", "before the log"),
+        ("event:00000000", "no event has the id"),
+        ("nobody@end", "no exchange, spawn or run"),
     ],
 )
 def test_what_names_no_place_is_refused_by_field_and_value(
     told: Story, value: int | str, complaint: str
 ) -> None:
     with pytest.raises(UnknownPlace, match=complaint) as caught:
-        resolve_as_of(value, told.log, now_ms=NOON)
+        position_of(value, told)
     assert str(caught.value).startswith("asOf: ")
 
 
 def test_times_before_1970_come_before_everything(told: Story) -> None:
-    assert parse_time("1969-12-31T23:59:59.999Z", field="x") == -1
     for early in ("1969-12-31", "0001-01-01T00:00:00+14:00"):
-        assert resolve_as_of(early, told.log, now_ms=NOON) < 3
+        assert position_of(early, told) < 3

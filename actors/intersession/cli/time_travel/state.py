@@ -1,0 +1,131 @@
+"""`intersession state`: everything at a place of the log, or what differs between two."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, cast
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import READING, Answer, Reading, Screen, one_line, safe
+from intersession.cli.story import Names, show_message
+from intersession.cli.time_travel.seeing import At, debugger_of, show_place
+from intersession_actors.debugger import Change, ChangesAnswer, StateAnswer
+from intersession_events.plain_json import JsonObject, JsonValue, present
+from intersession_projections.places import short_name
+from intersession_projections.timeline import counted
+
+
+def state(
+    of: Annotated[
+        str | None,
+        Parameter(
+            name="KEY|RUN",
+            help="A session, or an exchange, a spawn or a run, by any name that is shown. Default: the whole log.",
+        ),
+    ] = None,
+    /,
+    *,
+    at: At = None,
+    frm: Annotated[str | None, Parameter(name="--from", help="What differs from this place on.")] = None,
+    to: Annotated[str | None, Parameter(help="What differs up to this place. Default: head.")] = None,
+    acting: Annotated[
+        str | None, Parameter(name="--as", help="Only what this session could see at that place.")
+    ] = None,
+    limit: Annotated[
+        int | None, Parameter(help="At most this many sessions, runs and flows, 1 to 1000. Default: 50.")
+    ] = None,
+    messages: Annotated[
+        int | None, Parameter(help="At most this many messages of each transcript, 0 to 1000. Default: 200.")
+    ] = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Show everything as it stood at a place, or what differs between two.
+
+    Sessions with their transcripts, how far each run, exchange and spawn had got, what was open, the configuration in force. A
+    place is always after the event that it names; what comes next stands beside it.
+    """
+    given = present(
+        {"of": of, "at": at, "from": frm, "to": to, "as": acting, "limit": limit, "messages": messages}
+    )
+    with debugger_of(reading) as debugger:
+        found = debugger.call("state", given)
+    if "changes" in found:
+        changes = cast("ChangesAnswer", found)
+        return Answer(found, lambda screen: _show_changes(screen, changes))
+    stood = cast("StateAnswer", found)
+    return Answer(found, lambda screen: _show(screen, stood))
+
+
+def _show(screen: Screen, found: StateAnswer) -> None:
+    show_place(screen, found["place"], found["next"])
+    names = Names()
+    for session in found["sessions"]:
+        screen.line()
+        screen.one_line(safe(session["key"], "bold"), "  ", safe(_about(session), "dim"))
+        if "earlier" in session:
+            screen.line(safe("  … older messages are left out (--messages)", "dim"))
+        for message in session["transcript"]:
+            show_message(screen, message, indent=2)
+    screen.line()
+    for exchange in found["exchanges"]:
+        between = f"{names.of(exchange['requester'])} → {names.of(exchange['target'])}"
+        turns = f"{exchange['turns']} of {counted(exchange['maxTurns'], 'turn')}"
+        screen.one_line(f"exchange {exchange['exchangeId']}  {between}  {turns}, {_how(exchange)}")
+    for spawn in found["spawns"]:
+        between = f"{names.of(spawn['requester'])} → {names.of(spawn['child'])}"
+        screen.one_line(f"spawn {spawn['spawnId']}  {between}  {_how(spawn)}")
+    for run in found["runs"]:
+        turn = f" {run['turn']}" if "turn" in run else ""
+        screen.one_line(
+            f"run {run['runId']}  {names.of(run['sessionKey'])}  {run['step']}{turn}: {run['status']}"
+        )
+    for delivery in found["deliveries"]:
+        screen.one_line(f"delivery {delivery['deliveryId']}  {delivery['channel']}  {delivery['state']}")
+    opened = found["open"]
+    open_ = {
+        "run": opened["runs"],
+        "exchange": opened["exchanges"],
+        "spawn": opened["spawns"],
+        "outgoing text": opened["deliveries"],
+    }
+    parts = ", ".join(counted(len(ids), what) for what, ids in open_.items() if ids)
+    screen.line(safe(f"open: {parts or 'nothing'}", "dim"))
+
+
+def _about(session: JsonObject) -> str:
+    parts = [session["runState"], session.get("model"), session.get("label")]
+    if session["queued"]:
+        parts.append(f"{session['queued']} waiting")
+    if session["sendPolicy"]["action"] == "deny":
+        parts.append(f"words stay inside ({session['sendPolicy']['rule']})")
+    if "archived" in session:
+        parts.append(f"archived ({session['archived']})")
+    return ", ".join(part for part in parts if part)
+
+
+def _how(flow: JsonObject) -> str:
+    if flow["state"] == "open":
+        return f"waits for run {flow['awaits']}" if "awaits" in flow else "open"
+    reasons = [flow.get("loopEnd"), flow.get("closeReason")]
+    return ", ".join(reason for reason in reasons if reason)
+
+
+def _show_changes(screen: Screen, found: ChangesAnswer) -> None:
+    show_place(screen, found["from"])
+    show_place(screen, found["to"])
+    _show_rows(screen, found["changes"])
+    screen.line(
+        safe(counted(len(found["changes"]), "difference") if found["changes"] else "no difference", "dim")
+    )
+
+
+def _show_rows(screen: Screen, changes: Sequence[Change]) -> None:
+    for change in changes:
+        path = "/".join(short_name(part) for part in change["path"].split("/"))
+        screen.one_line(safe(path, "bold"), f"  {_brief(change['before'])} → {_brief(change['after'])}")
+
+
+def _brief(value: JsonValue) -> str:
+    if value is None:
+        return "nothing"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)

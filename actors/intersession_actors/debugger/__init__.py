@@ -1,0 +1,25 @@
+"""The debugger: reads a log at any place, and says why it is as it is. Its verbs are the same at every door (PLACE, WHY)."""
+
+from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.named import as_key, delivery_named, run_named, session_named
+from intersession_actors.debugger.state import Change, ChangesAnswer, OpenAnswer, StateAnswer
+from intersession_actors.debugger.verbs import VERBS, Verb
+from intersession_actors.debugger.view import At, View
+
+__all__ = [
+    "VERBS",
+    "At",
+    "Change",
+    "ChangesAnswer",
+    "Debugger",
+    "OpenAnswer",
+    "PlaceAnswer",
+    "StateAnswer",
+    "Verb",
+    "View",
+    "as_key",
+    "delivery_named",
+    "run_named",
+    "session_named",
+]

@@ -1,0 +1,27 @@
+"""What every verb of the debugger shares in its answers. Each verb's own answers stand beside it."""
+
+from typing import TypedDict
+
+from intersession_projections.places import Described
+
+
+class PlaceAnswer(TypedDict):
+    """A place. `eventId` and `timeMs` (ms since 1970) are those of the event it is after; None before the first.
+
+    `text` says it in words of ours alone: nothing in it was said by anybody.
+    """
+
+    position: int
+    eventId: str | None
+    timeMs: int | None
+    text: str
+
+
+def place_answer(described: Described) -> PlaceAnswer:
+    """Return a place as an answer has it."""
+    return {
+        "position": described.position,
+        "eventId": described.event_id,
+        "timeMs": described.time_ms,
+        "text": described.text,
+    }

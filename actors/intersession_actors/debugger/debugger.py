@@ -1,0 +1,104 @@
+"""The face of the debugger: all its verbs on one log, for Python, the command line, the gateway and MCP."""
+
+import asyncio
+from typing import cast, overload
+
+from intersession_actors.debugger.state import ChangesAnswer, StateAnswer
+from intersession_actors.debugger.verbs import VERBS
+from intersession_actors.debugger.view import At, View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import read_arguments
+from intersession_events.plain_json import JsonMapping, JsonObject, present
+
+
+class Debugger:
+    """Reads a log at any place, and says why it is as it is. Each verb is a method; none of them changes anything.
+
+    `system.debug` is one of a running system, `open_log(…).debug` of a log that is only read: they see what the operator sees.
+    Every verb can be called by its name, too (`call`, `acall`), with arguments as JSON has them.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    @property
+    def view(self) -> View:
+        """What it reads through. For those who build another door."""
+        return self._view
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """The names of all verbs."""
+        return tuple(VERBS)
+
+    def call(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
+        """Call a verb by its name, with arguments as JSON has them, and return its answer.
+
+        Raises:
+            ToolRefused: there is no such verb, an argument is none, or names nothing that is there.
+        """
+        found = VERBS.get(verb)
+        if found is None:
+            raise ToolRefused(
+                "invalid_request", f"verb: there is no {verb[:64]!r}, use one of {', '.join(VERBS)}"
+            )
+        return dict(found.call(self._view, read_arguments(found.arguments, arguments or {})))
+
+    async def acall(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
+        """Call a verb as `call` does, without blocking the event loop.
+
+        Raises:
+            ToolRefused: as `call`.
+        """
+        return await asyncio.to_thread(self.call, verb, arguments)
+
+    @overload
+    def state(
+        self,
+        of: str | None = None,
+        *,
+        at: At | None = None,
+        as_: str | None = None,
+        limit: int | None = None,
+        messages: int | None = None,
+    ) -> StateAnswer: ...
+    @overload
+    def state(
+        self,
+        of: str | None = None,
+        *,
+        frm: At,
+        to: At | None = None,
+        as_: str | None = None,
+        limit: int | None = None,
+        messages: int | None = None,
+    ) -> ChangesAnswer: ...
+    def state(
+        self,
+        of: str | None = None,
+        *,
+        at: At | None = None,
+        frm: At | None = None,
+        to: At | None = None,
+        as_: str | None = None,
+        limit: int | None = None,
+        messages: int | None = None,
+    ) -> StateAnswer | ChangesAnswer:
+        """Return everything at a place (None: the head), or what differs between two (`frm`, `to`) (PLACE-3).
+
+        `of` is a session, an exchange, a spawn or a run; without it, the whole log. `as_` is a session: only what it could see
+        then. At most `limit` sessions, runs and flows are shown (50), and `messages` of each transcript (200).
+
+        Raises:
+            ToolRefused: a place or a name is none.
+        """
+        given = {
+            "of": of,
+            "at": at,
+            "from": frm,
+            "to": to,
+            "as": as_,
+            "limit": limit,
+            "messages": messages,
+        }
+        return cast("StateAnswer | ChangesAnswer", self.call("state", present(given)))

@@ -1,0 +1,41 @@
+"""The verbs of the debugger by name: how each is called, by every door."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.debugger.state import State, state
+from intersession_actors.debugger.view import View
+
+
+class Verb(msgspec.Struct, frozen=True, kw_only=True):
+    """A verb, and all that doors need to know of it. It reads, and changes nothing.
+
+    `title` is what a person sees, `description` what a model reads. `arguments` is a struct with a default for whatever may be left
+    out; `call` returns a plain JSON object.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[msgspec.Struct]
+    call: Callable[[View, Any], Mapping[str, object]]  # its own arguments, which `arguments` names
+
+
+VERBS: Final[Mapping[str, Verb]] = {
+    verb.name: verb
+    for verb in (
+        Verb(
+            name="state",
+            title="State at a place",
+            description=(
+                "Everything as it stood at a place of the log: sessions with their transcripts, runs, exchanges, what was "
+                "open; with `from` and `to`, what differs between two places. A place is a position, event:ID, an ISO "
+                "time, head, or RUN@start, RUN@reply, RUN@turn:N, RUN@announce, RUN@end."
+            ),
+            arguments=State,
+            call=state,
+        ),
+    )
+}

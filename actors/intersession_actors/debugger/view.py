@@ -1,0 +1,195 @@
+"""What a verb of the debugger sees: a log through the eyes of who asks. All verbs read by way of it."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from intersession_actors.config import Config, load_config
+from intersession_actors.debugger.answers import PlaceAnswer, place_answer
+from intersession_actors.debugger.named import session_named
+from intersession_actors.disclosure import redact_text
+from intersession_actors.errors import ConfigError, ToolRefused
+from intersession_actors.policy import Requester, not_visible
+from intersession_actors.service import Reader
+from intersession_events.facts import ConfigLoaded
+from intersession_events.keys import SessionKey
+from intersession_events.log import Log
+from intersession_events.plain_json import JsonObject
+from intersession_projections.places import (
+    Flow,
+    Located,
+    Places,
+    PlaceWords,
+    RunNames,
+    Sees,
+    UnknownPlace,
+    parse_place,
+)
+
+At = int | float | str
+"""A place in any of its forms (PLACE-1). A number below zero counts from the head."""
+
+
+class View:
+    """A log as one requester sees it: the operator (the default), or a session, or who stands for some sessions (`reaches`).
+
+    Verbs ask it for places, names and sessions; what is beyond reach is as if it were not there.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        requester: Requester | None = None,
+        *,
+        reaches: Callable[[SessionKey], bool] | None = None,
+    ) -> None:
+        self.reader = reader
+        self.requester = reader.requester(None) if requester is None else requester
+        self.sees: Sees | None = reader.sees(self.requester)
+        if reaches is not None:
+            self.sees = lambda key: reaches(reader.parse(key))
+        self._words = PlaceWords(reader.log, self.sees)
+        self.names = RunNames(reader.log, self.sees)
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self.reader.log
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether who asks sees everything."""
+        return self.sees is None
+
+    def is_seen(self, key: str) -> bool:
+        """Whether who asks sees a session, by its canonical key."""
+        return self.sees is None or self.sees(key)
+
+    def place(self, at: At | None, *, field: str = "at") -> Located:
+        """Return where a place is; None is the head.
+
+        Raises:
+            ToolRefused: it is no place, or not in the log (`invalid_request`).
+        """
+        typed = "head" if at is None else str(at) if isinstance(at, int | float) and at < 0 else at
+        try:
+            places = Places(self.log, now_ms=self.reader.clock.now_ms(), sees=self.sees)
+            return places.find(parse_place(typed, field=field), field=field)
+        except UnknownPlace as error:
+            raise ToolRefused("invalid_request", str(error)) from None
+
+    def say(self, place: Located) -> PlaceAnswer:
+        """Return a place as an answer has it, with its words (PLACE-5)."""
+        return place_answer(self._words.say(place))
+
+    def say_next(self, place: Located) -> PlaceAnswer | None:
+        """Return what comes behind a place, which every view shows beside it; None where nothing has come yet."""
+        described = self._words.next(place)
+        return None if described is None else place_answer(described)
+
+    def at(self, position: int) -> PlaceAnswer:
+        """Return a position as an answer has it, with its words."""
+        return self.say(Located(position=position, time_ms=0))
+
+    def flow(self, name: str, *, field: str = "run") -> Flow:
+        """Return the exchange or spawn that a run's name means, else the run.
+
+        Raises:
+            ToolRefused: nothing is called that, or several are (`invalid_request`).
+        """
+        try:
+            return self.names.flow(name, field=field)
+        except UnknownPlace as error:
+            raise ToolRefused("invalid_request", str(error)) from None
+
+    def session(self, name: str, *, field: str = "sessionKey") -> str:
+        """Return the canonical key of the session that a name means, in any form that is shown.
+
+        Raises:
+            ToolRefused: there is none, or none that is seen (`not_visible`); several are meant, or it is no key.
+        """
+        try:
+            key = session_named(self.reader, name, field=field)
+        except ToolRefused as refused:
+            if self.is_operator or refused.code == "invalid_key":
+                raise
+            raise ToolRefused("not_visible", f"{field}: {not_visible(name)}") from None
+        if not self.is_seen(key):
+            raise ToolRefused("not_visible", f"{field}: {not_visible(name)}")
+        return key
+
+    def session_or_flow(self, name: str, *, field: str) -> str | Flow:
+        """Return what a name means: a session's key, or an exchange, a spawn or a run.
+
+        Raises:
+            ToolRefused: nothing is called that, or several are.
+        """
+        try:
+            return self.names.flow(name, field=field)
+        except UnknownPlace as no_run:
+            try:
+                return self.session(name, field=field)
+            except ToolRefused as refused:
+                if refused.code == "ambiguous_label":
+                    raise
+                if no_run.candidates:
+                    raise ToolRefused("invalid_request", str(no_run)) from None
+            raise ToolRefused(
+                "not_visible",
+                f"{field}: no session, exchange, spawn or run is called {name[:64]!a}; `intersession sessions` and "
+                "`intersession runs` show what there is",
+            ) from None
+
+    def shown(self, text: str | None, key: str) -> str | None:
+        """Return words of a session as who asks may read them: strangers see no secrets (HIST-4)."""
+        if text is None or not self.reader.is_stranger(self.requester, key):
+            return text
+        return redact_text(text)[0]
+
+    def acting_as(self, name: str, *, at: int, field: str = "as") -> "View":
+        """Return the log as a session would have seen it at a position, by the configuration that was in force there.
+
+        Raises:
+            ToolRefused: there was no such session, or who asks may not act as another one (`forbidden`).
+        """
+        key = self.session(name, field=field)
+        if not self.is_operator and key != str(self.requester.key):
+            raise ToolRefused(
+                "forbidden", f"{field}: only the operator looks through the eyes of another session"
+            )
+        if self.reader.sessions.get(key, at) is None:
+            raise ToolRefused("not_visible", f"{field}: {name} was not there yet at position {at}")
+        config = self.config_at(at) or self.reader.config
+        then = Reader(
+            self.log, config=lambda: config, clock=self.reader.clock, transcripts=self.reader.transcripts
+        )
+        return View(then, then.requester(key, as_of=at))
+
+    def recorded_config(self, at: int) -> ConfigLoaded | None:
+        """Return the configuration that was in force at a position, as it was recorded, without secrets."""
+        ((version,),) = self.log.query(_LAST_LOADED, (at,))
+        if version is None:
+            return None
+        (recorded,) = self.log.stream("log", after=version - 1, to=version)
+        return recorded.event if isinstance(recorded.event, ConfigLoaded) else None
+
+    def config_at(self, at: int) -> Config | None:
+        """Return the settings that were in force at a position; None where none were recorded, or they can't be read any more."""
+        recorded = self.recorded_config(at)
+        if recorded is None:
+            return None
+        try:
+            settings: JsonObject = msgspec.json.decode(recorded.config)
+            return load_config({name: settings[name] for name in _RULES if name in settings}).config
+        except (ConfigError, msgspec.DecodeError):
+            return None
+
+
+_RULES: Final = ("agents", "session", "tools")
+"""The sections that say who sees what, and what may go out; elsewhere secrets were left out that a reader would miss."""
+
+_LAST_LOADED: Final = (
+    "SELECT MAX(originator_version) FROM stored_events WHERE originator_id = 'log' "
+    "AND topic LIKE 'config\\_loaded.%' ESCAPE '\\' AND rowid <= ?"
+)

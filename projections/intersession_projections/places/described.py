@@ -1,0 +1,161 @@
+"""Says a place in words: after which event it is, how its run stood there, and what comes next (PLACE-5).
+
+No word of what anybody said is in it, so that a place can be shown to whoever may know of its event.
+"""
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_projections.flows import ExchangeSummary, Flows
+from intersession_projections.places.located import Located, sessions_of, steps_of_flow
+from intersession_projections.places.runs_named import Sees
+from intersession_projections.places.short_names import short_name
+from intersession_projections.timeline import counted
+
+
+class Described(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in words. `event_id` and `time_ms` are those of the event that it is after.
+
+    They are None before the first event, and where who asks may not know of that one.
+    """
+
+    position: int
+    event_id: str | None
+    time_ms: int | None
+    text: str
+
+
+class PlaceWords:
+    """Says places of a log, to who sees certain sessions (`sees`; None: everything)."""
+
+    def __init__(self, log: Log, sees: Sees | None = None) -> None:
+        self._log = log
+        self._flows = Flows(log)
+        self._sees = sees
+
+    def say(self, place: Located) -> Described:
+        """Return a place in words."""
+        recorded = self._at(place.position)
+        if recorded is None:
+            text = "before the first event" if place.position == 0 else f"after #{place.position}"
+            return Described(position=place.position, event_id=None, time_ms=None, text=text)
+        return Described(
+            position=recorded.position,
+            event_id=recorded.id,
+            time_ms=recorded.time,
+            text=self._after(recorded),
+        )
+
+    def next(self, place: Located) -> Described | None:
+        """Return what comes next: among a run's own events for a place of a run, in the whole log else.
+
+        None where nothing has come yet, or nothing that who asks may know of.
+        """
+        position = place.position + 1
+        if place.flow is not None:
+            own = (step.position for step in steps_of_flow(self._log, place.flow))
+            position = next((at for at in own if at > place.position), 0)
+        recorded = self._at(position)
+        if recorded is None:
+            return None
+        return Described(
+            position=recorded.position,
+            event_id=recorded.id,
+            time_ms=recorded.time,
+            text=self._event(recorded),
+        )
+
+    def _at(self, position: int) -> Recorded | None:
+        if position <= 0:
+            return None
+        for recorded in self._log.all(after=position - 1, to=position):
+            if self._sees is None or any(map(self._sees, sessions_of(self._log, recorded))):
+                return recorded
+        return None
+
+    def _after(self, recorded: Recorded) -> str:
+        kind, _, name = recorded.stream.partition(":")
+        exchange = self._flows.exchange(name) if kind == "exchange" else None
+        how = None if exchange is None else _in_exchange(recorded.event, exchange)
+        return how or f"after #{recorded.position}, {self._event(recorded)}"
+
+    def _event(self, recorded: Recorded) -> str:
+        """Return an event in a few words: whose it is, and its name."""
+        kind, _, name = recorded.stream.partition(":")
+        event = recorded.topic.rpartition(".")[0].replace("_", " ")
+        match kind:
+            case "session":
+                return f"{short_name(name)}: {event}"
+            case "exchange" if (exchange := self._flows.exchange(name)) is not None:
+                return _step_of_exchange(recorded.event, exchange) or event
+            case "exchange" | "spawn" | "delivery":
+                return f"{kind} {name[:8]}: {event}"
+            case _:
+                return event
+
+
+def _sides(exchange: ExchangeSummary) -> tuple[str, str]:
+    asker = exchange.requester
+    return "the operator" if asker is None else short_name(asker), short_name(exchange.target)
+
+
+def _in_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | None:
+    """Return how an exchange stands after an event of it."""
+    asker, target = _sides(exchange)
+    match event:
+        case facts.ExchangeAccepted():
+            return f"after the start: {asker} has asked {target}, {target} has not answered yet"
+        case facts.PrimaryEnded():
+            return f"after the primary reply: {_has(target, event)}, {asker} has not yet"
+        case facts.TurnRequested():
+            return (
+                f"in turn {event.turn}: {short_name(event.speaker)} has been asked, and has not answered yet"
+            )
+        case facts.TurnReplied():
+            speaker = short_name(event.speaker)
+            other = target if speaker == asker else asker
+            return f"after turn {event.turn}: {_has(speaker, event)}, {other} has not yet"
+        case facts.LoopEnded():
+            return f"after the loop: it ended after {counted(event.turns, 'turn')} ({event.reason})"
+        case facts.AnnounceRequested():
+            return f"at the announce: {short_name(event.speaker)} has been asked for it, and has not answered yet"
+        case facts.AnnounceDecided():
+            what = (
+                f"nothing is announced ({event.why})" if event.text is None else "there is a text to announce"
+            )
+            return f"after the announce was decided: {what}"
+        case facts.ExchangeClosed():
+            return f"after the end: {asker} and {target} are done ({event.reason})"
+        case _:
+            return None
+
+
+def _step_of_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | None:
+    """Return an event of an exchange in a few words."""
+    asker, target = _sides(exchange)
+    match event:
+        case facts.ExchangeAccepted():
+            return f"{asker} asks {target}"
+        case facts.PrimaryEnded():
+            return f"the primary reply of {target}"
+        case facts.TurnRequested():
+            return f"turn {event.turn} is asked of {short_name(event.speaker)}"
+        case facts.TurnReplied():
+            return f"turn {event.turn} of {short_name(event.speaker)}"
+        case facts.LoopEnded():
+            return f"the loop ends ({event.reason})"
+        case facts.AnnounceRequested():
+            return f"the announce is asked of {short_name(event.speaker)}"
+        case facts.AnnounceDecided():
+            return "the announce is decided"
+        case facts.ExchangeClosed():
+            return f"the end ({event.reason})"
+        case _:
+            return None
+
+
+def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:
+    if event.status != "ok":
+        return f"{speaker} has not answered ({event.status})"
+    return f"{speaker} has answered" if event.text is not None else f"{speaker} has answered without a text"

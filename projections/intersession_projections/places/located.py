@@ -1,0 +1,203 @@
+"""From a place to a position: what a typed place means in a log, now (PLACE-1)."""
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
+from intersession_projections.places.event_ids import events_with_id
+from intersession_projections.places.grammar import (
+    AtEvent,
+    AtHead,
+    AtPosition,
+    AtTime,
+    InRun,
+    Place,
+    UnknownPlace,
+    shown,
+)
+from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_stream
+from intersession_projections.positions import Positions
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.timeline import Step, Timeline
+
+
+class Located(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a log: after the event at `position` (0: before all).
+
+    `time_ms` is the time that it stands for: the one that was asked for, else the one that the log had reached. `flow` is set
+    where the place was named by a run.
+    """
+
+    position: int
+    time_ms: int
+    flow: Flow | None = None
+
+
+class Places:
+    """Finds places in a log, among what who asks sees (`sees`; None: everything). `now_ms` is the caller's clock."""
+
+    def __init__(self, log: Log, *, now_ms: int, sees: Sees | None = None) -> None:
+        self._log = log
+        self._now_ms = now_ms
+        self._sees = sees
+        self._positions = Positions(log)
+        self._names = RunNames(log, sees)
+
+    def find(self, place: Place, *, field: str = "at") -> Located:
+        """Return where a place is. `field` is what an error names.
+
+        Raises:
+            UnknownPlace: it is not in the log, or not for who asks: beyond its end, in the future, of an unknown event or run,
+                or of one that has not come so far.
+        """
+        match place.base:
+            case AtPosition(position):
+                return self._stepped(position, place.steps, field)
+            case AtHead():
+                return self._stepped(self._log.head(), place.steps, field)
+            case AtEvent(event_id):
+                return self._stepped(self._event(event_id, field), place.steps, field)
+            case AtTime(time_ms):
+                # The log's own time may be ahead of the clock: what it has recorded is no future.
+                if time_ms > max(self._now_ms, self._positions.latest_time() or 0):
+                    raise UnknownPlace(f"{field}: that time is in the future, give one that has passed")
+                found = self._stepped(self._positions.position_at(time_ms), place.steps, field)
+                return msgspec.structs.replace(found, time_ms=time_ms) if place.steps == 0 else found
+            case InRun():
+                return self._in_run(place.base, place.steps, field)
+
+    def _stepped(self, position: int, steps: int, field: str, flow: Flow | None = None) -> Located:
+        head = self._log.head()
+        if position > head:
+            raise UnknownPlace(f"{field}: {position} is beyond the log's end, the last position is {head}")
+        at = position + steps
+        if at < 0:
+            raise UnknownPlace(f"{field}: {-steps} events before position {position} is before the log")
+        if at > head:
+            raise UnknownPlace(
+                f"{field}: {steps} events after position {position} is beyond the log's end, the last position is {head}"
+            )
+        return Located(position=at, time_ms=self._positions.time_at(at) or 0, flow=flow)
+
+    def _event(self, event_id: str, field: str) -> int:
+        found = [event for event in events_with_id(self._log, event_id) if self._is_seen(event)]
+        whole = [event for event in found if event.id == event_id or len(event_id) >= FEWEST]
+        whole = [event for event in whole if event.id == event_id] or whole
+        if len(whole) > 1:
+            ids = ", ".join(event.id for event in whole)
+            raise UnknownPlace(
+                f"{field}: several events have ids that begin with {shown(event_id)}, give more of the one you mean: {ids}"
+            )
+        if not whole:
+            raise UnknownPlace(
+                f"{field}: no event has the id {shown(event_id)}; `intersession events` shows what there is"
+            )
+        return whole[0].position
+
+    def _is_seen(self, recorded: Recorded) -> bool:
+        return self._sees is None or any(map(self._sees, sessions_of(self._log, recorded)))
+
+    def _in_run(self, base: InRun, steps: int, field: str) -> Located:
+        flow = self._names.flow(base.run, field=field)
+        position = self._mark(flow, base, field)
+        if steps == 0:
+            return self._stepped(position, 0, field, flow)
+        own = [step.position for step in steps_of_flow(self._log, flow)]
+        at = own.index(position) + steps if position in own else -1
+        if not 0 <= at < len(own):
+            edge = "before the first" if steps < 0 else "behind the last"
+            raise UnknownPlace(f"{field}: {steps:+d} from there is {edge} of the run's {len(own)} events")
+        return self._stepped(own[at], 0, field, flow)
+
+    def _mark(self, flow: Flow, base: InRun, field: str) -> int:
+        ended = flow.ended if isinstance(flow, RunOutcome) else not flow.is_open
+        match base.mark:
+            case "start":
+                return flow.accepted
+            case "end":
+                if not ended:
+                    raise UnknownPlace(
+                        f"{field}: {_called(flow)} has not ended yet, its last event is {flow.position}"
+                    )
+                return flow.position
+            case _:
+                pass
+        found = next((event for event in reversed(self._marked(flow)) if _is_at(event, base)), None)
+        if found is None:
+            name = f"turn:{base.turn}" if base.mark == "turn" else base.mark
+            raise UnknownPlace(f"{field}: {_called(flow)} has no @{name}: {_what_it_has(flow)}")
+        return found.position
+
+    def _marked(self, flow: Flow) -> list[Recorded]:
+        """Return the events among which marks are looked for."""
+        stream = flow_stream(flow)
+        if stream is not None:
+            return list(self._log.stream(stream))
+        return list(self._log.all(after=flow.position - 1, to=flow.position))
+
+
+def steps_of_flow(log: Log, flow: Flow) -> list[Step]:
+    """Return an exchange's, a spawn's or a run's own events as steps, over all sessions."""
+    timeline = Timeline(log)
+    match flow:
+        case ExchangeSummary():
+            return timeline.of_exchange(flow.exchange_id)
+        case SpawnSummary():
+            return timeline.of_spawn(flow.spawn_id)
+        case RunOutcome():
+            return timeline.of_run(flow.run_id)
+
+
+def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:
+    """Return the sessions whose event this is: of an exchange both sides; none for what is the operator's alone."""
+    kind, _, name = recorded.stream.partition(":")
+    flows = Flows(log)
+    match kind:
+        case "session":
+            return (name,)
+        case "exchange":
+            exchange = flows.exchange(name)
+            return () if exchange is None else tuple(filter(None, (exchange.requester, exchange.target)))
+        case "spawn":
+            spawn = flows.spawn(name)
+            return () if spawn is None else tuple(filter(None, (spawn.requester, spawn.child)))
+        case "delivery":
+            delivery = flows.delivery(name)
+            return () if delivery is None else (delivery.session_key,)
+        case _:
+            return ()
+
+
+def _is_at(recorded: Recorded, base: InRun) -> bool:
+    match recorded.event:
+        case facts.PrimaryEnded() | facts.ChildEnded() | facts.RunCompleted():
+            return base.mark == "reply"
+        case facts.TurnReplied(turn=turn):
+            return base.mark == "turn" and turn == base.turn
+        case facts.AnnounceDecided():
+            return base.mark == "announce"
+        case _:
+            return False
+
+
+def _called(flow: Flow) -> str:
+    match flow:
+        case ExchangeSummary():
+            return f"exchange {flow.exchange_id}"
+        case SpawnSummary():
+            return f"spawn {flow.spawn_id}"
+        case RunOutcome():
+            return f"run {flow.run_id}"
+
+
+def _what_it_has(flow: Flow) -> str:
+    match flow:
+        case ExchangeSummary(turns=0):
+            return "no turn of it was answered"
+        case ExchangeSummary():
+            return f"it has turn:1 to turn:{flow.turns}"
+        case SpawnSummary():
+            return "a spawn has start, reply, announce and end, as far as it has come"
+        case RunOutcome():
+            return "a run that belongs to no exchange has start, reply (if it answered) and end"

@@ -1,0 +1,144 @@
+"""Finds exchanges, spawns and runs by whatever names them: an id or its beginning, a stream, an idempotency key."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.log import Log
+from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
+from intersession_projections.places.grammar import UnknownPlace
+from intersession_projections.run_outcomes import RunOutcome, Runs
+
+FEWEST: Final = 4
+"""How many characters of an id are enough, if no other id begins with them."""
+
+_MOST: Final = 64
+"""So many ids that begin alike are looked at."""
+
+Flow = ExchangeSummary | SpawnSummary | RunOutcome
+"""What a run's name can mean: the exchange or spawn that it belongs to, else the run itself."""
+
+Sees = Callable[[str], bool]
+"""Whether who asks sees a session, by its canonical key."""
+
+
+def flow_sessions(flow: Flow) -> tuple[str, ...]:
+    """Return the sessions that take part, by their keys: who asked first, if a session did."""
+    match flow:
+        case ExchangeSummary():
+            return tuple(dict.fromkeys(filter(None, (flow.requester, flow.target))))
+        case SpawnSummary():
+            return tuple(dict.fromkeys(filter(None, (flow.requester, flow.child))))
+        case RunOutcome():
+            return (flow.session_key,)
+
+
+def flow_id(flow: Flow) -> str:
+    """Return the id of an exchange, a spawn or a run."""
+    match flow:
+        case ExchangeSummary():
+            return flow.exchange_id
+        case SpawnSummary():
+            return flow.spawn_id
+        case RunOutcome():
+            return flow.run_id
+
+
+def flow_stream(flow: Flow) -> str | None:
+    """Return the stream of an exchange or a spawn; None for a run of neither."""
+    match flow:
+        case ExchangeSummary():
+            return exchange_stream(flow.exchange_id)
+        case SpawnSummary():
+            return spawn_stream(flow.spawn_id)
+        case RunOutcome():
+            return None
+
+
+class RunNames:
+    """Finds what a name of a run means, among what who asks sees (`sees`; None: everything)."""
+
+    def __init__(self, log: Log, sees: Sees | None = None) -> None:
+        self._flows = Flows(log)
+        self._runs = Runs(log)
+        self._sees = sees
+
+    def named(self, name: str, *, field: str) -> str:
+        """Return the id of the exchange, spawn or run that a name means, of itself.
+
+        Raises:
+            UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
+        """
+        return flow_id(self._found(name, field))
+
+    def flow(self, name: str, *, field: str) -> Flow:
+        """Return the exchange or the spawn that a name means, of itself or of a run of it; else the run.
+
+        Raises:
+            UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
+        """
+        return self._whole(self._found(name, field))
+
+    def run(self, name: str, *, field: str) -> RunOutcome:
+        """Return the run that a name means, of itself; the first one of an exchange or a spawn.
+
+        Raises:
+            UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
+        """
+        found = self._found(name, field)
+        run = found if isinstance(found, RunOutcome) else self._runs.get(found.run_id)
+        if run is None:
+            raise _unknown(name, field)
+        return run
+
+    def _found(self, name: str, field: str) -> Flow:
+        typed = name.strip()
+        kind, colon, rest = typed.partition(":")
+        typed = rest if colon and kind in {"exchange", "spawn"} else typed
+        for found in self._exact(typed):
+            return found
+        begun: dict[str, Flow] = {}
+        if len(typed) >= FEWEST:
+            for whole in self._flows.flow_ids(typed, _MOST) + self._runs.ids(typed, _MOST):
+                for found in self._exact(whole):
+                    begun[whole] = found
+        if len(begun) > 1:
+            ids = tuple(sorted(begun))
+            raise UnknownPlace(
+                f"{field}: several ids begin with {name[:64]!a}, give more of the one you mean: {', '.join(ids)}",
+                ids,
+            )
+        if not begun:
+            raise _unknown(name, field)
+        return next(iter(begun.values()))
+
+    def _exact(self, name: str) -> Iterator[Flow]:
+        by_key = self._runs.by_any_key(name)
+        found = (
+            self._flows.exchange(name),
+            self._flows.spawn(name),
+            self._runs.get(name),
+            None if by_key is None else self._runs.get(by_key),
+        )
+        return (flow for flow in found if flow is not None and self._is_seen(flow))
+
+    def _is_seen(self, flow: Flow) -> bool:
+        return self._sees is None or any(map(self._sees, flow_sessions(flow)))
+
+    def _whole(self, found: Flow) -> Flow:
+        if not isinstance(found, RunOutcome):
+            return found
+        kind, _, flow_id = (self._flows.flow_of_run(found.run_id) or "").partition(":")
+        match kind:
+            case "exchange":
+                return self._flows.exchange(flow_id) or found
+            case "spawn":
+                return self._flows.spawn(flow_id) or found
+            case _:
+                return found
+
+
+def _unknown(name: str, field: str) -> UnknownPlace:
+    return UnknownPlace(
+        f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is"
+    )

@@ -1,0 +1,151 @@
+"""The state of a log at any place of a real exchange, in Python."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem, ToolRefused
+from intersession.cli.app import COMMANDS
+from intersession_actors.debugger import VERBS, Debugger, StateAnswer
+from intersession_events import ids
+from intersession_events.facts import ExchangeClosed, PrimaryEnded, TurnReplied
+from support.running import SEES_ALL, closed_exchange, merged
+
+MAIN, RESEARCH = "agent:main:main", "agent:research:main"
+TWO_TURNS = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
+    """Return a system in which main asked research and two turns followed, and the id of the exchange's first run."""
+    path: Path = tmp_path_factory.mktemp("state")
+    agents = {"main": lambda turn: f"main to: {turn.message[-20:]}", "research": lambda _: "it is open"}
+    with SessionSystem(path / "log.db", agents=agents, config=merged(SEES_ALL, TWO_TURNS)) as system:
+        asked = {"agentId": "research", "message": "is it open?", "timeoutSeconds": 20}
+        run_id = system.tools(MAIN).call("sessions_send", asked)["runId"]
+        closed_exchange(system, run_id)
+        yield system, run_id
+
+
+def position_of(system: SessionSystem, kind: type[Any], turn: int | None = None) -> int:
+    (found,) = [
+        recorded.position
+        for recorded in system.log.all()
+        if isinstance(recorded.event, kind) and (turn is None or recorded.event.turn == turn)
+    ]
+    return found
+
+
+def words_at(system: SessionSystem, at: str) -> tuple[int, str]:
+    place = system.debug.state(at=at, messages=0)["place"]
+    return place["position"], place["text"]
+
+
+@pytest.mark.clause("PLACE-1", "PLACE-5")
+def test_each_mark_of_a_run_is_after_the_event_it_names_and_says_so(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+    exchange = ids.derive(system.log.log_id, "exchange", run)
+
+    assert words_at(system, f"{run}@reply") == (
+        position_of(system, PrimaryEnded),
+        "after the primary reply: research has answered, main has not yet",
+    )
+    assert words_at(system, f"{run}@turn:2") == (
+        position_of(system, TurnReplied, 2),
+        "after turn 2: research has answered, main has not yet",
+    )
+    assert words_at(system, f"{exchange[:8]}@end")[0] == position_of(system, ExchangeClosed)
+    assert words_at(system, f"{run}@turn:2-1")[0] < words_at(system, f"{run}@turn:2")[0]
+    assert words_at(system, "0") == (0, "before the first event")
+
+
+@pytest.mark.clause("PLACE-5")
+def test_what_comes_next_stands_beside_a_place(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+    after_one = system.debug.state(run, at=f"{run}@turn:1")["next"]
+    assert after_one is not None
+    assert after_one["text"] == "turn 2 is asked of research"
+    assert system.debug.state(at="head")["next"] is None
+
+
+@pytest.mark.clause("PLACE-3")
+def test_the_state_of_a_run_has_both_transcripts_as_they_stood(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+    early, late = system.debug.state(run, at=f"{run}@reply"), system.debug.state(run, at=f"{run}@end")
+
+    assert [session["key"] for session in early["sessions"]] == [MAIN, RESEARCH]
+    assert transcripts(early)[RESEARCH] == ["is it open?", "it is open"]
+    assert len(transcripts(late)[RESEARCH]) > len(transcripts(early)[RESEARCH])
+    assert [(one["turns"], one["state"]) for one in (*early["exchanges"], *late["exchanges"])] == [
+        (0, "open"),
+        (2, "closed"),
+    ]
+    assert early["open"]["exchanges"] != []
+    assert late["open"] == {"runs": [], "exchanges": [], "spawns": [], "deliveries": []}
+
+
+@pytest.mark.clause("PLACE-3")
+def test_two_places_give_what_differs(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+    found = system.debug.state("research", frm=f"{run}@start", to=f"{run}@reply")
+    assert [found["from"]["position"], found["to"]["position"]] == sorted(
+        (found["from"]["position"], found["to"]["position"])
+    )
+    paths = {change["path"]: (change["before"], change["after"]) for change in found["changes"]}
+    assert paths[f"runs/{run}"][1]["reply"] == "it is open"
+    (exchange,) = {path.split("/")[1] for path in paths if path.startswith("exchanges/")}
+    assert paths[f"exchanges/{exchange}/primaryStatus"] == (None, "ok")
+    later = system.debug.state("research", frm=f"{run}@reply", to=f"{run}@end")["changes"]
+    assert any(change["path"].startswith(f"sessions/{RESEARCH}/transcript/") for change in later)
+    assert system.debug.state(frm="head", to="head")["changes"] == []
+
+
+@pytest.mark.clause("PLACE-3")
+def test_as_a_session_only_what_it_could_see_then_is_there(tmp_path: Path) -> None:
+    closed = {"tools": {"sessions": {"visibility": "self"}}, "runs": {"shutdownGraceSeconds": 0}}
+    agents = {
+        "main": lambda _: "fine",
+        "ops": lambda _: "the token is sk-abcdefghijklmnopqrstuvwxyz0123456789",
+    }
+    with SessionSystem(tmp_path / "log.db", agents=agents, config=closed) as system:
+        for agent in ("main", "ops"):
+            system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", agent_id=agent, wait=20)
+        seen = system.debug.state(as_="ops")
+        assert [session["key"] for session in seen["sessions"]] == ["agent:ops:main"]
+        assert "config" not in seen
+        with pytest.raises(ToolRefused, match="was not there yet"):
+            system.debug.state(as_="ops", at=1)
+
+
+@pytest.mark.clause("PLACE-2")
+@pytest.mark.parametrize(
+    ("given", "said"), [({"at": "noon"}, "at: 'noon'"), ({"to": "noon", "frm": 1}, "to: 'noon'")]
+)
+def test_what_is_no_place_is_refused_by_name(
+    told: tuple[SessionSystem, str], given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ToolRefused, match=said):
+        told[0].debug.state(**given)
+
+
+async def test_a_verb_can_be_awaited(told: tuple[SessionSystem, str]) -> None:
+    system, _ = told
+    assert await system.debug.acall("state", {"at": 3}) == system.debug.state(at=3)
+
+
+def test_each_verb_has_its_method_and_its_command() -> None:
+    assert [name for name in VERBS if not hasattr(Debugger, name)] == []
+    assert [name for name in VERBS if name not in COMMANDS] == []
+
+
+def transcripts(found: StateAnswer) -> dict[str, list[str]]:
+    return {
+        session["key"]: [text_of(message["content"]) for message in session["transcript"]]
+        for session in found["sessions"]
+    }
+
+
+def text_of(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
