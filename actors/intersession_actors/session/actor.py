@@ -13,14 +13,17 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import Answered, Broke
-from intersession_actors.policy import Spent, Verdict, counts_use
+from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Handler
 from intersession_actors.session import commands, rules
 from intersession_actors.session.answers import decide_returned, ended_of, failure_notice, leads_on
+from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.folding import Awake
+from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
-from intersession_actors.session.state import Session, Waiting, causes, evolve
+from intersession_actors.session.state import Session, causes, evolve
+from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
     Appended,
@@ -64,11 +67,13 @@ class SessionActor(Handler):
         """From which version on there is to be another snapshot."""
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
-        self._told_parked: str | None = None
         self._told_ahead: str | None = None
         """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
         self._starter = RunStarter(world, contexts, make_turn, key, self._tell_self)
+        self._telling = Telling(world, key)
+        self._next_run = NextRun(world, key, self._starter, self._telling)
+        self._thread = BoundThread(world, key)
 
     @property
     def state(self) -> Session:
@@ -151,7 +156,7 @@ class SessionActor(Handler):
 
     def loaded(self, owner: SessionOwner) -> bool:
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
-        self._watch_thread()
+        self._thread.watch(self.state)
         running = self.state.running
         if running is not None:
             run_id = running.waiting.queued.run_id
@@ -198,13 +203,15 @@ class SessionActor(Handler):
                 events = self._made_good()
                 return self._of_the_run(events, self._notice(events))
             case commands.StartNext():
-                return self._start()
+                decided = self._next_run.decide(self.state, owner.version)
+                # Without one the context is read anew before the run is started.
+                return Plan() if decided is None else self._of_the_run(decided)
             case commands.ReadAgain():
                 owner.load()
                 return None
             case commands.Unbind():
-                self._watch_thread()  # it may have been said since that it is not time yet
-                return _plan(rules.decide_unbind(self.state, command, self._thread_left()))
+                self._thread.watch(self.state)  # it may have been said since that it is not time yet
+                return _plan(rules.decide_unbind(self.state, command, self._thread.left(self.state)))
             case _:
                 assert_never(command)
 
@@ -258,8 +265,8 @@ class SessionActor(Handler):
         started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")
-        self._mark(commit.fresh)
-        self._watch_thread()
+        self._thread.mark(self.state, commit.fresh, at=self._owner.decided_at)
+        self._thread.watch(self.state)
         before = commit.before or Session()
         for item in commit.fresh:
             self._act(before, item)
@@ -305,13 +312,7 @@ class SessionActor(Handler):
         limit = self.world.store_retry_ms
         if not isinstance(command, commands.RunReturned) or not limit or away_ms <= limit:
             return False
-        self.world.reports.tell(
-            "answer_lost",
-            session_key=self.key,
-            run_id=command.run_id,
-            attempt=command.attempt,
-            error=f"the store was not available for {limit // 1000} s",
-        )
+        self._telling.answer_lost(command, limit)
         self._leave_behind()
         owner.take_first(commands.Wake())
         return True
@@ -333,7 +334,7 @@ class SessionActor(Handler):
         """Start the next run, or else fall asleep after a while."""
         if owner.waits_for_store:
             return  # what is begun now would only be put off, too
-        self._start_next()
+        self._next_run.begin(self.state, owner)
         if not owner.has_work and not self._starter.is_reading and self.state.idle:
             self._rest()
 
@@ -351,39 +352,21 @@ class SessionActor(Handler):
         if (run is not None and self.state.knows(run.run_id)) or command.message.id in self.state.heard:
             return Plan()  # told twice, after a restart of whoever tells it: the log has it
         if command.behind is not None and command.behind.has_failed:
-            return (
-                Plan()
-            )  # what it follows from was not recorded: whoever leads the flow reads its stream again
+            return Plan()  # what it follows from was not recorded: who leads the flow reads its stream again
         denied = self._denied() if command.check_policy else None
         if denied is not None:
             return denied
-        decided = rules.decide_enqueue(self.state, command, thread_left=self._thread_left())
+        decided = rules.decide_enqueue(self.state, command, thread_left=self._thread.left(self.state))
+        if isinstance(decided, Refused):
+            return decided
+        start = self._next_run.with_its_message(self.state, decided, self._owner.version)
         return _plan(
-            decided if isinstance(decided, Refused) else (*decided, *self._started_with(decided)),
+            (*decided, *start),
             carried=command.carried,
             behind=command.behind,
             cause=command.causation,
             correlation=command.budget.root,
         )
-
-    def _started_with(self, decided: Sequence[facts.Event]) -> Sequence[facts.Event]:
-        """Return the start of the run that is about to be queued, where the session is free and its transcript is at hand."""
-        found = rules.queued_to_start(self.state, decided)
-        if found is None or not self._may_start():
-            return ()
-        said, queued = found
-        version = self._owner.version
-        context = self._starter.context_ahead(
-            queued, said.message, at=version, version=version + len(decided)
-        )
-        if context is None:
-            return ()
-        now_ms = self.world.clock.now_ms()
-        return (rules.started(self.state, queued, context_hash=context.hash, now_ms=now_ms),)
-
-    def _may_start(self) -> bool:
-        """Whether runs are begun now: the agent is here, and the system does not stop."""
-        return not self.world.stopping and self.world.agents.has(self.world.agent_of(self.key))
 
     def _denied(self) -> Refused | None:
         verdict = self._policy(None)
@@ -462,63 +445,11 @@ class SessionActor(Handler):
             now_ms=now_ms,
         )
 
-    # --- starting runs
-
-    def _start_next(self) -> None:
-        """Have the context of the run at the head of the queue read; with the context here, start it."""
-        if self.state.running is not None or not self.state.queue or not self.state.exists:
-            return
-        if self.world.stopping:
-            return  # it begins after the restart, as a first attempt
-        run_id, version = self.state.queue[0].queued.run_id, self._owner.version
-        if not self.world.agents.has(self.world.agent_of(self.key)):
-            self._parked(run_id)
-            return  # parked until the agent is registered (KEY-9)
-        if self._starter.is_reading:
-            return
-        if self._starter.context_at(run_id, version) is not None:
-            self._owner.take(commands.StartNext())
-        elif self._starter.has_read_beyond(run_id, version):
-            self._owner.load()
-        else:
-            self._starter.read(run_id, self.state.interrupted + 1, version)
-
-    def _parked(self, run_id: str) -> None:
-        if self._told_parked != run_id:
-            self._told_parked = run_id
-            agent = self.world.agent_of(self.key)
-            self.world.reports.tell(
-                "run_parked",
-                session_key=self.key,
-                run_id=run_id,
-                error=f"agent {agent!r}: register it, or start the process that has it",
-            )
-
-    def _start(self) -> Plan | Refused:
-        head = next(iter(self.state.queue), None)
-        if head is None:
-            return Plan()
-        context = self._starter.context_at(head.queued.run_id, self._owner.version)
-        if context is None:
-            return Plan()  # the stream has moved: the context is read anew before the run is started
-        return self._of_the_run(
-            rules.decide_start(
-                self.state,
-                context_hash=context.hash,
-                spent=self._spent(head),
-                now_ms=self.world.clock.now_ms(),
-            )
-        )
-
-    def _spent(self, head: Waiting) -> Spent:
-        """Return what the chain of a run has used, where that can keep the run from starting (LOOP-5)."""
-        return self.world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
-
     # --- acting
 
     def _act(self, before: Session, recorded: Recorded) -> None:
         event = recorded.event
-        self._report(event)
+        self._telling.recorded(event)
         if isinstance(event, facts.RunStarted):
             self._starter.start(event, self.state.running, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):
@@ -533,59 +464,6 @@ class SessionActor(Handler):
             if spawn_id is not None:
                 stream = ids.spawn_stream(spawn_id)
                 self.world.tell_flow(stream, ChildGone(stream=stream))
-
-    def _report(self, event: facts.Event) -> None:
-        """Tell the operator what a durable event says has gone wrong."""
-        reports = self.world.reports
-        match event:
-            case facts.RunFailed():
-                reports.tell(
-                    "run_failed",
-                    session_key=self.key,
-                    run_id=event.run_id,
-                    attempt=event.attempt,
-                    code=event.code,
-                    error=event.error,
-                    traceback=event.traceback,
-                )
-            case facts.RunInterrupted() | facts.LateReplyDropped():
-                reports.tell(
-                    "run_interrupted" if isinstance(event, facts.RunInterrupted) else "late_reply",
-                    session_key=self.key,
-                    run_id=event.run_id,
-                    attempt=event.attempt,
-                )
-            case _:
-                pass
-
-    def _watch_thread(self) -> None:
-        """Have the thread that belongs to this session taken from it when it has had its time (SPAWN-12)."""
-        left = self._thread_left()
-        if left is not None:
-            world, key = self.world, self.key
-            world.timers.after(
-                left[0], ("thread", key), lambda: world.tell_session(key, commands.Unbind(only_due=True))
-            )
-
-    def _mark(self, fresh: Sequence[Recorded]) -> None:
-        """Take down when the session was bound to its thread, and when something was said there last."""
-        if self.state.bound is None:
-            return
-        for item in fresh:
-            if isinstance(item.event, facts.ThreadBound):
-                self.world.stopwatch.begin("bound", self.key, at=self._owner.decided_at)
-            elif isinstance(item.event, facts.MessageRecorded):
-                self.world.stopwatch.begin("said", self.key, at=self._owner.decided_at)
-
-    def _thread_left(self) -> rules.ThreadLeft:
-        """Return for how long the session's thread is still its own (SPAWN-12)."""
-        state, elapsed = self.state, self.world.stopwatch.elapsed_ms
-        if state.bound is None:
-            return None
-        return state.thread_left(
-            age_ms=elapsed("bound", self.key, since_ms=state.bound_ms),
-            quiet_ms=elapsed("said", self.key, since_ms=state.last_message_ms),
-        )
 
     # --- falling asleep
 

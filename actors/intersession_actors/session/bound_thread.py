@@ -1,0 +1,47 @@
+"""The thread that belongs to a session: for how long it still does, and the timer that takes it away (SPAWN-12)."""
+
+from collections.abc import Sequence
+
+from intersession_actors.session.commands import Unbind
+from intersession_actors.session.rules import ThreadLeft
+from intersession_actors.session.state import Session
+from intersession_actors.streams import World
+from intersession_events import facts
+from intersession_events.log import Recorded
+
+
+class BoundThread:
+    """Watches the thread of one session. Times are of the monotonic clock, as far as this process has seen them."""
+
+    def __init__(self, world: World, key: str) -> None:
+        self._world = world
+        self._key = key
+
+    def watch(self, state: Session) -> None:
+        """Have the thread taken from the session when it has had its time."""
+        left = self.left(state)
+        if left is not None:
+            world, key = self._world, self._key
+            world.timers.after(
+                left[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True))
+            )
+
+    def mark(self, state: Session, fresh: Sequence[Recorded], *, at: float) -> None:
+        """Take down when the session was bound to its thread, and when something was said there last."""
+        if state.bound is None:
+            return
+        for item in fresh:
+            if isinstance(item.event, facts.ThreadBound):
+                self._world.stopwatch.begin("bound", self._key, at=at)
+            elif isinstance(item.event, facts.MessageRecorded):
+                self._world.stopwatch.begin("said", self._key, at=at)
+
+    def left(self, state: Session) -> ThreadLeft:
+        """Return for how long the session's thread is still its own."""
+        if state.bound is None:
+            return None
+        elapsed = self._world.stopwatch.elapsed_ms
+        return state.thread_left(
+            age_ms=elapsed("bound", self._key, since_ms=state.bound_ms),
+            quiet_ms=elapsed("said", self._key, since_ms=state.last_message_ms),
+        )

@@ -1,0 +1,70 @@
+"""Which run a session begins next, and when: in the append that queues it where that can be, else once its context is read."""
+
+from collections.abc import Sequence
+
+from intersession_actors.policy import Spent, counts_use
+from intersession_actors.session import commands, rules
+from intersession_actors.session.runs import RunStarter
+from intersession_actors.session.state import Session
+from intersession_actors.session.telling import Telling
+from intersession_actors.streams import Owner, Refused, World
+from intersession_events import facts
+
+
+class NextRun:
+    """Begins the runs of one session, one at a time."""
+
+    def __init__(self, world: World, key: str, starter: RunStarter, telling: Telling) -> None:
+        self._world = world
+        self._key = key
+        self._starter = starter
+        self._telling = telling
+
+    def with_its_message(
+        self, state: Session, decided: Sequence[facts.Event], version: int
+    ) -> Sequence[facts.Event]:
+        """Return the start of the run that is about to be queued, where the session is free and its transcript is at hand."""
+        found = rules.queued_to_start(state, decided)
+        if found is None or self._world.stopping or not self._has_agent():
+            return ()
+        said, queued = found
+        context = self._starter.context_ahead(
+            queued, said.message, at=version, version=version + len(decided)
+        )
+        if context is None:
+            return ()
+        now_ms = self._world.clock.now_ms()
+        return (rules.started(state, queued, context_hash=context.hash, now_ms=now_ms),)
+
+    def begin(self, state: Session, owner: Owner[Session, commands.SessionCommand]) -> None:
+        """Have the context of the run at the head of the queue read; with the context here, start it."""
+        if state.running is not None or not state.queue or not state.exists:
+            return
+        if self._world.stopping:
+            return  # it begins after the restart, as a first attempt
+        run_id, version = state.queue[0].queued.run_id, owner.version
+        if not self._has_agent():
+            self._telling.parked(run_id)
+            return  # parked until the agent is registered (KEY-9)
+        if self._starter.is_reading:
+            return
+        if self._starter.context_at(run_id, version) is not None:
+            owner.take(commands.StartNext())
+        elif self._starter.has_read_beyond(run_id, version):
+            owner.load()
+        else:
+            self._starter.read(run_id, state.interrupted + 1, version)
+
+    def decide(self, state: Session, version: int) -> Sequence[facts.Event] | Refused | None:
+        """Decide the start of the run at the head of the queue. None: there is none, or the stream has moved since it was read."""
+        head = next(iter(state.queue), None)
+        context = None if head is None else self._starter.context_at(head.queued.run_id, version)
+        if head is None or context is None:
+            return None
+        # What its chain has used is read only where that can keep it from starting (LOOP-5).
+        spent = self._world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
+        now_ms = self._world.clock.now_ms()
+        return rules.decide_start(state, context_hash=context.hash, spent=spent, now_ms=now_ms)
+
+    def _has_agent(self) -> bool:
+        return self._world.agents.has(self._world.agent_of(self._key))
