@@ -22,10 +22,11 @@ from intersession_actors.streams.commands import (
 from intersession_actors.streams.drafting import append_of, into_outbox
 from intersession_actors.streams.failures import Failures
 from intersession_actors.streams.outcomes import Accepted, Answer, Refused
-from intersession_actors.streams.owner import STORE_RETRY_MS, Commit, Owner, Told, answer
+from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.process_manager import Flow, ProcessManager, foreign
 from intersession_actors.streams.slow import handle_timed
+from intersession_actors.streams.work import Commit, Told
 from intersession_actors.streams.world import World
 
 __all__ = [

@@ -21,9 +21,10 @@ from intersession_actors.runtime import Handler
 from intersession_actors.streams import commands
 from intersession_actors.streams.failures import Failures
 from intersession_actors.streams.outcomes import Accepted, Refused
-from intersession_actors.streams.owner import Commit, Owner, Told, answer
+from intersession_actors.streams.owner import Owner, answer
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.slow import handle_timed
+from intersession_actors.streams.work import Commit, Told
 from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, CorruptEvent, LogError, NotStorable
 from intersession_events.log import InFlight, Recorded, StreamAppend
