@@ -8,6 +8,7 @@ from typing import Final
 
 from intersession_actors.agents.agents import Agent, as_function
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
+from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
 
@@ -43,6 +44,8 @@ class AgentExecutor:
         self._reply_max_bytes = reply_max_bytes
         self._runner_of = runner_of
         self._around = around
+        self.results = Results()
+        """What came back, until it is recorded."""
         self._changed = threading.Condition()
         self._agents: dict[str, AgentFunction] = {}
         self._running: dict[tuple[str, int], tuple[Call, str]] = {}
@@ -96,11 +99,11 @@ class AgentExecutor:
                 self._running[turn.run_id, turn.attempt] = call, runner
         if agent is None:
             error = f"no agent {turn.agent_id!r} is registered in this process"
-            _report(done, Broke(code="no_agent", error=error))
+            self._report(turn, done, Broke(code="no_agent", error=error))
             return
         if lost >= MOST_LOST:
             error = f"agent {runner!r} is not called: {lost} calls of it were given up and have not come back"
-            _report(done, Broke(code="backend", error=error))
+            self._report(turn, done, Broke(code="backend", error=error))
             return
 
         @contextmanager
@@ -160,7 +163,7 @@ class AgentExecutor:
         return len(self._zombies) if runner is None else list(self._zombies.values()).count(runner)
 
     def _came_back(self, turn: Turn, outcome: Outcome, done: OnResult) -> None:
-        _report(done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+        self._report(turn, done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
         with self._changed:
             self._running.pop((turn.run_id, turn.attempt), None)
             self._changed.notify_all()
@@ -169,11 +172,11 @@ class AgentExecutor:
         with self._changed:
             stopping = self._stopping
         if late is not None and not stopping:
-            late(result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+            self._report(turn, late, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
 
-
-def _report(done: OnResult, result: AgentResult) -> None:
-    try:
-        done(result)
-    except BaseException:
-        logger.exception("the result of a run could not be delivered")
+    def _report(self, turn: Turn, done: OnResult, result: AgentResult) -> None:
+        self.results.keep(turn.run_id, turn.attempt, result)
+        try:
+            done(result)
+        except BaseException:
+            logger.exception("the result of a run could not be delivered")

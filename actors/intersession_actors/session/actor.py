@@ -22,7 +22,7 @@ from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.folding import Awake
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
-from intersession_actors.session.state import Session, causes, evolve
+from intersession_actors.session.state import Running, Session, causes, evolve
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
@@ -158,18 +158,26 @@ class SessionActor(Handler):
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
         self._thread.watch(self.state)
         running = self.state.running
-        if running is not None:
-            run_id = running.waiting.queued.run_id
-            if self.world.agents.is_running(run_id, running.attempt):
-                self._starter.watch(running)  # begun by this process, before this actor was started again
-            elif any(
-                isinstance(told, commands.RunReturned) and told.run_id == run_id for told in owner.waiting()
-            ):
-                pass  # it has come back, and is decided next
-            else:
-                self._leave_behind()
-                owner.take_first(commands.Wake())
+        if running is not None and not any(
+            isinstance(told, commands.RunReturned) and told.run_id == running.waiting.queued.run_id
+            for told in owner.waiting()  # else it has come back, and is decided next
+        ):
+            self._look_after(owner, running)
         return True
+
+    def _look_after(self, owner: SessionOwner, running: Running) -> None:
+        """Go on with the attempt under way that an actor before this one began, or an earlier process."""
+        run_id, attempt, agents = running.waiting.queued.run_id, running.attempt, self.world.agents
+        # In this order: what comes back in between was kept before.
+        is_running = agents.is_running(run_id, attempt)
+        result = agents.results.of(run_id, attempt)
+        if result is not None:
+            owner.take_first(commands.RunReturned(run_id=run_id, attempt=attempt, result=result))
+        elif is_running:
+            self._starter.watch(running)
+        else:
+            self._leave_behind()
+            owner.take_first(commands.Wake())
 
     def plan(  # noqa: C901, PLR0912 - one case a command
         self, owner: SessionOwner, command: commands.SessionCommand
@@ -238,6 +246,8 @@ class SessionActor(Handler):
         if not recorded and isinstance(command, Step) and command.flow is not None:
             self.world.tell_flow(command.flow, StepTaken(stream=command.flow, recorded=()))
             return
+        if not recorded and isinstance(command, commands.RunReturned):
+            self.world.agents.results.forget(command.run_id, command.attempt)
         answer(command, Accepted(recorded=recorded))
 
     def refused(self, owner: SessionOwner, command: commands.SessionCommand, refused: Refused) -> None:
@@ -257,6 +267,7 @@ class SessionActor(Handler):
     ) -> None:
         """Tell the flows of the append, and do what the session's own events ask for."""
         self.world.chains.take(commit.recorded)
+        self.world.agents.results.take(commit.recorded)
         self._transcripts.take(self.key, commit.fresh)
         if commit.fresh:
             self._take_snapshot(commit.fresh[-1])
@@ -291,6 +302,7 @@ class SessionActor(Handler):
                 return None  # the rules are at fault, not a text of the agent's
             else:
                 result = msgspec.structs.replace(result, error=ascii(result.error))
+            self.world.agents.results.keep(command.run_id, command.attempt, result)
             return msgspec.structs.replace(command, result=result)
         if isinstance(
             command,
@@ -313,6 +325,7 @@ class SessionActor(Handler):
         if not isinstance(command, commands.RunReturned) or not limit or away_ms <= limit:
             return False
         self._telling.answer_lost(command, limit)
+        self.world.agents.results.forget(command.run_id, command.attempt)
         self._leave_behind()
         owner.take_first(commands.Wake())
         return True
@@ -324,6 +337,8 @@ class SessionActor(Handler):
 
         What doors have asked for ends with this actor, so they are told; a flow tells its step again when it hears of the restart.
         """
+        if told is not None and isinstance(told.command, commands.RunReturned):
+            self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
         refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
         for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
             answer(command, refused)
@@ -397,6 +412,8 @@ class SessionActor(Handler):
         return self._of_the_run(events, self._notice(events))
 
     def _returned(self, command: commands.RunReturned) -> Plan | Refused:
+        if self.world.agents.results.of(command.run_id, command.attempt) is None:
+            return Plan()  # told twice, to the actor before this one and to this one: the log has it
         self._starter.unwatch(command.run_id)
         running = self.state.running
         if running is not None:

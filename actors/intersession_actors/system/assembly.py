@@ -112,6 +112,8 @@ class Assembly:
             self._tails.append(transcript_mirror(log, transcripts))
         reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
         self._chains = ChainLedger(log, partial(_runs_of, reader))
+        # Who made an append tells it as well, but may have failed before it could.
+        self._stop_forgetting = log.on_committed(self.executor.results.take)
         self.contexts = ContextCache(log)
         world = World(
             log=log,
@@ -188,6 +190,7 @@ class Assembly:
         self.checkpointer.stop(until - self._clock.monotonic())
         self.service.waits.close()
         self._chains.close()
+        self._stop_forgetting()
         self.tracing.stop()
         for tail in self._tails:
             tail.stop()

@@ -1,0 +1,161 @@
+"""What an agent answered is not lost where its session's actor is started again at that moment, and no agent is asked twice.
+
+A process that is killed has nothing to keep a result in (`tests/crash/`); one that goes on has.
+"""
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession_events.crash_points import arm
+from intersession_events.facts import (
+    ExchangeClosed,
+    LateReplyDropped,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunStarted,
+    SpawnClosed,
+)
+from support.running import WAIT, Booth, Gate, closed_exchange, closed_spawn, one, recorded, wait_for
+
+MAIN, OPS = "agent:main:main", "agent:ops:main"
+CONFIGS: tuple[dict[str, object], ...] = ({}, {"runs": {"retryInterrupted": 0}})
+"""What is cut off is tried again, or is not: neither is to be seen here."""
+
+
+@contextmanager
+def failing(point: str, passings: int = 1) -> Generator[None]:
+    """Fail in the actor's handler as it passes a point, the first few times."""
+    left = [passings]
+    lock = threading.Lock()
+
+    def hook(passed: str) -> None:
+        with lock:
+            fails = passed == point and left[0] > 0
+            left[0] -= fails
+        if fails:
+            raise MemoryError(f"at {point}")
+
+    disarm = arm(hook)
+    try:
+        yield
+    finally:
+        disarm()
+    assert left[0] == 0, f"nobody passed {point} {passings} times"
+
+
+def speak(system: SessionSystem, text: str = "hi") -> str:
+    said = system.inbound(channel="telegram", chat_id="42", sender="ann", text=text, wait=WAIT)
+    return str(said["runId"])
+
+
+def assert_asked_once(system: SessionSystem) -> None:
+    assert recorded(system, RunInterrupted) == []
+    assert recorded(system, LateReplyDropped) == []
+    assert {event.attempt for event in recorded(system, RunStarted)} == {1}
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["tried again", "not tried again"])
+@pytest.mark.parametrize("passings", [1, 2])
+def test_an_answer_is_recorded_by_the_actor_that_comes_next(
+    booth: Booth, config: dict[str, object], passings: int
+) -> None:
+    asked: list[Turn] = []
+
+    def agent(turn: Turn) -> str:
+        asked.append(turn)
+        return f"you said {turn.message}"
+
+    channel = MemoryChannel()
+    system = booth.start({"main": agent}, {"telegram": channel}, config)
+    with failing("S6", passings):
+        run_id = speak(system)
+
+    (completed,) = recorded(system, RunCompleted)
+    assert (completed.run_id, completed.reply) == (run_id, "you said hi")
+    assert len(asked) == 1
+    assert_asked_once(system)
+    channel.wait_for(1, timeout=WAIT)
+    assert system.status()["failures"]["actor_restarted"] == passings
+
+
+@pytest.mark.parametrize("point", ["S6", "K3", "A2"])
+def test_an_exchange_goes_on_with_the_answer(booth: Booth, point: str) -> None:
+    """The kind: the primary run, a turn, the announce."""
+    system = booth.start({"main": lambda turn: turn.step, "ops": lambda turn: turn.step})
+    with failing(point):
+        sent = system.tools(MAIN).call(
+            "sessions_send", {"agentId": "ops", "message": "hi", "timeoutSeconds": WAIT}
+        )
+        events = closed_exchange(system, sent["runId"])
+
+    assert (sent["status"], sent["reply"]) == ("ok", "message")
+    assert one(events, ExchangeClosed).reason == "no_route"
+    assert_asked_once(system)
+
+
+@pytest.mark.parametrize("point", ["S6", "A2"])
+def test_a_spawn_goes_on_with_the_answer(booth: Booth, point: str) -> None:
+    """The kind: the task, the announce, and the requester's run on the result."""
+    system = booth.start({"main": lambda turn: turn.step})
+    with failing(point):
+        spawned = system.tools(MAIN).call("sessions_spawn", {"task": "count"})
+        events = closed_spawn(system, spawned["runId"])
+
+    assert one(events, SpawnClosed).reason == "handed_over"
+    assert_asked_once(system)
+
+
+def test_an_agent_that_failed_has_failed(booth: Booth) -> None:
+    """The kind: an error is a result, too."""
+
+    def broken(_turn: Turn) -> str:
+        raise ValueError("no model")
+
+    system = booth.start({"main": broken})
+    with failing("S6"):
+        speak(system)
+
+    (failed,) = recorded(system, RunFailed)
+    assert (failed.code, "no model" in failed.error, failed.traceback is None) == ("backend", True, False)
+    assert_asked_once(system)
+
+
+@pytest.mark.clause("L3")
+def test_an_answer_that_the_session_fails_on_again_and_again_is_a_bad_reply(booth: Booth) -> None:
+    """What no actor can take must not take the session with it: the run fails, and says why."""
+    system = booth.start({"main": lambda turn: turn.message})
+    with failing("S6", 3):
+        speak(system)
+
+    (failed,) = recorded(system, RunFailed)
+    assert failed.code == "bad_reply"
+    assert "MemoryError: at S6" in failed.error
+    assert_asked_once(system)
+    assert system.status()["degraded"] == {}
+    speak(system, "once more")
+    assert [event.reply for event in recorded(system, RunCompleted)] == ["once more"]
+
+
+def test_a_late_answer_is_put_on_record_once(booth: Booth) -> None:
+    """The kind: what comes after an abort."""
+    gate = Gate()
+
+    def slow(turn: Turn) -> str | Reply:
+        gate.stop(turn)
+        return "late"
+
+    system = booth.start({"main": slow})
+    run_id = system.inbound(channel="telegram", chat_id="42", sender="ann", text="hi")["runId"]
+    gate.reached()
+    system.abort(run_id)
+    gate.open()
+    late = wait_for(system, LateReplyDropped)
+    speak(system, "next")
+
+    assert (late.run_id, late.reply) == (run_id, "late")
+    assert len(recorded(system, LateReplyDropped)) == 1
