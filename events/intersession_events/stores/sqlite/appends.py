@@ -1,9 +1,8 @@
 """One append as the writer writes it: checks versions, computes hashes, reads back what conflicts."""
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
@@ -26,6 +25,7 @@ from intersession_events.log import (
     erasures,
     opened,
 )
+from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Pending
 from intersession_events.stores.snapshots import TABLE as SNAPSHOTS
 from intersession_events.stores.sqlite.failures import log_error
@@ -88,12 +88,8 @@ class Heads:
         self._known.clear()
 
 
-_LOGGER: Final = logging.getLogger("intersession.store")
-
 _AT_VERSION: Final = COLUMNS + "WHERE originator_id=? AND originator_version=?"
 _AT_POSITION: Final = COLUMNS + "WHERE rowid=?"
-
-T = TypeVar("T")
 
 
 class Part(NamedTuple):
@@ -353,14 +349,6 @@ def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:
             return [*ordered, *put_off]  # they are said to have caused each other
         left = put_off
     return ordered
-
-
-def tell(callback: Callable[[T], None], value: T) -> None:
-    """Call back, and log what the callback raises: the next append belongs to another caller."""
-    try:
-        callback(value)
-    except (Exception, SystemExit):
-        _LOGGER.exception("a callback of the log raised; it must not")
 
 
 def _row(cursor: SQLiteCursor, statement: str, parameters: Sequence[object]) -> Row | None:

@@ -3,15 +3,13 @@
 import os
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
-from intersession_events.errors import ForkedStoreError, LogError, StoreUnavailable
+from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.log import (
     Committed,
     InFlight,
@@ -29,9 +27,10 @@ from intersession_events.log import (
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.folding import ViewsBeside
+from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.snapshots import StreamStates
-from intersession_events.stores.sqlite.appends import NotTaken, tell
+from intersession_events.stores.sqlite.appends import NotTaken
 from intersession_events.stores.sqlite.application import LogApplication, SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY
 from intersession_events.stores.sqlite.event_reader import EventReader
@@ -41,11 +40,6 @@ from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders, rows
 from intersession_events.stores.sqlite.recorder import Row
 from intersession_events.stores.sqlite.writer import PAGE_TIMEOUT_S, Writer
-
-T = TypeVar("T")
-
-_LOADERS: Final = 2
-_LOADER: Final = "intersession-loader"
 
 
 class SqliteLog:
@@ -85,12 +79,9 @@ class SqliteLog:
         self._closed = False
         self._following = threading.Lock()
         self._follower: Follower | None = None
-        self._to_load: deque[Callable[[], None]] = deque()
-        self._loaders: ThreadPoolExecutor | None = None
+        self._loader = Loader(threads=threads, check=self._check_process)
         self._writer: Writer | None = None
         self._beside: ViewsBeside | None = None
-        if threads:
-            self._loaders = ThreadPoolExecutor(_LOADERS, thread_name_prefix=_LOADER)
         if read_only:
             self._open_reader(inline, on_folding)
             return
@@ -194,7 +185,7 @@ class SqliteLog:
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         """Read a stream behind a version, off a reader's thread; never blocks."""
-        self._later(partial(self._events.stream, stream, after=after), on_loaded)
+        self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
 
     def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
         """Read all events with `after < position <= to`, in order; every row is proven.
@@ -294,7 +285,7 @@ class SqliteLog:
         """Wait until the log has reached a position; False if it has not in time."""
         self._check_process()
         self._follow()
-        if self._loaders is None:
+        if self._loader.by_hand:
             while self._frontier.head < position and self.step():
                 pass
         return self._frontier.wait_for(position, timeout)
@@ -330,18 +321,14 @@ class SqliteLog:
 
     def step(self) -> bool:
         """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
-        if self._to_load:
-            self._to_load.popleft()()
-            return True
-        return self._the_writer().step()
+        return self._loader.step() or self._the_writer().step()
 
     def close(self) -> None:
         """Finish what was queued, close, and give up the lock. Nothing happens in a forked child."""
         if self._closed or os.getpid() != self._process:
             return
         self._closed = True
-        if self._loaders is not None:
-            self._loaders.shutdown(wait=not threading.current_thread().name.startswith(_LOADER))
+        self._loader.close()
         with self._following:
             if self._follower is not None:
                 self._follower.close()
@@ -409,31 +396,11 @@ class SqliteLog:
                 self._frontier.advance(self._events.head())
                 self._follower = Follower(self._readers, partial(self._events.tell, self._frontier))
 
-    def _later(self, read: Callable[[], T], told: Callable[[T | Exception], None]) -> None:
-        """Read off a reader's thread, or by hand, and tell what came of it."""
-
-        def job() -> None:
-            found: T | Exception
-            try:
-                found = read()
-            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
-                found = error
-            tell(told, found)
-
-        if self._loaders is None:
-            self._to_load.append(job)
-            return
-        try:
-            self._check_process()
-            self._loaders.submit(job)
-        except (LogError, RuntimeError) as error:
-            tell(told, error if isinstance(error, LogError) else StoreUnavailable("the log is closed"))
-
     def _states_of(self, app: LogApplication) -> StreamStates:
         return app.states(
             self._readers,
             read=self._events.stream,
-            later=self._later,
+            later=self._loader.later,
             transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
         )
 

@@ -21,9 +21,10 @@ from intersession_events.log import (
     Unavailable,
 )
 from intersession_events.stores.folding import Fold, page_of
+from intersession_events.stores.later import tell
 from intersession_events.stores.library import Fresh, Frontier, Pending
 from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, NotTaken, Part, Sealing, tell
+from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, NotTaken, Part, Sealing
 from intersession_events.stores.sqlite.blocking import Transact, Waiting
 from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.group_commit import Work
