@@ -11,12 +11,9 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
-# Each decodes to its own key, which no type can say.
-_DECODERS: Final[dict[type[object], "msgspec.json.Decoder[Any]"]] = {}
 
 _PACK: Final = msgspec.msgpack.Encoder().encode
 _UNPACK: Final = msgspec.msgpack.Decoder(dict[int, Any]).decode  # by the fields' own types
@@ -36,15 +33,6 @@ def to_text(value: object) -> str:
     JSON text also carries a NUL, which a text column of PostgreSQL refuses.
     """
     return _ENCODER.encode(value).decode()
-
-
-def from_text(text: str, kind: type[T]) -> T:
-    """Return what `to_text` stored."""
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
-        decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
-    decoded: T = decoder.decode(text)
-    return decoded
 
 
 @lru_cache(_REMEMBERED)

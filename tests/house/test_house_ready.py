@@ -25,7 +25,7 @@ def decoded_to(tree: ast.AST) -> Iterator[str]:
         match ast.unparse(node.func):
             case "read_arguments":
                 given = node.args[:1]
-            case "from_text" | "msgspec.convert":
+            case "msgspec.convert":
                 given = node.args[1:2]
             case "msgspec.json.decode":
                 given = [keyword.value for keyword in node.keywords if keyword.arg == "type"]

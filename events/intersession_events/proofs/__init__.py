@@ -7,10 +7,7 @@ from intersession_events.proofs.merkle import (
     RangeRoots,
     consistency_ranges,
     inclusion_ranges,
-    is_beginning,
     leaf_hash,
-    path_in,
-    root_by_path,
     root_of,
 )
 from intersession_events.proofs.proof import (
@@ -32,7 +29,7 @@ from intersession_events.proofs.signatures import (
     write_private,
 )
 from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of, line_of
-from intersession_events.proofs.stream_heads import HeadPath, StreamHeads, root_over_heads
+from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
 from intersession_events.proofs.walk import CheckpointsSeen, CheckpointWalk, Taken
 
 __all__ = [
@@ -60,17 +57,13 @@ __all__ = [
     "checkpoint_of",
     "consistency_ranges",
     "inclusion_ranges",
-    "is_beginning",
     "leaf_hash",
     "line_of",
     "new_private",
-    "path_in",
     "public_keys",
     "published_in",
     "read_private",
     "read_proof",
-    "root_by_path",
     "root_of",
-    "root_over_heads",
     "write_private",
 ]

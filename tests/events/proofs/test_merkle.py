@@ -5,7 +5,7 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.proofs import (
+from intersession_events.proofs.merkle import (
     EMPTY,
     GrowingTree,
     RangeRoots,

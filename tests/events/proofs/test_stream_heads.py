@@ -5,7 +5,8 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.proofs import EMPTY, HeadPath, StreamHeads, leaf_hash, root_of, root_over_heads
+from intersession_events.proofs import EMPTY, HeadPath, StreamHeads, leaf_hash, root_of
+from intersession_events.proofs.stream_heads import root_over_heads
 
 heads = st.dictionaries(
     st.text(min_size=1, max_size=5), st.tuples(st.integers(1, 9), st.text("0123", min_size=1))

@@ -9,12 +9,10 @@ from intersession_projections.timeline import person
 _INTERNAL = "the system"
 
 
-def show_message(screen: Screen, message: JsonMapping, *, indent: int = 0, ids: bool = False) -> None:
-    """Show one message: a line on who and when, then its words. With `ids` also its id, to page back from."""
-    head = [safe(" " * indent), safe(speaker(message), "bold cyan"), safe(f"  {_when(message)}", "dim")]
-    if ids:
-        head.append(safe(f"  {message.get('id', '')}", "dim"))
-    screen.line(*head)
+def show_message(screen: Screen, message: JsonMapping, *, indent: int = 0) -> None:
+    """Show one message: a line on who and when, then its words."""
+    said_at = safe(f"  {_when(message)}", "dim")
+    screen.line(safe(" " * indent), safe(speaker(message), "bold cyan"), said_at)
     for text, style in parts(message):
         screen.indented(safe(text, style), indent + 4)
 
