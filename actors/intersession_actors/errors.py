@@ -62,14 +62,7 @@ RefusalStatus = Literal["error", "forbidden"]
 REFUSAL_CODES: Final[tuple[RefusalCode, ...]] = get_args(RefusalCode)
 
 _FORBIDDEN: Final[frozenset[RefusalCode]] = frozenset(
-    {
-        "forbidden",
-        "agent_not_allowed",
-        "subagent_spawn",
-        "spawn_limit",
-        "sandbox_inherit",
-        "sandbox_required",
-    }
+    {"forbidden", "agent_not_allowed", "subagent_spawn", "spawn_limit", "sandbox_inherit", "sandbox_required"}
 )
 
 

@@ -5,11 +5,4 @@ from intersession_actors.checkpoints.publishing import Publisher
 from intersession_actors.checkpoints.still_waiting import unpublished
 from intersession_actors.checkpoints.targets import Target, publishing_targets, signing_key
 
-__all__ = [
-    "Checkpointer",
-    "Publisher",
-    "Target",
-    "publishing_targets",
-    "signing_key",
-    "unpublished",
-]
+__all__ = ["Checkpointer", "Publisher", "Target", "publishing_targets", "signing_key", "unpublished"]

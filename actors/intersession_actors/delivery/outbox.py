@@ -299,9 +299,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             if isinstance(verdict, Refused):
                 # Nobody to ask: the system stops, or the session is degraded. Nothing is decided by that.
                 self.world.timers.after(
-                    ASK_AGAIN_MS,
-                    ("ask", stream),
-                    lambda: self.tell_self(Resume(stream=stream)),
+                    ASK_AGAIN_MS, ("ask", stream), lambda: self.tell_self(Resume(stream=stream))
                 )
                 return
             self.tell_self(SendChecked(stream=stream, verdict=verdict, after=state.attempt))

@@ -188,11 +188,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             owner=ids.exchange_stream(accepted.exchange_id),
         )
         return into_outbox(
-            self.world.log.log_id,
-            decided,
-            budget=state.budget,
-            time=self._now(),
-            causation=outcome.cause,
+            self.world.log.log_id, decided, budget=state.budget, time=self._now(), causation=outcome.cause
         )
 
     def _circumstances(self, flow: ExchangeFlow, state: Exchange) -> Circumstances:

@@ -198,9 +198,7 @@ def _end_loop(
     return [
         ended,
         facts.AnnounceRequested(
-            speaker=accepted.target,
-            run_id=run_id,
-            message_id=ids.derive(now.log_id, "message", run_id),
+            speaker=accepted.target, run_id=run_id, message_id=ids.derive(now.log_id, "message", run_id)
         ),
     ]
 

@@ -153,12 +153,7 @@ class Reports:
             self._changed.notify_all()
         if isinstance(outcome, Raised):
             error = outcome.error
-            _emit(
-                _own,
-                logging.ERROR,
-                f"on_failure raised {described(error)}",
-                traced(error),
-            )
+            _emit(_own, logging.ERROR, f"on_failure raised {described(error)}", traced(error))
 
 
 def _too_late(_outcome: Outcome) -> None:

@@ -212,14 +212,7 @@ class GatewayRuns:
         )  # the same key raced with itself, and was second
 
     def _told_before(
-        self,
-        call: Call,
-        method: str,
-        key: str,
-        text: str,
-        *,
-        named: str | None,
-        agent_id: str | None = None,
+        self, call: Call, method: str, key: str, text: str, *, named: str | None, agent_id: str | None = None
     ) -> RunOutcome | None:
         """Return the run of the same call, made before by the same caller, whatever has become of its session (SEND-11).
 

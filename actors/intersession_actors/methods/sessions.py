@@ -274,12 +274,9 @@ class GatewaySessions:
         notices = [
             f"{_camel(name)}: {said}" for name, said in _WITHOUT_EFFECT.items() if values.get(_camel(name))
         ]
-        return {
-            "ok": True,
-            "key": str(key),
-            "entry": _entry(row),
-            "resolved": _model_parts(model),
-        } | ({"notices": notices} if notices else {})
+        return {"ok": True, "key": str(key), "entry": _entry(row), "resolved": _model_parts(model)} | (
+            {"notices": notices} if notices else {}
+        )
 
     def reset(self, call: Call, params: JsonMapping) -> Result:
         """Begin a new generation under the same key."""

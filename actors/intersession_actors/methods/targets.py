@@ -54,12 +54,7 @@ class Targets:
             return Resolved(key=key, shown=str(key), row=None, session_id=None)
 
     def opened(
-        self,
-        call: Call,
-        text: str | None,
-        agent_id: str | None = None,
-        *,
-        field: str = "sessionKey",
+        self, call: Call, text: str | None, agent_id: str | None = None, *, field: str = "sessionKey"
     ) -> SessionKey:
         """Return the session that is meant; one of a configured agent that is not there yet can be opened (KEY-9).
 

@@ -149,10 +149,7 @@ def _data_url(mime: str | None, data: str) -> str:
 def _to_anthropic(said: _Said) -> JsonObject:
     parts: list[JsonObject] = [] if said.words is None else [{"type": "text", "text": said.words}]
     parts += [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
-        }
+        {"type": "image", "source": {"type": "base64", "media_type": image.mime_type, "data": image.data}}
         for image in said.images
     ]
     parts += [

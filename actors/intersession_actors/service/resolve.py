@@ -140,8 +140,7 @@ def _by_id(call: _Call, session_id: str) -> Resolved:
     key = reader.parse(found.key)
     readable = call.operation == "history" or row.archived is None
     _check(
-        call,
-        Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key), by_key=False),
+        call, Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key), by_key=False)
     )
     if found.current:
         return _resolved(call, row)

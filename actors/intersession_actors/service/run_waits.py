@@ -79,11 +79,7 @@ def wait_result(outcome: RunOutcome) -> Result:
     """Return what `agent.wait` answers: a pure function of the log (GATE-3, reliability 3.1 rule 6)."""
     answer: Result = {"runId": outcome.run_id}
     if not outcome.ended:
-        answer |= {
-            "status": "timeout",
-            "error": "no reply yet; the run goes on",
-            "runState": outcome.status,
-        }
+        answer |= {"status": "timeout", "error": "no reply yet; the run goes on", "runState": outcome.status}
     else:
         answer["status"] = outcome.status
         if outcome.error is not None:

@@ -81,10 +81,7 @@ class Supervisor:
     def _new_manager(self, prefix: str) -> Ref:
         recipe = self._recipes[prefix]
         return self._runtime.start(
-            recipe.actor,
-            *recipe.parts,
-            name=prefix,
-            on_failure=lambda failure: self._failed(prefix, failure),
+            recipe.actor, *recipe.parts, name=prefix, on_failure=lambda failure: self._failed(prefix, failure)
         )
 
     def tell_flow(self, stream: str, command: Command) -> None:

@@ -456,11 +456,7 @@ class SessionActor(Handler):
         if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
             return ()  # told to go on, and it does
         now_ms = running.started_ms + self._starter.age_ms(running)
-        return rules.decide_wake(
-            self.state,
-            retry_interrupted=self.world.retry_interrupted,
-            now_ms=now_ms,
-        )
+        return rules.decide_wake(self.state, retry_interrupted=self.world.retry_interrupted, now_ms=now_ms)
 
     # --- acting
 
@@ -489,9 +485,7 @@ class SessionActor(Handler):
             return
         self._asleep_after = version = self._owner.version
         self.world.timers.after(
-            self.world.idle_ms,
-            ("idle", self.key),
-            lambda: self._tell_self(commands.IdleFor(version=version)),
+            self.world.idle_ms, ("idle", self.key), lambda: self._tell_self(commands.IdleFor(version=version))
         )
 
     def _sleep(self, message: commands.IdleFor) -> None:

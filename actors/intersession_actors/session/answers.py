@@ -17,13 +17,7 @@ from intersession_events.log import Draft, Recorded, StreamAppend
 
 
 def decide_returned(
-    state: Session,
-    returned: RunReturned,
-    *,
-    key: str,
-    log_id: str,
-    now_ms: int,
-    retry_interrupted: int = 0,
+    state: Session, returned: RunReturned, *, key: str, log_id: str, now_ms: int, retry_interrupted: int = 0
 ) -> tuple[list[facts.Event], tuple[StreamAppend, ...]]:
     """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
     run_id, attempt, result = returned.run_id, returned.attempt, returned.result

@@ -11,11 +11,7 @@ from functools import partial
 from typing import Final
 
 from intersession_actors.prompt import RunContext, TranscriptFold, Window
-from intersession_actors.session.folding import (
-    Awake,
-    EarlierMessages,
-    SessionFolding,
-)
+from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.facts import Message, RunQueued
 from intersession_events.log import Folded, Log, Recorded

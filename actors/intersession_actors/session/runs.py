@@ -99,11 +99,7 @@ class RunStarter:
         if isinstance(message.context, StoreUnavailable):
             self._world.reports.store_away(message.context, session_key=self._key, run_id=message.run_id)
             due = ContextDue(run_id=message.run_id)
-            self._world.timers.after(
-                STORE_RETRY_MS,
-                ("context", self._key),
-                lambda: self._tell_self(due),
-            )
+            self._world.timers.after(STORE_RETRY_MS, ("context", self._key), lambda: self._tell_self(due))
             return
         self._reading = None
         if isinstance(message.context, Exception):

@@ -198,9 +198,7 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[fac
     return [
         ended,
         facts.AnnounceRequested(
-            speaker=state.accepted.child,
-            run_id=run_id,
-            message_id=ids.derive(now.log_id, "message", run_id),
+            speaker=state.accepted.child, run_id=run_id, message_id=ids.derive(now.log_id, "message", run_id)
         ),
     ]
 

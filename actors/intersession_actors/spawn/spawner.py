@@ -248,11 +248,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
                     owner=flow.stream,
                 )
                 carried = into_outbox(
-                    self.world.log.log_id,
-                    decided,
-                    budget=budget,
-                    time=causes.time,
-                    causation=outcome.cause,
+                    self.world.log.log_id, decided, budget=budget, time=causes.time, causation=outcome.cause
                 )
                 return msgspec.structs.replace(plan, carried=(carried,))
         return plan

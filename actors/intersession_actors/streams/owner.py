@@ -340,9 +340,7 @@ class Owner(Generic[S, C]):
             self._put_off[number] = told
         due = StoreDue(stream=self.stream, number=number)
         self._world.timers.after(
-            STORE_RETRY_MS,
-            ("store", self.stream, str(number)),
-            lambda: self._tell_self(due),
+            STORE_RETRY_MS, ("store", self.stream, str(number)), lambda: self._tell_self(due)
         )
 
     def ask_store_again(self, due: StoreDue) -> None:

@@ -16,11 +16,7 @@ class Turns:
     """Makes turns. `threads` block for coroutines, `waiting` lets others run while an agent waits in a tool."""
 
     def __init__(
-        self,
-        service: Service,
-        *,
-        threads: DoorThreads,
-        waiting: Callable[[], AbstractContextManager[None]],
+        self, service: Service, *, threads: DoorThreads, waiting: Callable[[], AbstractContextManager[None]]
     ) -> None:
         self._service = service
         self._threads = threads
@@ -30,10 +26,7 @@ class Turns:
         """Return the turn of an attempt that has just begun."""
         service, run = self._service, running.waiting.queued
         calling = CallingRun(
-            run_id=run.run_id,
-            attempt=running.attempt,
-            budget=running.waiting.budget,
-            cause=running.cause,
+            run_id=run.run_id, attempt=running.attempt, budget=running.waiting.budget, cause=running.cause
         )
         caller = Caller(name=key, key=key, run=calling)
         tools = Tools(service, caller, threads=self._threads, waiting=self._waiting)

@@ -7,13 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, cast
 
 from eventsourcing.application import Application
-from eventsourcing.persistence import (
-    ApplicationRecorder,
-    Mapper,
-    Notification,
-    StoredEvent,
-    Subscription,
-)
+from eventsourcing.persistence import ApplicationRecorder, Mapper, Notification, StoredEvent, Subscription
 from eventsourcing.utils import EnvType
 
 from intersession_events.errors import LogError
