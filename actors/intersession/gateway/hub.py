@@ -14,7 +14,11 @@ Listener = Callable[[Sequence[RunEvent]], None]
 
 
 class Hub:
-    """Listens to the log while somebody listens here. Belongs to one event loop at a time."""
+    """Listens to the log while somebody listens here. Belongs to one event loop at a time.
+
+    When all have left, it goes on until the runs are over that they heard of: who comes back hears how such a run goes on, and
+    nothing of it is kept for longer.
+    """
 
     def __init__(self, log: Log, logger: logging.Logger) -> None:
         self._log = log
@@ -34,9 +38,7 @@ class Hub:
 
         def stop() -> None:
             self._listeners.pop(number, None)
-            if not self._listeners and self._stop is not None:
-                self._stop()
-                self._stop = None
+            self._rest()
 
         return stop
 
@@ -60,6 +62,18 @@ class Hub:
             loop.call_soon_threadsafe(self._take, batch)
 
     def _take(self, batch: Sequence[Recorded]) -> None:
-        events = [event for recorded in batch for event in self._told.told(recorded)]
+        heard = bool(self._listeners)
+        events = [
+            event
+            for recorded in batch
+            if heard or self._told.knows(recorded)
+            for event in self._told.told(recorded)
+        ]
         for listener in list(self._listeners.values()):
             listener(events)
+        self._rest()
+
+    def _rest(self) -> None:
+        if not self._listeners and not self._told.under_way and self._stop is not None:
+            self._stop()
+            self._stop = None

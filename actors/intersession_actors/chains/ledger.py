@@ -90,6 +90,7 @@ class ChainLedger:
         self._lock = threading.Lock()
         self._runs_of = runs_of
         self._accounts: dict[str, _Account] = {}
+        self._on_over: Callable[[str], None] | None = None
         self._stop = log.on_committed(self._committed)
 
     def reserve(self, budget: facts.Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
@@ -141,6 +142,10 @@ class ChainLedger:
             self._forget(root, account)
             return spent
 
+    def on_over(self, listener: Callable[[str], None]) -> None:
+        """Have somebody told of each chain that nothing can carry on, by its root: at once, and in whatever thread that is."""
+        self._on_over = listener
+
     def close(self) -> None:
         """Stop listening."""
         self._stop()
@@ -163,6 +168,8 @@ class ChainLedger:
         """Close the account of a chain that nothing can carry on; the log has what it was."""
         if account.is_over:
             self._accounts.pop(root, None)
+            if self._on_over is not None:
+                self._on_over(root)
 
     def take(self, recorded: Sequence[Recorded]) -> None:
         """Take in what was just recorded."""

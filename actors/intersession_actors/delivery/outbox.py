@@ -218,9 +218,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 self._call(stream, state, recorded, event.attempt)
             case facts.DeliveryFailed(retry_at_ms=int()):
                 self._recorded(state)
-                self.world.stopwatch.begin(
-                    "failed", stream, str(event.attempt), at=self._flow(stream).decided_at
-                )
+                self.world.stopwatch.begin("failed", stream, at=self._flow(stream).decided_at)
                 self._retry_later(stream, state)
             case (
                 facts.DeliveryDone()
@@ -230,6 +228,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             ):
                 crash_point("A7")
                 self._recorded(state)
+                for began in ("decided", "failed"):
+                    self.world.stopwatch.forget(began, stream)
                 self._tell_owner(state, recorded.id)
 
     def _recorded(self, state: Delivery) -> None:
@@ -338,9 +338,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _retry_later(self, stream: str, state: Delivery) -> None:
         if state.retry_at_ms is not None:
             attempt, delay = state.attempt, rules.retry_delay_ms(state.attempt)
-            waited = self.world.stopwatch.elapsed_ms(
-                "failed", stream, str(attempt), since_ms=state.retry_at_ms - delay
-            )
+            waited = self.world.stopwatch.elapsed_ms("failed", stream, since_ms=state.retry_at_ms - delay)
             self.world.timers.after(
                 delay - waited,
                 ("retry", stream),

@@ -10,8 +10,8 @@ from typing import Final
 
 from intersession_actors.runtime.clock import Clock
 
-MOST: Final = 65_536
-"""Beginnings that are kept. The least recently asked for is forgotten, and reckoned from the log's time again."""
+MOST: Final = 16_384
+"""Beginnings that are kept, of what is not over. The least recently asked for is forgotten, and reckoned from the log's time again."""
 
 
 class Stopwatch:
@@ -25,6 +25,15 @@ class Stopwatch:
     def begin(self, *key: str, at: float) -> None:
         """Take down that something began, at so many seconds of the monotonic clock; again is anew."""
         self._put(key, at)
+
+    def forget(self, *key: str) -> None:
+        """Let go of what is over; nothing happens if it is not known."""
+        with self._lock:
+            self._began.pop(key, None)
+
+    def __len__(self) -> int:
+        """Return how many beginnings are kept."""
+        return len(self._began)
 
     def elapsed_ms(self, *key: str, since_ms: int) -> int:
         """Return how many milliseconds ago it began, never less than 0.

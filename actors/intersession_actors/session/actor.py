@@ -467,11 +467,14 @@ class SessionActor(Handler):
             self._starter.start(event, self.state.running, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):
             self._starter.unwatch(event.run_id)
+            self._starter.ended(event.run_id, before.running)
             if isinstance(event, facts.RunAborted):
                 self.world.agents.cancel(event.run_id)
             ended = ended_of(before, recorded)
             if ended is not None and recorded.id != self._told_ahead:
                 self.world.tell_flow(ended.stream, ended)
+        elif isinstance(event, facts.RunInterrupted):
+            self._starter.ended(event.run_id, before.running)
         elif isinstance(event, facts.SessionArchived) and before.opened is not None:
             spawn_id = before.opened.spawn_id
             if spawn_id is not None:

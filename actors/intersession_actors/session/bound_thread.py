@@ -28,6 +28,10 @@ class BoundThread:
 
     def mark(self, state: Session, fresh: Sequence[Recorded], *, at: float) -> None:
         """Take down when the session was bound to its thread, and when something was said there last."""
+        for item in fresh:
+            if isinstance(item.event, facts.ThreadUnbound):
+                for began in ("bound", "said"):
+                    self._world.stopwatch.forget(began, self._key)
         if state.bound is None:
             return
         for item in fresh:

@@ -152,8 +152,13 @@ class RunStarter:
         return self._world.stopwatch.elapsed_ms(*_attempt(running), since_ms=running.started_ms)
 
     def unwatch(self, run_id: str) -> None:
-        """Forget the clock of a run that has ended."""
+        """Stop the clock of a run whose agent has answered."""
         self._world.timers.cancel(_timer(run_id))
+
+    def ended(self, run_id: str, running: Running | None) -> None:
+        """Forget when the attempt of a run began that was under way: its end is durable."""
+        if running is not None and running.waiting.queued.run_id == run_id:
+            self._world.stopwatch.forget(*_attempt(running))
 
 
 _POINTS: dict[Step, tuple[str, str]] = {

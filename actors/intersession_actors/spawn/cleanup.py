@@ -28,7 +28,9 @@ class Cleanup:
     def begin(self, stream: str, state: rules.Spawn) -> None:
         """Set the clock for the child's archiving, and have its files removed if it is time."""
         after, ended = state.archive_after_ms, state.ended
-        if after is not None:
+        if after is None:
+            self._world.stopwatch.forget("ended", stream)
+        else:
             if after and ended is not None:
                 after -= self._world.stopwatch.elapsed_ms("ended", stream, since_ms=ended.ended_ms or 0)
             self._wake(stream, after)

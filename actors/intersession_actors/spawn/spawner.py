@@ -93,6 +93,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
                 self._waiting.tell(stream, why_not_started(event))
             self._cleanup.begin(stream, state)
         elif isinstance(event, facts.ChildArchived):
+            self.world.stopwatch.forget("ended", stream)
             self._cleanup.remove_files(stream, state)
         elif isinstance(event, facts.AttachmentRemovalFailed):
             self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")

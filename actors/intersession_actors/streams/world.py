@@ -88,6 +88,7 @@ class World:
     def __post_init__(self) -> None:
         self.stopwatch = Stopwatch(self.clock)
         """Says how long ago something began. Deadlines are reckoned by it, never by the `clock`, which is for what is recorded."""
+        self.chains.on_over(lambda root: self.stopwatch.forget("chain", root))
 
     def now_of(self, budget: Budget) -> int:
         """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""

@@ -45,3 +45,17 @@ def test_what_begins_again_is_young_again() -> None:
     watch.begin("said", at=clock.monotonic())
 
     assert watch.elapsed_ms("said", since_ms=0) == 0
+
+
+def test_what_is_over_is_let_go_of() -> None:
+    """Finding A18."""
+    clock = ManualClock()
+    watch = Stopwatch(clock)
+    watch.begin("run", "1", at=clock.monotonic())
+    watch.begin("run", "2", at=clock.monotonic())
+
+    watch.forget("run", "1")
+    watch.forget("run", "1")
+
+    assert len(watch) == 1
+    assert watch.elapsed_ms("run", "1", since_ms=clock.now_ms() - HOUR) == HOUR

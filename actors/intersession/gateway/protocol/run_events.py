@@ -47,6 +47,27 @@ class RunEvents:
         self._asked = asked
         self._runs: OrderedDict[str, _Progress] = OrderedDict()
 
+    @property
+    def under_way(self) -> int:
+        """How many runs were told of that are not over."""
+        return len(self._runs)
+
+    def knows(self, recorded: Recorded) -> bool:
+        """Whether an event is of a run that was told of and is not over."""
+        match recorded.event:
+            case facts.MessageRecorded(message=message):
+                return message.run_id in self._runs
+            case facts.RunStarted(run_id=run_id) | facts.RunInterrupted(run_id=run_id):
+                return run_id in self._runs
+            case (
+                facts.RunCompleted(run_id=run_id)
+                | facts.RunFailed(run_id=run_id)
+                | facts.RunAborted(run_id=run_id)
+            ):
+                return run_id in self._runs
+            case _:
+                return False
+
     def told(self, recorded: Recorded) -> Iterator[RunEvent]:
         """Yield what connections hear of a committed event."""
         if not recorded.stream.startswith(_SESSION):
