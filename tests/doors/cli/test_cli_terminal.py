@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intersession.cli import main
+from intersession.cli.host import folding
 from intersession.cli.shell import Screen, one_line, safe
 from intersession.cli.shell.documents import json_text
 from intersession.cli.shell.terminal import shown
@@ -183,6 +184,20 @@ def test_no_color_leaves_no_escape_at_all(
             styled.append(command)
 
     assert (styled == []) == no_color
+
+
+def test_the_bar_of_views_that_are_built_anew_is_gone_once_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log stays open, and what it is asked for is shown meanwhile."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = FakeTerminal()
+
+    with contextlib.redirect_stderr(terminal), folding() as moved:
+        moved(500, 1000)
+        moved(1000, 1000)
+        terminal.write("the answer")
+
+    assert 0 <= terminal.getvalue().rfind("Building the views anew") < terminal.getvalue().find("the answer")
 
 
 def test_a_table_that_has_no_room_becomes_a_paragraph_for_each_row(narrow: FakeTerminal) -> None:

@@ -307,6 +307,8 @@ def test_a_reader_of_a_log_with_views_of_another_shape_reads_them_and_writes_not
         told.append((position, head))
 
     with SqliteLog(path, read_only=True, inline=[Lengths(shape=2)], on_folding=on_folding) as log:
+        assert len(log.stream("s")) == PAGE + 11
+        assert told == [], "whoever reads events alone waits for no view"
         assert table(log) == [("s", PAGE + 10, 5 * (PAGE + 10))]
         assert [lost.position for lost in log.set_aside()] == [PAGE + 11]
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from intersession.cli.shell import Common, Reading, Screen
 from intersession_actors.config import Config, load_config
@@ -27,17 +27,27 @@ def reading_log(
         NotALog: it is something else.
         StoreUnavailable: it can't be read.
     """
-    with folding() as on_folding:
-        log = open_log(store_url(common, config), read_only=True, inline=views, on_folding=on_folding)
-    with log:
+    url = store_url(common, config)
+    with folding() as on_folding, open_log(url, read_only=True, inline=views, on_folding=on_folding) as log:
         yield log
 
 
 @contextmanager
 def folding() -> Generator[Callable[[int, int], None]]:
-    """Yield what shows how far views are built anew while a log is opened."""
-    with Screen().progress("Building the views anew") as moved:
-        yield moved
+    """Yield what shows how far views are built anew: for as long as they are, so that answers can be shown then."""
+    with ExitStack() as shown:
+        moved: Callable[[int, int], None] | None = None
+
+        def move(position: int, head: int) -> None:
+            nonlocal moved
+            if moved is None:
+                moved = shown.enter_context(Screen().progress("Building the views anew"))
+            moved(position, head)
+            if position >= head:
+                shown.close()
+                moved = None
+
+        yield move
 
 
 @contextmanager

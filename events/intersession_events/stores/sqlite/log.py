@@ -49,8 +49,9 @@ class SqliteLog:
     `environment` goes to the eventsourcing library, over our own settings of it. With `threads` False nothing
     happens by itself: whoever simulates calls `step` for each batch that is to be written or loaded.
 
-    Views that an older version wrote, or that are not whole, are built anew from the log: for good by a writer, beside
-    the log for as long as it is open by a reader. `on_folding` gets how far that is, a position and the last one.
+    Views that an older version wrote, or that are not whole, are built anew from the log: for good by a writer that
+    opens it; by a reader, beside the log for as long as it is open, once it first asks them. `on_folding` gets how far
+    that is, a position and the last one.
 
     Raises:
         StoreLocked: another process is the writer.
@@ -368,8 +369,9 @@ class SqliteLog:
                     inline,
                     proven=self._events.proven,
                     rows_behind=lambda after: self._events.rows(after=after),
+                    head=self._events.head,
+                    progress=on_folding,
                 )
-                self._beside.catch_up(self._events.head(), on_folding)
         except BaseException:
             app.close()
             raise
