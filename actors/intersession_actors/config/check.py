@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from types import NoneType, UnionType
 from typing import Final, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -40,7 +41,7 @@ class Checked:
         if not is_object(value):
             self._problem(path, f"expected an object, got {_name(value)}")
             return {}
-        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
+        fields = _fields_of(shape)
         ignored = IGNORED.get(_place(path), frozenset())
         kept: JsonObject = {}
         for key, inner in value.items():
@@ -62,7 +63,7 @@ class Checked:
             if is_object(channel) and "threadBindings" in channel:
                 self.object(channel["threadBindings"], ThreadBindings, f"channels.{name}.threadBindings")
             if is_object(channel) and "deliver" in channel:
-                ours = {field.encode_name for field in msgspec.structs.fields(ChannelDelivery)}
+                ours = _fields_of(ChannelDelivery)
                 delivery = {key: value for key, value in channel.items() if key in ours}
                 self.object(delivery, ChannelDelivery, f"channels.{name}")
 
@@ -89,6 +90,12 @@ class Checked:
 
     def _problem(self, path: str, what: str) -> None:
         self.problems.append(ConfigProblem(path, what))
+
+
+@cache
+def _fields_of(shape: type[Settings]) -> Mapping[str, FieldInfo]:
+    """Return the fields by the names that a configuration has for them. To read their types takes long."""
+    return {field.encode_name: field for field in msgspec.structs.fields(shape)}
 
 
 def _place(path: str) -> str:

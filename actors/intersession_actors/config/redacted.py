@@ -22,7 +22,9 @@ _NO_SECRET: Final = frozenset({"mainKey"})
 
 def without_none(settings: Settings) -> JsonObject:
     """Return settings as plain JSON, without what was not given. Settings of a channel's own are kept as they were given."""
-    given = ((field.encode_name, getattr(settings, field.name)) for field in msgspec.structs.fields(settings))
+    # `msgspec.structs.fields` would read the types of all fields each time.
+    names = zip(settings.__struct_encode_fields__, settings.__struct_fields__, strict=True)
+    given = ((name, getattr(settings, field)) for name, field in names)
     return {name: _kept(value) for name, value in given if value is not None}
 
 
