@@ -5,19 +5,17 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from intersession_events.crash_points import VARIABLE
 from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.log import Outcome, Unavailable, verify_log
 from intersession_events.stores import SqliteLog, holder_of
 from support.log_drafts import anywhere, said, to
 from support.paths import TESTS
+from support.processes.forked import Forked
 from support.transacting import transact
 
 # A host that forks is what these tests are about.
@@ -27,18 +25,8 @@ CHILD = TESTS / "support" / "processes" / "appending_child.py"
 CYCLES = 15
 
 
-@contextlib.contextmanager
-def appending(log: Path, acks: Path, crash_at: str = "") -> Generator["subprocess.Popen[bytes]"]:
-    paths = [str(TESTS), *sys.path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), VARIABLE: crash_at}
-    with subprocess.Popen(
-        [sys.executable, str(CHILD), str(log), str(acks)], env=environment, stderr=subprocess.PIPE
-    ) as child:
-        try:
-            yield child
-        finally:
-            child.kill()
-            child.wait()
+def appending(log: Path, acks: Path, *, says: str = "said", crash_at: str = "") -> Forked:
+    return Forked(CHILD, str(log), str(acks), says=acks.with_name(says), crash_at=crash_at)
 
 
 def acknowledged(acks: Path) -> list[str]:
@@ -68,9 +56,9 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
         wanted = before + chance.randrange(0, 400)
         with appending(path, acks) as child:
             while len(acknowledged(acks)) <= wanted:
-                assert child.poll() is None
-            child.send_signal(signal.SIGKILL)
-            child.wait(10)
+                assert child.wait(0.001) is None
+            child.kill()
+            assert child.wait(10) == -signal.SIGKILL
             cycles += 1
         with SqliteLog(path) as log:
             check_whole(log, acks)
@@ -99,15 +87,15 @@ def test_a_second_writer_is_refused_with_the_first_ones_name(tmp_path: Path) -> 
     path, acks = tmp_path / "log.db", tmp_path / "acks"
     with appending(path, acks) as child:
         while not acknowledged(acks):
-            assert child.poll() is None
+            assert child.wait(0.001) is None
 
         with pytest.raises(StoreLocked, match=f"pid {child.pid}"):
             SqliteLog(path)
         with SqliteLog(path, read_only=True) as reader:
             assert reader.head() > 0
 
-        child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.kill()
+        assert child.wait(10) == -signal.SIGKILL
         assert holder_of(str(path)) is not None  # the dead one's name is still there
         with SqliteLog(path) as log:
             assert log.epoch == 2
@@ -117,16 +105,14 @@ def test_a_second_writer_is_refused_with_the_first_ones_name(tmp_path: Path) -> 
 def test_of_two_that_race_exactly_one_becomes_the_writer(tmp_path: Path) -> None:
     for race in range(4):
         path, acks = tmp_path / f"{race}.db", tmp_path / f"{race}.acks"
-        with appending(path, acks) as one, appending(path, acks) as other:
-            while one.poll() is None and other.poll() is None:
+        said = (f"{race}.one", f"{race}.other")
+        with appending(path, acks, says=said[0]) as one, appending(path, acks, says=said[1]) as other:
+            while one.wait(0.001) is None and other.wait(0.001) is None:
                 pass
-            loser, winner = (one, other) if one.poll() is not None else (other, one)
-            assert loser.stderr is not None
-            assert (
-                f"StoreLocked: {path} has a writer already (pid {winner.pid})" in loser.stderr.read().decode()
-            )
+            loser, winner = (one, other) if one.wait(0) is not None else (other, one)
+            assert f"StoreLocked: {path} has a writer already (pid {winner.pid})" in loser.said
             while not acknowledged(acks):
-                assert winner.poll() is None
+                assert winner.wait(0.001) is None
         with SqliteLog(path) as log:
             assert log.epoch == 2
             check_whole(log, acks)

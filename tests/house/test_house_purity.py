@@ -41,6 +41,8 @@ def _uses(tree: ast.AST) -> Iterator[str]:
 
 
 def uses_of(source: str) -> set[str]:
+    if not any(call.rpartition(".")[2] in source for call in AMBIENT_CALLS):
+        return set()  # most modules need not be parsed
     return set(_uses(ast.parse(source)))
 
 

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from intersession_events.facts import registry
 from support.paths import ROOT
 
-TREES = [
-    ast.parse(path.read_text(encoding="utf-8"))
-    for folder in ("actors", "events", "projections")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-]
+DECODING = {"read_arguments", "from_text", "convert", "decode"}
+
+
+def parsed() -> list[ast.Module]:
+    return [
+        ast.parse(path.read_text(encoding="utf-8"))
+        for folder in ("actors", "events", "projections")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
 
 
 def decoded_to(tree: ast.AST) -> Iterator[str]:
@@ -22,6 +26,8 @@ def decoded_to(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
+        if own_name(node.func) not in DECODING:
+            continue  # to write every call out takes long
         match ast.unparse(node.func):
             case "read_arguments":
                 given = node.args[:1]
@@ -36,13 +42,18 @@ def decoded_to(tree: ast.AST) -> Iterator[str]:
 
 def own_name(named: ast.expr) -> str:
     """Return a name without its module: `ready` of `facts.ready`."""
-    return ast.unparse(named).rpartition(".")[2]
+    match named:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 def test_every_struct_that_is_decoded_to_is_ready() -> None:
-    classes = [node for tree in TREES for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    trees = parsed()
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     ready = {node.name for node in classes if "ready" in map(own_name, node.decorator_list)}
-    used = {name for tree in TREES for name in decoded_to(tree)}
+    used = {name for tree in trees for name in decoded_to(tree)}
 
     assert used & ready, "none is found"
     assert used & {node.name for node in classes} <= ready

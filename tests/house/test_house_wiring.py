@@ -37,6 +37,8 @@ def rewired(log: Service) -> Supervisor:
 
 def parts_made(source: str) -> Iterator[tuple[int, str]]:
     """Yield where a source constructs parts: a call of one, or its handing over to whoever will call it."""
+    if not any(part in source for part in PARTS):
+        return  # most modules need not be parsed
     tree = ast.parse(source)
     named = {part: part for part in PARTS}
     for node in ast.walk(tree):

@@ -86,14 +86,23 @@ def test_the_session_key_is_required(story: Story) -> None:
         read_history(reader, reader.requester(None), {})
 
 
+@pytest.fixture(scope="module")
+def long_story() -> Iterator[Story]:
+    """A session with more messages than are ever answered with; it is only read."""
+    told = Story()
+    told.open(MAIN)
+    for _ in range(1005):
+        told.say(MAIN, "x")
+    yield told
+    told.close()
+
+
 @pytest.mark.clause("HIST-1")
 @pytest.mark.parametrize(
     ("limit", "count"), [(None, 200), (2.9, 2), (0, 1), (-5, 1), (9e9, 1000), (1000, 1000)]
 )
-def test_limits_are_floored_and_clamped(story: Story, limit: float | None, count: int) -> None:
-    for _ in range(1005):
-        story.say(MAIN, "x")
-    answer = read(story, "main", limit=limit)
+def test_limits_are_floored_and_clamped(long_story: Story, limit: float | None, count: int) -> None:
+    answer = read(long_story, "main", limit=limit)
     assert len(answer["messages"]) + answer["droppedMessages"] == count
 
 

@@ -47,6 +47,11 @@ class Forked:
         self._process.kill()
 
     @property
+    def pid(self) -> int | None:
+        """The number of the process, once it has begun."""
+        return self._process.pid
+
+    @property
     def said(self) -> str:
         """What it has said on its standard error."""
         return self._says.read_text() if self._says.exists() else ""
