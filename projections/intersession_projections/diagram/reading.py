@@ -1,0 +1,173 @@
+"""Reads lanes and rows out of the events of a run: who says what to whom, and what happens besides. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from intersession_events import facts
+from intersession_events.log import Recorded
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
+from intersession_projections.timeline import route_text, words_of, words_of_message
+
+FOLDED_MS: Final = 2_000
+"""From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""
+
+
+def read(
+    events: Iterable[Recorded], names: Callable[[str], str], *, folded_ms: int = FOLDED_MS
+) -> tuple[Sequence[Lane], Sequence[Row]]:
+    """Return the lanes, in order of appearance, and the rows of events that are in log order.
+
+    `names` says how a session's key is shown.
+    """
+    reading = _Reading(names)
+    for recorded in events:
+        reading.take(recorded)
+    return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms)
+
+
+class _Reading:
+    def __init__(self, names: Callable[[str], str]) -> None:
+        self._names = names
+        self._lanes: dict[str, Lane] = {}
+        self._numbers: dict[str, int] = {}
+        self._rows: list[Arrow | Mark] = []
+        self._said: dict[int, tuple[int, str]] = {}
+        """Which marks tell what an agent said, by their place among the rows: its lane, and the text."""
+        self._places: dict[str, int] = {}
+        """Where a delivery goes, by its stream: a lane."""
+        self._failed: set[str] = set()
+        """Runs whose failure a session told."""
+
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        return tuple(self._lanes.values())
+
+    def without_repeats(self) -> Sequence[Arrow | Mark]:
+        """Return the rows; what an agent said is left out where an arrow carries the same words on."""
+        carried = {(row.source, row.text) for row in self._rows if isinstance(row, Arrow)}
+        return [row for place, row in enumerate(self._rows) if self._said.get(place) not in carried]
+
+    def take(self, recorded: Recorded) -> None:  # noqa: C901 - one case an event that is drawn
+        """Add what an event shows; most show nothing of their own."""
+        kind, _, name = recorded.stream.partition(":")
+        key = name if kind == "session" else None
+        match recorded.event:
+            case facts.MessageRecorded(message=message) if key is not None:
+                self._message(recorded, message, key)
+            case (
+                facts.RunFailed()
+                | facts.RunAborted()
+                | facts.RunInterrupted()
+                | facts.LateReplyDropped() as event
+            ):
+                self._failed.add(event.run_id)
+                self._of_session(recorded, key, "failed")
+            case facts.SessionPatched() | facts.SessionReset() | facts.SessionArchived():
+                self._of_session(recorded, key, "note")
+            case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as event:
+                if event.status != "ok" and not self._failed:  # an import: no session told it
+                    self._mark(recorded, None, "failed")
+            case facts.AnnounceDecided(text=None) | facts.LoopEnded():
+                self._mark(recorded, None, "end")
+            case facts.ExchangeClosed() | facts.SpawnClosed():
+                text = f"The {kind} is over: {words_of(recorded.event, None).how}"
+                self._rows.append(_mark(recorded, None, text, "end"))
+            case facts.DeliveryDecided() as event:
+                self._decided(recorded, event)
+            case facts.DeliveryDone():
+                self._mark(recorded, self._places.get(recorded.stream), "note")
+            case facts.DeliveryFailed() | facts.DeliveryUnknown() | facts.DeliveryDenied():
+                self._mark(recorded, self._places.get(recorded.stream), "failed")
+            case facts.ThreadOpened() | facts.AttachmentsReady() | facts.AttachmentRemovalFailed():
+                self._mark(recorded, None, "note")
+            case _:
+                pass
+
+    def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
+        own = self._session(key)
+        for words in words_of_message(message, key):
+            text = words.text or words.brief
+            if words.kind == "tool":
+                tool = f"{words.how} {text}"
+                self._rows.append(_mark(recorded, own, tool, "tool"))
+            elif message.role == "assistant":
+                self._said[len(self._rows)] = own, text
+                self._rows.append(_mark(recorded, own, f"says {text}", "note"))
+            elif (source := self._asker(message)) is None:
+                self._rows.append(_mark(recorded, self._session(key), f"is told: {text}", "note"))
+            else:
+                arrow = _arrow(recorded, source, self._session(key), text, words.how)
+                self._rows.append(arrow)
+
+    def _asker(self, message: facts.Message) -> int | None:
+        """Return the lane of whoever asks an agent; None where the system does."""
+        origin = message.provenance
+        if origin is None:
+            if message.role == "system":
+                return None
+            return self._lane("?", "not recorded", "person")
+        match origin.kind:
+            case "internal_system":
+                return None
+            case "inter_session" if origin.source_session_key is not None:
+                return self._session(origin.source_session_key)
+            case "inter_session":
+                return self._lane("operator", "operator", "operator")
+            case "external_user":
+                channel = origin.source_channel or "a channel"
+                if origin.sender is None:
+                    return self._lane(f"{channel}:?", f"a person on {channel}", "person")
+                name = f"{origin.sender_name or origin.sender} ({channel})"
+                return self._lane(f"{channel}:{origin.sender}", name, "person")
+
+    def _decided(self, recorded: Recorded, event: facts.DeliveryDecided) -> None:
+        route = event.route
+        source = self._session(event.session_key)
+        place = self._lane(f"{route.channel}:{route.to}", route_text(route), "channel")
+        self._places[recorded.stream] = place
+        self._rows.append(_arrow(recorded, source, place, event.text, words_of(event, None).how))
+
+    def _of_session(self, recorded: Recorded, key: str | None, kind: MarkKind) -> None:
+        self._mark(recorded, None if key is None else self._session(key), kind, key=key)
+
+    def _mark(self, recorded: Recorded, lane: int | None, kind: MarkKind, key: str | None = None) -> None:
+        words = words_of(recorded.event, key)
+        place = None if lane is None else self.lanes[lane].name
+        if lane is not None and key is None:
+            words = words_of(recorded.event, None, place=place)
+        self._rows.append(_mark(recorded, lane, words.how or words.brief, kind))
+
+    def _session(self, key: str) -> int:
+        return self._lane(key, self._names(key), "session")
+
+    def _lane(self, lane_id: str, name: str, kind: LaneKind) -> int:
+        if lane_id not in self._lanes:
+            self._numbers[lane_id] = len(self._lanes)
+            self._lanes[lane_id] = Lane(id=lane_id, name=name, kind=kind)
+        return self._numbers[lane_id]
+
+
+def _arrow(recorded: Recorded, source: int, target: int, text: str, how: str) -> Arrow:
+    return Arrow(
+        position=recorded.position,
+        time=recorded.time,
+        source=source,
+        target=target,
+        text=text,
+        how=how.removeprefix("asks for "),
+    )
+
+
+def _mark(recorded: Recorded, lane: int | None, text: str, kind: MarkKind) -> Mark:
+    return Mark(position=recorded.position, time=recorded.time, lane=lane, text=text, kind=kind)
+
+
+def _with_gaps(rows: Iterable[Arrow | Mark], folded_ms: int) -> Sequence[Row]:
+    found: list[Row] = []
+    before: int | None = None
+    for row in rows:
+        if before is not None and row.time - before >= folded_ms:
+            found.append(Gap(ms=row.time - before))
+        found.append(row)
+        before = row.time
+    return tuple(found)

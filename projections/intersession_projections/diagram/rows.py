@@ -1,0 +1,62 @@
+"""What a sequence diagram is made of: lanes, and rows in the order of the log. Pure.
+
+All texts are raw, of anybody's making: each way of drawing makes them harmless first.
+"""
+
+from typing import Literal
+
+import msgspec
+
+LaneKind = Literal["session", "person", "channel", "operator"]
+MarkKind = Literal["tool", "note", "failed", "end"]
+"""`tool`: what an agent did meanwhile; `note`: what happened besides; `failed`: what went wrong; `end`: how it ended."""
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who takes part. `id` is the session's key, or channel and address; `name` is what people read."""
+
+    id: str
+    name: str
+    kind: LaneKind
+
+
+class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="row"):
+    """A message from one lane to another; lanes by their numbers, from 0 on."""
+
+    position: int
+    time: int
+    """When it was recorded, in ms."""
+    source: int
+    target: int
+    text: str
+    how: str
+    """What it is, in a word or two: `asks`, `asks for turn 2`, `announces`."""
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", tag_field="row"):
+    """Something that happened on one lane, or to all of them (`lane` is None)."""
+
+    position: int
+    time: int
+    lane: int | None
+    text: str
+    kind: MarkKind
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True, tag="gap", tag_field="row"):
+    """A stretch in which nothing happened, folded."""
+
+    ms: int
+
+
+Row = Arrow | Mark | Gap
+
+
+def length(ms: int) -> str:
+    """Return how long something took, in words."""
+    seconds, minutes, hours, days = ms // 1000, ms // 60_000, ms // 3_600_000, ms // 86_400_000
+    if days > 1:
+        return f"{days} days"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {seconds % 60} s" if minutes else f"{seconds}.{ms % 1000 // 100} s"

@@ -1,0 +1,237 @@
+"""Sequence diagrams: what is drawn of a run, the same in each way of drawing, and harmless whatever is in the texts."""
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from intersession_events.facts import (
+    DeliveryDecided,
+    DeliveryDone,
+    Erased,
+    ExchangeClosed,
+    LoopEnded,
+    Message,
+    MessageRecorded,
+    Provenance,
+    Route,
+    RunFailed,
+    TextBlock,
+    ToolCallBlock,
+)
+from intersession_events.log import Recorded
+from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, diagram_of
+from support.hostile import given as input_of
+from support.hostile import row_id, rows
+from support.story import MAIN, Story
+from support.vocabulary import logs
+
+OPS = "agent:ops:main"
+SVG = "{http://www.w3.org/2000/svg}"
+LAB = Route(channel="discord", to="lab")
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    told = Story()
+    yield told
+    told.close()
+
+
+def elements(drawn: Diagram) -> ET.Element:
+    return ET.fromstring(drawn.svg())  # noqa: S314 - what we have just made
+
+
+def names(key: str) -> str:
+    return key.split(":")[1]
+
+
+def asked(source: str, text: str, *, turn: int | None = None) -> Message:
+    origin = Provenance(kind="inter_session", source_session_key=source, exchange_id="e", turn=turn)
+    return Message(id=f"m-{text}", role="user", content=text, timestamp=0, provenance=origin)
+
+
+def said(text: str, *blocks: Any) -> Message:
+    return Message(id=f"a-{text}", role="assistant", content=(TextBlock(text=text), *blocks), timestamp=0)
+
+
+def recorded_in(story: Story, session: str, message: Message, *, time: int) -> Recorded:
+    return story.put(f"session:{session}", MessageRecorded(session_id="s", message=message), time=time)
+
+
+def an_exchange(story: Story) -> Diagram:
+    recorded_in(story, OPS, asked(MAIN, "ready?"), time=1_000)
+    recorded_in(story, OPS, said("nearly", ToolCallBlock(id="c", name="look", arguments="{}")), time=1_500)
+    recorded_in(story, MAIN, asked(OPS, "nearly", turn=1), time=1_600)
+    recorded_in(story, MAIN, said("good"), time=62_000)
+    story.put("exchange:e", LoopEnded(reason="turn_limit", turns=1), time=62_000)
+    decided = DeliveryDecided(
+        delivery_id="d", session_key=OPS, route=LAB, text="all is ready", key="d", purpose="announce"
+    )
+    story.put("delivery:d", decided, time=62_100)
+    story.put("delivery:d", DeliveryDone(delivery_id="d", attempt=1), time=62_200)
+    story.put("exchange:e", ExchangeClosed(reason="announced"), time=62_300)
+    return diagram_of(story.log.all(), title="exchange e", names=names)
+
+
+def test_lanes_come_in_order_and_a_reply_that_is_carried_on_is_one_arrow(story: Story) -> None:
+    drawn = an_exchange(story)
+
+    assert [(lane.name, lane.kind) for lane in drawn.lanes] == [
+        ("ops", "session"),
+        ("main", "session"),
+        ("discord:lab", "channel"),
+    ]
+    assert [(row.source, row.target, row.how, row.text) for row in drawn.rows if isinstance(row, Arrow)] == [
+        (1, 0, "asks", "ready?"),
+        (0, 1, "turn 1", "nearly"),
+        (0, 2, "announces", "all is ready"),
+    ]
+    assert [(row.lane, row.kind) for row in drawn.rows if isinstance(row, Mark)] == [
+        (0, "tool"),
+        (1, "note"),
+        (None, "end"),
+        (2, "note"),
+        (None, "end"),
+    ]
+    assert [row.ms for row in drawn.rows if isinstance(row, Gap)] == [60_400]
+
+
+def test_it_is_drawn_with_characters_in_columns(story: Story) -> None:
+    drawn = an_exchange(story).text(64)
+
+    assert drawn.splitlines()[:7] == [
+        "           ops                 main            discord:lab",
+        "#1           │ asks: ready?      │                   │",
+        "             │◀──────────────────┤                   │",
+        "#2           │ ⚙ calls look {}   │                   │",
+        "#3           │ turn 1: nearly    │                   │",
+        "             ├──────────────────▶│                   │",
+        "             ┊  1 min 0 s later  ┊                   ┊",
+    ]
+
+
+def test_a_run_that_failed_is_marked_on_its_lane(story: Story) -> None:
+    recorded_in(story, OPS, asked(MAIN, "ready?"), time=1)
+    story.put(f"session:{OPS}", RunFailed(run_id="r", attempt=1, code="backend", error="no model"))
+
+    drawn = diagram_of(story.log.all(), title="", names=names)
+
+    assert [(row.kind, row.lane) for row in drawn.rows if isinstance(row, Mark)] == [("failed", 0)]
+    assert "✗" in drawn.text()
+    assert "no model" in drawn.text()
+
+
+def test_a_person_and_where_they_are_answered_are_one_lane(story: Story) -> None:
+    origin = Provenance(kind="external_user", source_channel="telegram", sender="ada", sender_name="Ada")
+    message = Message(id="m", role="user", content="hello", timestamp=0, provenance=origin)
+    recorded_in(story, MAIN, message, time=1)
+    recorded_in(story, MAIN, said("hello Ada"), time=2)
+    decided = DeliveryDecided(
+        delivery_id="d",
+        session_key=MAIN,
+        route=Route(channel="telegram", to="ada"),
+        text="hello Ada",
+        key="d",
+        purpose="auto_reply",
+    )
+    story.put("delivery:d", decided)
+
+    drawn = diagram_of(story.log.all(), title="", names=names)
+
+    assert [lane.name for lane in drawn.lanes] == ["main", "Ada (telegram)"]
+    assert [(row.source, row.target) for row in drawn.rows if isinstance(row, Arrow)] == [(1, 0), (0, 1)]
+    assert [row for row in drawn.rows if isinstance(row, Mark)] == []
+
+
+def test_what_comes_behind_the_place_is_dimmed(story: Story) -> None:
+    an_exchange(story)
+    drawn = diagram_of(story.log.all(), title="", names=names, at=3)
+
+    groups = [group for group in elements(drawn) if group.get("data-position")]
+    assert [int(group.get("data-position", "")) > 3 for group in groups] == [
+        group.get("opacity") is not None for group in groups
+    ]
+
+
+@settings(max_examples=40, deadline=None, phases=[Phase.generate])
+@given(logs(), st.integers(20, 200))
+def test_each_way_shows_the_same_rows_whatever_the_log_holds(
+    told: list[tuple[str, Any, int]], width: int
+) -> None:
+    story = Story()
+    try:
+        for stream, event, time in told:
+            if isinstance(event, Erased):
+                continue  # one needs what it erases
+            story.put(stream, event, time=time)
+        drawn = diagram_of(story.log.all(), title="t", names=str)
+    finally:
+        story.close()
+    positions = [row.position for row in drawn.rows if not isinstance(row, Gap)]
+    assert positions == sorted(positions)
+
+    lines = list(drawn.lines(width))
+    assert list(dict.fromkeys(line.position for line in lines if line.position)) == list(
+        dict.fromkeys(positions)
+    )
+    svg = elements(drawn)
+    shown = [int(group.get("data-position", "")) for group in svg if group.get("data-position")]
+    assert shown == positions
+    assert len(drawn.mermaid().splitlines()) == 1 + len(drawn.lanes) + len(drawn.rows)
+
+
+@pytest.mark.parametrize("row", rows("R"), ids=row_id)
+def test_no_text_is_more_than_text(story: Story, row: dict[str, Any]) -> None:
+    text = str(input_of(row))
+    encodable = text.encode("utf-8", "backslashreplace").decode()
+    recorded_in(story, OPS, asked(MAIN, encodable), time=1)
+    recorded_in(story, OPS, said(encodable), time=2)
+    drawn = diagram_of(story.log.all(), title=encodable, names=lambda key: f"{key} {encodable}")
+
+    for line in drawn.lines(80):
+        assert not [
+            letter for letter in line.text if unicodedata.category(letter) in {"Cc", "Cf", "Zl", "Zp"}
+        ]
+    svg = elements(drawn)
+    assert {element.tag for element in svg.iter()} <= {f"{SVG}{tag}" for tag in ALLOWED}
+    assert not [
+        name for element in svg.iter() for name in element.attrib if name.startswith("on") or "href" in name
+    ]
+    first, *others = drawn.mermaid().splitlines()
+    assert first == "sequenceDiagram"
+    assert len(others) == len(drawn.lanes) + len(drawn.rows)
+    assert not [
+        line
+        for line in others
+        if "<" in line or "%%" in line or (";" in line.replace("#", " ") and "<" in line)
+    ]
+
+
+ALLOWED = {"svg", "g", "title", "text", "line", "polygon"}
+
+
+def test_many_lanes_make_it_wider_than_the_screen() -> None:
+    lanes = tuple(Lane(id=str(number), name=str(number), kind="session") for number in range(9))
+    arrow = Arrow(position=1, time=0, source=0, target=8, text="far", how="asks")
+
+    drawn = Diagram(title="", lanes=lanes, rows=(arrow,)).text(80).splitlines()
+
+    assert len(drawn[2]) > 80
+    assert drawn[2].endswith("▶│")
+
+
+def test_wide_letters_keep_the_columns(story: Story) -> None:
+    recorded_in(story, OPS, asked(MAIN, "準備はいいですか 準備はいいですか 準備はいいですか"), time=1)
+
+    drawn = diagram_of(story.log.all(), title="", names=names).text(60).splitlines()
+
+    widths = {
+        sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line)
+        for line in drawn[1:-1]
+    }
+    assert len(widths) == 1
