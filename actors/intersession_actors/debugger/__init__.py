@@ -3,6 +3,7 @@
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.named import as_key, delivery_named, run_named, session_named
+from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.state import Change, ChangesAnswer, OpenAnswer, StateAnswer
 from intersession_actors.debugger.verbs import VERBS, Verb
 from intersession_actors.debugger.view import At, View
@@ -15,6 +16,7 @@ __all__ = [
     "Debugger",
     "OpenAnswer",
     "PlaceAnswer",
+    "ShowAnswer",
     "StateAnswer",
     "Verb",
     "View",

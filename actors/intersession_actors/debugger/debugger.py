@@ -3,12 +3,14 @@
 import asyncio
 from typing import cast, overload
 
+from intersession_actors.debugger.show import Show, ShowAnswer, drawing
 from intersession_actors.debugger.state import ChangesAnswer, StateAnswer
 from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
+from intersession_projections.diagram import Diagram
 
 
 class Debugger:
@@ -102,3 +104,21 @@ class Debugger:
             "messages": messages,
         }
         return cast("StateAnswer | ChangesAnswer", self.call("state", present(given)))
+
+    def show(self, run: str, *, at: At | None = None) -> ShowAnswer:
+        """Return an exchange, a spawn or a run as lanes and rows of a sequence diagram (SHOW-1).
+
+        Raises:
+            ToolRefused: there is no such run, or the place is none.
+        """
+        return cast("ShowAnswer", self.call("show", present({"run": run, "at": at})))
+
+    def diagram(self, run: str, *, at: At | None = None) -> Diagram:
+        """Return the same, to be drawn: a notebook shows it as a picture; `text`, `svg` and `mermaid` give it in other forms.
+
+        What stands behind the place is dimmed.
+
+        Raises:
+            ToolRefused: as `show`.
+        """
+        return drawing(self._view, read_arguments(Show, present({"run": run, "at": at})))

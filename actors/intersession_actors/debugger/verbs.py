@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.debugger.show import Show, show
 from intersession_actors.debugger.state import State, state
 from intersession_actors.debugger.view import View
 
@@ -26,6 +27,16 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
 VERBS: Final[Mapping[str, Verb]] = {
     verb.name: verb
     for verb in (
+        Verb(
+            name="show",
+            title="Sequence diagram",
+            description=(
+                "An exchange, a spawn or a run as a sequence diagram: who takes part (`lanes`), who said what to whom and what "
+                "happened besides (`rows`, in log order, lanes by number)."
+            ),
+            arguments=Show,
+            call=show,
+        ),
         Verb(
             name="state",
             title="State at a place",

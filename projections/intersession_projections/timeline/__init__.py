@@ -2,7 +2,7 @@
 
 from intersession_projections.timeline.reasons import CLOSES, FAILURES, LOOP_ENDS, counted
 from intersession_projections.timeline.steps import Step, steps_of
-from intersession_projections.timeline.timeline import Timeline
+from intersession_projections.timeline.timeline import Timeline, recorded_at
 from intersession_projections.timeline.words import (
     Kind,
     Words,
@@ -26,6 +26,7 @@ __all__ = [
     "asker_of",
     "counted",
     "person",
+    "recorded_at",
     "route_text",
     "speaker",
     "steps_of",

@@ -104,6 +104,19 @@ class Timeline:
             yield from self._log.stream(delivery_stream(delivery_id))
 
 
+def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:
+    """Yield the events at positions, in order; neighbours are read at once."""
+    first = last = 0
+    for position in sorted(positions):
+        if position != last + 1 or first == 0:
+            if first:
+                yield from log.all(after=first - 1, to=last)
+            first = position
+        last = position
+    if first:
+        yield from log.all(after=first - 1, to=last)
+
+
 def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
     """Yield (run, session, message) for each run a flow has asked for."""
     for recorded in own:

@@ -40,13 +40,12 @@ from intersession.cli.story import (
     in_words,
     kind_of,
     names_in,
-    recorded_at,
     show_legend,
 )
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, steps_of
+from intersession_projections.timeline import Step, recorded_at, steps_of
 
 
 def replay(

@@ -13,7 +13,6 @@ from intersession.cli.story.subject import (
     Subject,
     events_of_session,
     find_subject,
-    recorded_at,
 )
 from intersession.cli.story.summary import Flow, began_ms, flow_id, flow_value, in_words, kind_of
 
@@ -38,7 +37,6 @@ __all__ = [
     "in_words",
     "kind_of",
     "names_in",
-    "recorded_at",
     "show_legend",
     "show_message",
 ]

@@ -1,7 +1,5 @@
 """Finds what `replay` is asked to tell: the exchange, the spawn, the run or the session that a text names."""
 
-from collections.abc import Iterable, Iterator
-
 import msgspec
 
 from intersession.cli.story.summary import Flow
@@ -12,7 +10,7 @@ from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Recorded
 from intersession_projections.flows import Position
 from intersession_projections.sessions import SessionRow
 from intersession_projections.timeline import Step, Timeline
@@ -50,19 +48,6 @@ def find_subject(reader: Reader, name: str) -> Subject:
         or _flow(reader, run_named(reader, name))
         or _session(reader, as_key(reader, name))
     )
-
-
-def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:
-    """Yield the events at positions, in order; neighbours are read at once."""
-    first = last = 0
-    for position in sorted(positions):
-        if position != last + 1 or first == 0:
-            if first:
-                yield from log.all(after=first - 1, to=last)
-            first = position
-        last = position
-    if first:
-        yield from log.all(after=first - 1, to=last)
 
 
 def events_of_session(reader: Reader, subject: SessionSubject) -> list[Recorded]:

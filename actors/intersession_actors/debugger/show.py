@@ -1,0 +1,102 @@
+"""The verb `show`: a run as a sequence diagram, as far as who asks may see it (SHOW-1)."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import KeyText, PlaceText
+from intersession_events.facts import ready
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
+from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
+from intersession_projections.places import flow_id, sessions_of, short_name, steps_of_flow
+from intersession_projections.timeline import recorded_at
+
+
+@ready
+class Show(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `show` gives; null is not given."""
+
+    run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="The place that it is looked at from. Default: head."),
+    ] = None
+
+
+class ShowAnswer(TypedDict):
+    """A sequence diagram. `lanes` are `{id, name, kind}` in order of appearance, `rows` come in log order.
+
+    A row is an `arrow` (`source`, `target`, `text`, `how`), a `mark` (`lane`, `text`, `kind`) or a `gap` (`ms`); lanes are
+    meant by number. What stands behind the place is there too: a row's `position` tells.
+    """
+
+    run: str
+    place: PlaceAnswer
+    next: PlaceAnswer | None
+    lanes: list[JsonObject]
+    rows: list[JsonObject]
+
+
+def show(view: View, given: Show) -> ShowAnswer:
+    """Return the diagram of a run.
+
+    Raises:
+        ToolRefused: there is no such run, or the place is none (`invalid_request`).
+    """
+    flow, place = view.flow(given.run), view.place(given.at)
+    drawn = drawing(view, given)
+    return {
+        "run": flow_id(flow),
+        "place": view.say(place),
+        "next": view.say_next(place),
+        "lanes": msgspec.to_builtins(drawn.lanes),
+        "rows": msgspec.to_builtins(drawn.rows),
+    }
+
+
+def drawing(view: View, given: Show) -> Diagram:
+    """Return the diagram of a run, to be drawn.
+
+    Raises:
+        ToolRefused: as `show`.
+    """
+    flow = view.flow(given.run)
+    at = None if given.at is None else view.place(given.at).position
+    positions = [step.position for step in steps_of_flow(view.log, flow)]
+    events = [recorded for recorded in recorded_at(view.log, positions) if _is_seen(view, recorded)]
+    drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(), at=at)
+    return msgspec.structs.replace(drawn, rows=tuple(_readable(view, drawn.lanes, row) for row in drawn.rows))
+
+
+def _is_seen(view: View, recorded: Recorded) -> bool:
+    return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
+
+
+def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:
+    """Return a row without the secrets that who asks may read in none of its sessions."""
+    match row:
+        case Gap():
+            return row
+        case Arrow():
+            of = [lanes[row.source], lanes[row.target]]
+        case Mark():
+            of = list(lanes) if row.lane is None else [lanes[row.lane]]
+    shown = [view.shown(row.text, lane.id) for lane in of if lane.kind == "session"]
+    if not shown or row.text in shown:  # one of the sessions is its own: it has the words anyway
+        return row
+    return msgspec.structs.replace(row, text=shown[0] or "")
+
+
+def _names() -> Callable[[str], str]:
+    """Return how sessions are called in one diagram: two of one short name keep their whole keys."""
+    keys: dict[str, str] = {}
+
+    def name(key: str) -> str:
+        short = short_name(key)
+        return short if keys.setdefault(short, key) == key else key
+
+    return name

@@ -1,0 +1,90 @@
+"""A run as a sequence diagram, as far as who asks may see it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from intersession import SessionSystem, ToolRefused
+from intersession_actors.debugger import Debugger, View
+from intersession_actors.service import Reader
+from support.running import SEES_ALL, closed_exchange, merged
+
+MAIN, RESEARCH, DESK = "agent:main:main", "agent:research:main", "agent:desk:main"
+SECRET = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
+LISTED = {"agents": {"list": [{"id": "main", "default": True}, {"id": "research"}, {"id": "desk"}]}}
+TWO_TURNS = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
+    path: Path = tmp_path_factory.mktemp("show")
+    agents = {
+        "main": lambda _: "fine",
+        "research": lambda _: f"the token is {SECRET}",
+        "desk": lambda _: "hello",
+    }
+    with SessionSystem(path / "log.db", agents=agents, config=merged(SEES_ALL, LISTED, TWO_TURNS)) as system:
+        system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", agent_id="desk", wait=20)
+        asked = {"agentId": "research", "message": "what is it?", "timeoutSeconds": 20}
+        run_id = system.tools(MAIN).call("sessions_send", asked)["runId"]
+        closed_exchange(system, run_id)
+        yield system, run_id
+
+
+def as_session(system: SessionSystem, key: str) -> Debugger:
+    reader: Reader = system.debug.view.reader
+    return Debugger(View(reader, reader.requester(key)))
+
+
+@pytest.mark.clause("SHOW-1")
+def test_it_has_lanes_and_rows_and_says_where_it_is_looked_at_from(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+
+    found = system.debug.show(run, at=f"{run}@turn:1")
+
+    assert [lane["name"] for lane in found["lanes"]] == ["research", "main"]
+    arrows = [row for row in found["rows"] if row["row"] == "arrow"]
+    assert [(row["source"], row["target"], row["how"]) for row in arrows] == [
+        (1, 0, "asks"),
+        (0, 1, "turn 1"),
+        (1, 0, "turn 2"),
+    ]
+    assert found["place"]["text"] == "after turn 1: main has answered, research has not yet"
+    assert any(row["position"] > found["place"]["position"] for row in arrows), (
+        "what comes later is there, too"
+    )
+
+
+@pytest.mark.clause("SHOW-1")
+def test_a_notebook_shows_it_as_a_picture(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+    picture = system.debug.diagram(run, at=f"{run}@turn:1")._repr_html_()
+    assert picture.startswith("<div><svg ")
+    assert 'opacity="0.35"' in picture
+    assert "opacity" not in system.debug.diagram(run).svg()
+
+
+@pytest.mark.clause("SHOW-1", "HIST-4")
+def test_a_stranger_to_a_session_reads_no_secrets_of_it(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+
+    assert SECRET in system.debug.diagram(run).text(200)
+    assert SECRET in as_session(system, RESEARCH).diagram(run).text(200).replace("\n", "")
+    assert SECRET not in str(as_session(system, DESK).show(run))
+
+
+@pytest.mark.clause("SHOW-1", "PLACE-2")
+def test_what_is_no_run_and_what_is_out_of_reach_are_refused_alike(tmp_path: Path) -> None:
+    closed = merged(LISTED, {"tools": {"sessions": {"visibility": "self"}}})
+    with SessionSystem(tmp_path / "log.db", agents={"desk": lambda _: "hello"}, config=closed) as system:
+        run = system.inbound(channel="x", chat_id="1", text="hi", sender="ann", agent_id="desk", wait=20)[
+            "runId"
+        ]
+        words: list[str] = []
+        for name in (run, "00000000-0000-4000-8000-000000000000"):
+            with pytest.raises(ToolRefused) as refused:
+                as_session(system, MAIN).show(name)
+            words.append(str(refused.value).replace(name, "…"))
+        assert words[0] == words[1]
+        assert as_session(system, DESK).show(run)["lanes"] != []
