@@ -37,7 +37,14 @@ from intersession_events.log.states import (
     read_snapshot,
     stored_snapshot,
 )
-from intersession_events.log.tables import FORMAT, FORMATS, place_problems, schema_problems
+from intersession_events.log.tables import (
+    FORMAT,
+    FORMATS,
+    TOUCHED,
+    marks_of,
+    place_problems,
+    schema_problems,
+)
 from intersession_events.log.verification import head, verify_log
 
 __all__ = [
@@ -48,6 +55,7 @@ __all__ = [
     "FORMATS",
     "LARGEST_STATE",
     "SALT_BYTES",
+    "TOUCHED",
     "Authorised",
     "Committed",
     "Conflict",
@@ -80,6 +88,7 @@ __all__ = [
     "erasures",
     "head",
     "left_of",
+    "marks_of",
     "opened",
     "payload_of",
     "place_problems",

@@ -4,7 +4,8 @@ Somebody with plain SQL can stop or divert a writer without touching an event. A
 verification looks again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from intersession_events.log.log import Row
@@ -44,13 +45,69 @@ FORMATS: Final = {
 """The tables of each format, as SQLite keeps the statements that made them. A later one is added, none is ever changed."""
 
 
+TOUCHED: Final = -1
+"""The position of a view whose tables somebody else wrote into. A writer sets the true one last in each transaction."""
+
+
+def _mark(table: str, change: str, when: str, then: str) -> tuple[str, str]:
+    name = f"touched_{table}_{change.split(maxsplit=1)[0].lower()}"
+    statement = (
+        f"CREATE TRIGGER {name} AFTER {change} ON {table} WHEN {when} BEGIN "  # noqa: S608 - names of tables and views
+        f"UPDATE inline_views SET position={TOUCHED} WHERE {then}; END"
+    )
+    return name, statement
+
+
+_OF_ALL: Final = dict(
+    [
+        _mark("set_aside", change, "1", f"name IN ({rows}) AND position>=0")
+        for change, rows in (("INSERT", "new.view"), ("UPDATE", "new.view, old.view"), ("DELETE", "old.view"))
+    ]
+    + [
+        _mark(
+            "inline_views", "UPDATE OF position", "new.position BETWEEN 0 AND old.position-1", "name=new.name"
+        )
+    ]
+)
+
+
+def marks_of(view: str, tables: Sequence[str]) -> dict[str, str]:
+    """Return the triggers, by name, that note in `inline_views` that somebody wrote into the tables of a view.
+
+    They are in the file, so they run for whoever writes. SQLite makes none for an index of text.
+    """
+    view = view.replace("'", "''")
+    when = f"(SELECT position FROM inline_views WHERE name='{view}')>=0"  # noqa: S608 - the same
+    return _OF_ALL | dict(
+        _mark(table, change, when, f"name='{view}'")
+        for table in tables
+        for change in ("INSERT", "UPDATE", "DELETE")
+    )
+
+
+_MARK: Final = re.compile(
+    r"CREATE TRIGGER touched_\w+ AFTER (?:INSERT|UPDATE|DELETE) ON \"?(\w+)\"? "  # noqa: S608 - no statement that is run
+    r"WHEN \(SELECT position FROM inline_views WHERE name='((?:[^']|'')*)'\)>=0 "
+    rf"BEGIN UPDATE inline_views SET position={TOUCHED} WHERE name='\2'; END"
+)
+
+
+def _is_mark(table: str, sql: str) -> bool:
+    """Whether a trigger does nothing but note that a view was touched; SQLite renames what is in it with its table."""
+    found = _MARK.fullmatch(sql)
+    return sql in _OF_ALL.values() or (
+        found is not None and found[1] == table and table not in FORMATS[FORMAT]
+    )
+
+
 def schema_problems(query: Query) -> Iterator[str]:
     """Name each table, index and trigger that is not as the log's format has it. Tables of a host's own are left alone."""
     found: dict[str, str] = {}
     names = FORMATS[FORMAT].keys()
     for kind, name, table, sql in query("SELECT type, name, tbl_name, sql FROM sqlite_master"):
         if kind == "trigger":
-            yield f"a trigger {name!r} on {table}: a log has none (DROP TRIGGER takes it away)"
+            if not _is_mark(table, sql):
+                yield f"a trigger {name!r} on {table}: a log has none of that kind (DROP TRIGGER takes it away)"
         elif kind == "index" and table in names and sql is not None:
             yield f"an index {name!r} on {table}: a log has none there (DROP INDEX takes it away)"
         elif name in names:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue
+from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue, marks_of
 
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
@@ -93,6 +93,17 @@ class Fold:
         return [name for (name,) in found]
 
     @property
+    def marks(self) -> Schema:
+        """The triggers that note in a log that somebody else wrote into these tables; none are here."""
+        return dict(marks_of(self.name, self.tables))
+
+    def is_whole_in(self, connection: sqlite3.Connection) -> bool:
+        """Return whether a log has the tables as the view makes them, with their triggers."""
+        return self.schema == schema_of(connection, tables=self.all_tables) and self.marks == marks_in(
+            connection, self.tables
+        )
+
+    @property
     def text_indexes(self) -> Sequence[str]:
         """The names of the view's indexes of text: how SQLite lays one out depends on how it was filled."""
         found = self.connection.execute(
@@ -145,6 +156,16 @@ def schema_of(connection: sqlite3.Connection, *, tables: Sequence[str] | None = 
     cursor.row_factory = None
     found = cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index')")
     return {name: sql for name, table, sql in found.fetchall() if tables is None or table in tables}
+
+
+def marks_in(connection: sqlite3.Connection, tables: Sequence[str]) -> Schema:
+    """Return the triggers on some tables of a log, and on what is kept for all views."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    found = cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
+    return {
+        name: sql for name, table, sql in found if table in tables or table in {"inline_views", "set_aside"}
+    }
 
 
 def _is_of(table: str, text_indexes: Sequence[str]) -> bool:

@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from intersession_events.log import Finding, InlineView, Recorded, Row
-from intersession_events.stores.folding.fold import Fold, page_of, schema_of
+from intersession_events.log import TOUCHED, Finding, InlineView, Recorded, Row
+from intersession_events.stores.folding.fold import Fold, marks_in, page_of, schema_of
 
 _PAGE: Final = 500
 
@@ -45,10 +45,10 @@ def views_proven(
         unproven: list[str] = []
         with log.snapshot() as seen:
             now = _reached(seen)
-            last = max((position for position, _ in now.values()), default=0)
+            last = max((view.position for view in now.values()), default=0)
             _advance(log, folds, now, None)
             for fold, view in zip(folds, views, strict=True):
-                position, shape = now.get(view.name, (0, None))
+                position, shape, touched = now.get(view.name, _NOT_THERE)
                 if shape != view.shape:
                     unproven.append(
                         f"That the view {view.name} holds what the events say: its tables are of shape {shape}, this "
@@ -65,6 +65,9 @@ def views_proven(
                         )
                     )
                     continue
+                if touched:
+                    told = "somebody else has written into it, or set its position back"
+                    findings.append(_finding(fold, "inline_views", view.name, told))
                 findings += _differences(fold, seen)
             unproven += [
                 f"What the view {name} holds: this version has none of that name."
@@ -75,15 +78,31 @@ def views_proven(
     return findings, unproven
 
 
-def _reached(seen: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+class _Reached(NamedTuple):
+    """How far a view says that it is, of which shape, and whether it is marked as touched."""
+
+    position: int
+    shape: int | None
+    touched: bool
+
+
+_NOT_THERE: Final = _Reached(0, None, touched=False)
+
+
+def _reached(seen: sqlite3.Connection) -> dict[str, _Reached]:
     found = _rows(seen, "SELECT name, position, shape FROM inline_views")
-    return {str(_shown(name)): (position, shape) for name, position, shape in found}
+    ((last,),) = _rows(seen, "SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+    # What was touched says no position any more: it is compared as of the last event.
+    return {
+        str(_shown(name)): _Reached(last if position == TOUCHED else position, shape, position == TOUCHED)
+        for name, position, shape in found
+    }
 
 
 def _advance(
-    log: ProvableLog, folds: Sequence[Fold], to: Mapping[str, tuple[int, int]], progress: Progress | None
+    log: ProvableLog, folds: Sequence[Fold], to: Mapping[str, _Reached], progress: Progress | None
 ) -> None:
-    wanted = {fold.name: to.get(fold.name, (0, 0))[0] for fold in folds}
+    wanted = {fold.name: to.get(fold.name, _NOT_THERE).position for fold in folds}
     last = max(wanted.values(), default=0)
     after = min((fold.position for fold in folds), default=0)
     while after < last and (page := log.rows(after=after, limit=_PAGE)):
@@ -97,10 +116,14 @@ def _advance(
 
 def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
     made, found = fold.schema, schema_of(seen, tables=fold.all_tables)
+    if marks := marks_in(
+        seen, fold.tables
+    ):  # a log of an earlier version has none before it is opened to write
+        made, found = made | fold.marks, found | marks
     for name in sorted(made.keys() | found.keys()):
         if made.get(name, "") != found.get(name, ""):
             was = "is missing" if name not in found else "was added" if name not in made else "is another"
-            yield _finding(fold, name, None, f"the table or index {name} {was}")
+            yield _finding(fold, name, None, f"the table, index or trigger {name} {was}")
     for table in fold.tables:
         if table in found:
             yield from _row_differences(fold, seen, table)

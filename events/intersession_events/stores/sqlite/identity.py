@@ -94,16 +94,17 @@ def take_epoch(cursor: SQLiteCursor) -> int:
     return epoch
 
 
-def check_epoch(cursor: SQLiteCursor, mine: int) -> None:
-    """Check, inside a transaction, that no other writer has taken over.
+def check_epoch(cursor: SQLiteCursor, mine: int) -> bool:
+    """Check, inside a transaction, that no other writer has taken over; return whether a view was touched by anybody else.
 
     Raises:
         WriterSuperseded: somebody did.
     """
-    cursor.execute("SELECT epoch FROM log_identity")
-    now: int = cursor.fetchone()[0]
+    cursor.execute("SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position<0) FROM log_identity")
+    now, touched = cursor.fetchone()
     if now != mine:
         raise WriterSuperseded(mine, now)
+    return bool(touched)
 
 
 def _read(connection: sqlite3.Connection, path: str) -> Identity | None:

@@ -1,5 +1,6 @@
 """Keeps the views that are written with the events: each event once, in order; none can hold up the log."""
 
+import logging
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -10,8 +11,10 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded, SetAside
-from intersession_events.stores.folding import Fold, Page, PlainSql, lost, schema_of
+from intersession_events.stores.folding import Fold, Page, PlainSql, lost
 from intersession_events.stores.sqlite.failures import attempt
+
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
@@ -25,6 +28,8 @@ class InlineViews:
         if len(self._views) != len(views):
             raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
         self._live: set[str] = set()
+        self._touched: set[str] = set()
+        """Those that somebody else has written into since they joined; they stay marked until they are built anew."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -48,13 +53,29 @@ class InlineViews:
             for name in live:
                 self._views[name].apply(sql, recorded)
         crash_point("B1")
-        _remember(cursor, live, recorded[-1].position)
+        _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
+
+    def look(self, cursor: SQLiteCursor) -> None:
+        """Look, at the beginning of a transaction, which views somebody else has written into."""
+        cursor.execute("SELECT name FROM inline_views WHERE position<0")
+        for (name,) in cursor.fetchall():
+            if name in self._live and name not in self._touched:
+                self._touched.add(name)
+                _LOGGER.warning(
+                    "somebody else has written into the view %s: what it answers may be wrong. It is built anew by "
+                    "`intersession rebuild %s`, or when the log is next opened to write",
+                    name,
+                    name,
+                )
 
     def position_of(self, cursor: SQLiteCursor, name: str, head: int) -> int | None:
         """Return how far a view has got; None if it has to be built anew, since its shape or the log is another."""
         cursor.execute("SELECT shape, position FROM inline_views WHERE name=?", (name,))
         row = cursor.fetchone()
         if row is None or row[0] != self._views[name].shape or row[1] > head:
+            return None
+        if row[1] < 0:
+            _LOGGER.warning("somebody else has written into the view %s: it is built anew", name)
             return None
         position: int = row[1]
         return position
@@ -71,9 +92,15 @@ class InlineViews:
         self._views[name].drop(sql)
         self._views[name].create(sql)
         cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
-        cursor.execute(
-            "INSERT OR REPLACE INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape)
-        )
+        cursor.execute("DELETE FROM inline_views WHERE name=?", (name,))
+        cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
+
+    def mark(self, cursor: SQLiteCursor, name: str) -> None:
+        """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        with closing(self.fold(name)) as fresh:
+            for trigger, statement in fresh.marks.items():
+                cursor.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+                cursor.execute(str(statement))
 
     def advance(self, cursor: SQLiteCursor, name: str, page: Page) -> None:
         """Take a page of old events into a view, and put aside what can't even be read."""
@@ -89,7 +116,7 @@ class InlineViews:
     def is_whole(self, cursor: SQLiteCursor, name: str) -> bool:
         """Return whether the tables of a view are there as it makes them."""
         with closing(self.fold(name)) as fresh:
-            return fresh.schema == schema_of(cursor.sqlite_cursor.connection, tables=fresh.all_tables)
+            return fresh.is_whole_in(cursor.sqlite_cursor.connection)
 
     def swap(self, cursor: SQLiteCursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
@@ -106,11 +133,13 @@ class InlineViews:
             )
         for one in fold.set_aside:
             _set_aside(cursor, one)
+        self.mark(cursor, fold.name)
         _remember(cursor, [fold.name], fold.position)
 
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
         self._live.add(name)
+        self._touched.discard(name)
 
     def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql = self._views[name], _sql(cursor)

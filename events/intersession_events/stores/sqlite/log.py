@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
@@ -26,7 +26,7 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores.folding import ViewsBeside
+from intersession_events.stores.folding import Fold, ViewsBeside
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.snapshots import StreamStates
@@ -377,12 +377,16 @@ class SqliteLog:
             raise
 
     def _is_up_to_date(self, view: InlineView) -> bool:
+        """Return whether a view is as this version and this log have it, and nobody else has written into it."""
         found = self.query(
             "SELECT shape, position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events) "
             "FROM inline_views WHERE name=?",
             (view.name,),
         )
-        return found == [(view.shape, 1)]
+        if found != [(view.shape, 1)]:
+            return False
+        with closing(Fold(view)) as fresh, self.snapshot() as connection:
+            return fresh.is_whole_in(connection)
 
     def _the_writer(self) -> Writer:
         self._check_process()

@@ -185,8 +185,9 @@ class Writer:
         return [cast("Pending", event).recorded.position for event in stored_events]
 
     def begin(self, cursor: SQLiteCursor) -> None:
-        """Refuse the transaction if another writer has taken over (`WriterSuperseded`)."""
-        identity.check_epoch(cursor, self._opened.epoch)
+        """Refuse the transaction if another writer has taken over (`WriterSuperseded`), and see what was touched."""
+        if identity.check_epoch(cursor, self._opened.epoch):
+            self.views.look(cursor)
 
     def finish(self, cursor: SQLiteCursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
@@ -256,6 +257,7 @@ class Writer:
                 return True
             if not last:
                 self.views.begin(cursor, name)
+                self.views.mark(cursor, name)
             return not last
 
         goes_on = self.transact(is_there, PAGE_TIMEOUT_S)
