@@ -36,6 +36,7 @@ from intersession_actors.gate.limits import (
     SearchText,
 )
 from intersession_actors.gate.numbers import invalid, position_of, seconds_of
+from intersession_actors.gate.shapes import callable_of, mapping_of, path_of, text_of, texts_of
 from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
 from intersession_actors.gate.values import flaw_of, is_storable, storable
 
@@ -72,6 +73,7 @@ __all__ = [
     "PlaceText",
     "RunText",
     "SearchText",
+    "callable_of",
     "checked",
     "fit_block",
     "fit_message",
@@ -82,10 +84,14 @@ __all__ = [
     "id_of",
     "invalid",
     "is_storable",
+    "mapping_of",
+    "path_of",
     "position_of",
     "seconds_of",
     "shown_name",
     "spelled_out",
     "storable",
+    "text_of",
+    "texts_of",
     "word_of",
 ]

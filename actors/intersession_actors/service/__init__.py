@@ -19,7 +19,7 @@ from intersession_actors.service.callers import OPERATOR, AccessSummary, Call, C
 from intersession_actors.service.claims import claimed_session
 from intersession_actors.service.deliveries import deliver, delivery_of, route_of
 from intersession_actors.service.imports import Imports
-from intersession_actors.service.inbound import ChatDoor, InboundMessage
+from intersession_actors.service.inbound import ChatDoor, InboundFields, InboundMessage
 from intersession_actors.service.openings import calling_row, opening
 from intersession_actors.service.pending import Pending, Result, afinished, finished
 from intersession_actors.service.reader import Reader
@@ -46,6 +46,7 @@ __all__ = [
     "ChatDoor",
     "FirstAnswer",
     "Imports",
+    "InboundFields",
     "InboundMessage",
     "Origin",
     "Pending",

@@ -1,7 +1,7 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
-from collections.abc import Mapping
-from typing import Literal, cast
+from collections.abc import Mapping, Sequence
+from typing import Literal, Required, TypedDict, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +47,25 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     owner: bool = False
     message_id: Identity | None = None
     deliver: bool = True
+
+
+class InboundFields(TypedDict, total=False):
+    """The fields of a person's message as `SessionSystem.inbound` takes them, and how many seconds it waits."""
+
+    channel: Required[str]
+    chat_id: Required[str]
+    text: Required[str]
+    sender: Required[str]
+    sender_name: str | None
+    chat_type: facts.ChatType
+    chat_name: str | None
+    account: str | None
+    thread: str | None
+    agent_id: str | None
+    owner: bool
+    message_id: str | None
+    deliver: bool
+    wait: float | None
 
 
 class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,7 +319,7 @@ class ChatDoor:
         session = {"sessionKey": accepted.session_key}
         return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
 
-    def inbound(self, given: JsonMapping, wait: float | None = None) -> InboundAnswer:
+    def inbound(self, unnamed: Sequence[object], given: Mapping[str, object]) -> InboundAnswer:
         """Take a person's message, and wait for its run on the calling thread. A refusal is an answer.
 
         Raises:
@@ -308,18 +327,35 @@ class ChatDoor:
         """
         not_on_a_loop("system.inbound(…)", "await system.ainbound(…)")
         try:
+            message, wait = _said(unnamed, given)
             with self._service.refusing_without_store():
-                answer = finished(self.begin(given, wait))
+                answer = finished(self.begin(message, wait))
         except ToolRefused as refused:
             answer = dict(refused.as_result())
         return cast("InboundAnswer", answer)
 
-    async def ainbound(self, given: JsonMapping, wait: float | None) -> InboundAnswer:
+    async def ainbound(self, unnamed: Sequence[object], given: Mapping[str, object]) -> InboundAnswer:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
+            message, wait = _said(unnamed, given)
             with self._service.refusing_without_store():
-                begun = await self._threads.run(lambda: self.begin(given, wait), lane_of(given))
-                answer = await afinished(begun, self._threads, lane_of(given))
+                begun = await self._threads.run(lambda: self.begin(message, wait), lane_of(message))
+                answer = await afinished(begun, self._threads, lane_of(message))
         except ToolRefused as refused:
             answer = dict(refused.as_result())
         return cast("InboundAnswer", answer)
+
+
+def _said(unnamed: Sequence[object], given: Mapping[str, object]) -> tuple[JsonMapping, float | None]:
+    """Return the fields of a message, and how long its caller waits.
+
+    Raises:
+        ToolRefused: a field was given without its name.
+    """
+    if unnamed:
+        raise invalid(
+            "arguments", "each field of a message has a name, give channel=…, chat_id=…, text=…, sender=…"
+        )
+    message = dict(given)
+    wait = cast("float | None", message.pop("wait", None))
+    return message, wait

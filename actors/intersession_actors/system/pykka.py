@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -28,6 +28,26 @@ STOP_S: Final = 5.0
 _NAME_OF: Final = {tool.arguments: tool.name for tool in TOOLS.values()}
 
 
+class _Filled(msgspec.StructMeta):
+    """Of structs that a host fills in: what is missing or unknown is refused in the words of every other door."""
+
+    if not TYPE_CHECKING:  # the makings of a struct are what type checkers know
+
+        def __call__(self, *unnamed: object, **given: object) -> object:
+            known = {field.name: field.required for field in msgspec.structs.fields(self)}
+            missing = [name for name, required in known.items() if required and name not in given]
+            unknown = [name for name in given if name not in known]
+            if unnamed:
+                raise invalid(
+                    "arguments", f"each field has a name, give {', '.join(f'{name}=…' for name in known)}"
+                )
+            if missing:
+                raise invalid(missing[0], "required, give it")
+            if unknown:
+                raise invalid(unknown[0], f"unknown field, leave it out (known: {', '.join(known)})")
+            return super().__call__(**given)
+
+
 class As(msgspec.Struct, frozen=True):
     """A tool's call by a session, or by the operator (None): `As("agent:main:main", SessionsSend(message="…", …))`.
 
@@ -38,8 +58,12 @@ class As(msgspec.Struct, frozen=True):
     call: msgspec.Struct
 
 
-class Inbound(InboundMessage, frozen=True, kw_only=True):
-    """What a person says (INB-1). The answer is what `SessionSystem.inbound` gives; `wait` is in seconds."""
+class Inbound(InboundMessage, frozen=True, kw_only=True, metaclass=_Filled):
+    """What a person says (INB-1). The answer is what `SessionSystem.inbound` gives; `wait` is in seconds.
+
+    Raises:
+        ToolRefused: a field is missing, unknown or given without its name.
+    """
 
     wait: float | None = None
 

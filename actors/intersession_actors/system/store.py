@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from intersession_actors.gate import invalid
 from intersession_actors.runtime import Clock
 from intersession_events.log import Log
 from intersession_events.stores import open_log
@@ -13,6 +14,19 @@ _FOLDING: Final = logging.getLogger("intersession.log")
 _PAGE: Final = 500
 _TOLD_EVERY: Final = 100_000
 """Positions between two lines about views that are built anew."""
+
+
+def checked_store(store: str | Path | Log | None) -> str | Path | Log | None:
+    """Return the log that a host gives, or what it is called.
+
+    Raises:
+        ToolRefused: it is neither.
+    """
+    if store is None or isinstance(store, str | Path) or hasattr(store, "append_now"):
+        return store
+    raise invalid(
+        "store", f"it is no log but {type(store).__name__}, give a URL, a path, or a log that is open"
+    )
 
 
 def open_store(store: str | Path | None, clock: Clock) -> Log:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Never, Self, cast
+from typing import Any, Literal, Never, Self, Unpack, cast
 
 import msgspec
 import pykka
@@ -20,11 +20,33 @@ from intersession_actors.config import Config
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
-from intersession_actors.gate import CREDENTIAL, IDENTITY, RUN_TIME, checked, position_of, seconds_of
+from intersession_actors.gate import (
+    CREDENTIAL,
+    IDENTITY,
+    RUN_TIME,
+    callable_of,
+    checked,
+    invalid,
+    mapping_of,
+    path_of,
+    position_of,
+    seconds_of,
+    text_of,
+    texts_of,
+)
 from intersession_actors.host import DoorThreads
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
-from intersession_actors.service import Caller, ChatDoor, Imports, Result, RunDoor, Service, ask_session
+from intersession_actors.service import (
+    Caller,
+    ChatDoor,
+    Imports,
+    InboundFields,
+    Result,
+    RunDoor,
+    Service,
+    ask_session,
+)
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
@@ -34,10 +56,9 @@ from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.system.settings import Settings
 from intersession_actors.system.state_export import export_state
 from intersession_actors.system.status import status_of
-from intersession_actors.system.store import open_store
+from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import ChatType
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.machine import random_id
@@ -59,6 +80,7 @@ class SessionSystem:
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
+        ToolRefused: an argument is not of its kind.
         StoreLocked: another process is the writer of this log.
         StoreUnavailable: the log can't be opened.
     """
@@ -76,15 +98,17 @@ class SessionSystem:
         on_failure: OnFailure | None = None,
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
     ) -> None:
-        self._settings = Settings(config, agents=agents or (), channels={*(channels or ())})
-        self._channels = {**self._settings.begun.channels, **(channels or {})}
+        given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
+        callable_of("on_failure", on_failure)
+        self._settings = Settings(config, agents=given_agents, channels={*given_channels})
+        self._channels = {**self._settings.begun.channels, **given_channels}
         self._clock = clock or SystemClock()
         self._new_id = new_id
         self._runtime = runtime
         self._on_failure = on_failure
         self._tracer_provider = tracer_provider
-        self._agents = dict(agents or {})
-        self._store = store if store is not None else self.config.store
+        self._agents = given_agents
+        self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
         self._pykka_door: PykkaDoor | None = None
         self._opening_door = threading.Lock()
@@ -249,101 +273,35 @@ class SessionSystem:
                 checked(field, value, most=IDENTITY.most)
         key = None
         if session_key is not None:
-            parsed = SessionKey.parse(session_key, main_key=self.config.session.main_key)
+            parsed = SessionKey.parse(
+                text_of("session_key", session_key), main_key=self.config.session.main_key
+            )
             key = str(self.service.reader.main_key(parsed.agent_id) if parsed.is_main else parsed)
         caller = Caller(name=name or key or "operator", key=key, credential=credential, of_agent=of_agent)
         return Tools(self.service, caller, threads=self._parts.threads)
 
-    def inbound(
-        self,
-        *,
-        channel: str,
-        chat_id: str,
-        text: str,
-        sender: str,
-        sender_name: str | None = None,
-        chat_type: ChatType = "direct",
-        chat_name: str | None = None,
-        account: str | None = None,
-        thread: str | None = None,
-        agent_id: str | None = None,
-        owner: bool = False,
-        message_id: str | None = None,
-        deliver: bool = True,
-        wait: float | None = None,
-        **unknown: Never,
-    ) -> InboundAnswer:
+    def inbound(self, *unnamed: Never, **given: Unpack[InboundFields]) -> InboundAnswer:
         """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
         `sender` is the person's id on the channel, `sender_name` what others call them. `account` is which of the host's
         own accounts heard it. `owner`: this person may use `/send`. `message_id` is the channel's own id: the same one
         gives the same run. `deliver=False` records and starts no run. With `wait` seconds the answer is what
-        `agent.wait` answers. A refusal is an answer; nothing is raised for it. So is that of a field that is `unknown`: it
-        names the known ones.
+        `agent.wait` answers. A refusal is an answer; nothing is raised for it. So is that of a field that is missing,
+        unknown or given without its name.
 
         Raises:
             CalledOnLoop: this is a coroutine, where `ainbound` is awaited.
         """
-        given: JsonObject = {
-            "channel": channel,
-            "chat_id": chat_id,
-            "text": text,
-            "sender": sender,
-            "sender_name": sender_name,
-            "chat_type": chat_type,
-            "chat_name": chat_name,
-            "account": account,
-            "thread": thread,
-            "agent_id": agent_id,
-            "owner": owner,
-            "message_id": message_id,
-            "deliver": deliver,
-            **unknown,
-        }
-        return self._chat.inbound(given, wait=wait)
+        return self._chat.inbound(unnamed, given)
 
-    async def ainbound(
-        self,
-        *,
-        channel: str,
-        chat_id: str,
-        text: str,
-        sender: str,
-        sender_name: str | None = None,
-        chat_type: ChatType = "direct",
-        chat_name: str | None = None,
-        account: str | None = None,
-        thread: str | None = None,
-        agent_id: str | None = None,
-        owner: bool = False,
-        message_id: str | None = None,
-        deliver: bool = True,
-        wait: float | None = None,
-        **unknown: Never,
-    ) -> InboundAnswer:
+    async def ainbound(self, *unnamed: Never, **given: Unpack[InboundFields]) -> InboundAnswer:
         """Take a person's message as `inbound` does, without blocking the event loop.
 
         Async agents run on this loop once it has outlived a call, if no other one was taken over before; `async with` takes
         it over at once.
         """
-        given: JsonObject = {
-            "channel": channel,
-            "chat_id": chat_id,
-            "text": text,
-            "sender": sender,
-            "sender_name": sender_name,
-            "chat_type": chat_type,
-            "chat_name": chat_name,
-            "account": account,
-            "thread": thread,
-            "agent_id": agent_id,
-            "owner": owner,
-            "message_id": message_id,
-            "deliver": deliver,
-            **unknown,
-        }
         with self._parts.hosts_loop.visited():
-            return await self._chat.ainbound(given, wait)
+            return await self._chat.ainbound(unnamed, given)
 
     def import_openclaw(
         self,
@@ -363,7 +321,7 @@ class SessionSystem:
             StoreUnavailable: the store could not take it; what was appended stays, importing again goes on.
         """
         not_on_a_loop("system.import_openclaw(…)", "await asyncio.to_thread(system.import_openclaw, …)")
-        return self._imports.openclaw(Path(directory), on_taken=on_taken, progress=progress)
+        return self._imports.openclaw(path_of("directory", directory), on_taken=on_taken, progress=progress)
 
     def export_openclaw(
         self,
@@ -385,7 +343,11 @@ class SessionSystem:
         """
         not_on_a_loop("system.export_openclaw(…)", "await asyncio.to_thread(system.export_openclaw, …)")
         return export_state(
-            self.service.reader, Path(directory), as_of=as_of, sessions=sessions, progress=progress
+            self.service.reader,
+            path_of("directory", directory),
+            as_of=as_of,
+            sessions=texts_of("sessions", sessions),
+            progress=progress,
         )
 
     def erase(self, session: str, *, message_ids: Collection[str] = (), reason: str = "") -> Result:
@@ -399,7 +361,11 @@ class SessionSystem:
             StoreUnavailable: the store could not take it; erasing again goes on.
         """
         not_on_a_loop("system.erase(…)", "await asyncio.to_thread(system.erase, …)")
-        asked: JsonObject = {"key": session, "messageIds": list(message_ids), "reason": reason}
+        asked: JsonObject = {
+            "key": session,
+            "messageIds": texts_of("message_ids", message_ids),
+            "reason": reason,
+        }
         return self.gateway.perform("sessions.erase", asked)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
@@ -441,15 +407,27 @@ class SessionSystem:
                 raise
 
     def register_agent(self, agent_id: str, agent: Agent) -> None:
-        """Say who answers for an agent id; its parked runs start (KEY-9)."""
-        config = self.config.with_agents([agent_id])
+        """Say who answers for an agent id; its parked runs start (KEY-9).
+
+        Raises:
+            ConfigError: this is no agent id.
+            ToolRefused: it is not even a text.
+            TypeError: this is no agent.
+        """
+        config = self.config.with_agents([text_of("agent_id", agent_id)])
         self._parts.executor.register(agent_id, agent)
         self._settings.config = config
         wake_agent(self.service, agent_id)
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
-        """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start."""
-        del name  # there is one
+        """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start.
+
+        Raises:
+            ToolRefused: there is no such runtime.
+            TypeError: this is no agent.
+        """
+        if name != "acp":
+            raise invalid("name", 'there is no such runtime, give "acp"')
         self._parts.executor.register(ACP, runner)
         wake_agent(self.service, ACP)
 
@@ -505,7 +483,7 @@ class SessionSystem:
             ToolRefused: it could not be made durable.
         """
         not_on_a_loop("system.unbind_thread(…)", "await asyncio.to_thread(system.unbind_thread, …)")
-        key = SessionKey.parse(session_key, main_key=self.config.session.main_key)
+        key = SessionKey.parse(text_of("session_key", session_key), main_key=self.config.session.main_key)
         return bool(ask_session(self.service, str(key), Unbind()).recorded)
 
     def status(self) -> JsonObject:

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.gate import invalid
+from intersession_actors.gate import invalid, text_of
 from intersession_actors.service import Call, Pending, Result, Service
 from intersession_actors.tools.agents_list import AgentsList, list_agents
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
@@ -106,7 +106,7 @@ def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
     Raises:
         ToolRefused: there is no such dialect (`invalid_request`).
     """
-    return msgspec.json.decode(_described(tuple(names), dialect), type=list[JsonObject])
+    return msgspec.json.decode(_described(tuple(names), text_of("dialect", dialect)), type=list[JsonObject])
 
 
 @lru_cache(maxsize=64)

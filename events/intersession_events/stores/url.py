@@ -21,6 +21,11 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
     Raises:
         NoSuchStore: the URL names a store that is not here, or is no URL of a store.
     """
+    if not isinstance(url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        raise NoSuchStore(
+            repr(url)[:128],
+            "give its URL as a text: sqlite:///relative.db, sqlite:////absolute.db or :memory:",
+        )
     place = url or environment.get(VARIABLE) or DEFAULT_PATH
     try:
         place.encode()

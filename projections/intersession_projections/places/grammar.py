@@ -97,6 +97,8 @@ def parse_place(value: float | str, *, field: str = "at") -> Place:
     """
     if isinstance(value, bool):
         raise UnknownPlace(f"{field}: true and false are no places, give {FORMS}")
+    if not isinstance(value, str | int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        raise UnknownPlace(f"{field}: a {type(value).__name__} is no place, give {FORMS}")
     if not isinstance(value, str):
         if not math.isfinite(value):
             raise UnknownPlace(f"{field}: {value} is no position, give a whole number")
