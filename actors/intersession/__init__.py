@@ -29,6 +29,15 @@ if TYPE_CHECKING:
         console_channel,
     )
     from intersession_actors.config import Config, load_config
+    from intersession_actors.debugger import (
+        Change,
+        ChangesAnswer,
+        Debugger,
+        OpenLog,
+        PlaceAnswer,
+        StateAnswer,
+        open_log,
+    )
     from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
     from intersession_actors.failures import Failure
     from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
@@ -83,11 +92,14 @@ __all__ = [
     "BadCheckpoint",
     "BadKey",
     "CalledOnLoop",
+    "Change",
+    "ChangesAnswer",
     "Channel",
     "ChatHistoryAnswer",
     "Config",
     "ConfigError",
     "CorruptEvent",
+    "Debugger",
     "DeliveryInDoubt",
     "DeliveryRefused",
     "ExportFailed",
@@ -111,7 +123,9 @@ __all__ = [
     "NoSuchStore",
     "NotALog",
     "NotStorable",
+    "OpenLog",
     "Outbound",
+    "PlaceAnswer",
     "Reply",
     "RunAnswer",
     "RuntimeStopped",
@@ -124,6 +138,7 @@ __all__ = [
     "SessionsSend",
     "SessionsSpawn",
     "SpawnAnswer",
+    "StateAnswer",
     "StoreBusy",
     "StoreFull",
     "StoreLocked",
@@ -141,6 +156,7 @@ __all__ = [
     "console_channel",
     "echo",
     "load_config",
+    "open_log",
     "openai_agent",
     "scripted",
 ]
@@ -157,6 +173,9 @@ _HOMES: Final = {
             Channel DeliveryInDoubt DeliveryRefused MemoryChannel Outbound console_channel
         """,
         "intersession_actors.config": "Config load_config",
+        "intersession_actors.debugger": """
+            Change ChangesAnswer Debugger OpenLog PlaceAnswer StateAnswer open_log
+        """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",
         "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",

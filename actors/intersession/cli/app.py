@@ -35,7 +35,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "show": (f"{_TIME_TRAVEL}.show:show", "Draw a run: who said what to whom, and how it ended."),
     "state": (
         f"{_TIME_TRAVEL}.state:state",
-        "Show everything as it stood at a place, or what differs between two.",
+        "Show everything as it stood at a place of the log.",
     ),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
@@ -45,7 +45,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "delete": (f"{_CHANGES}.sessions:delete", "Archive a session; the log keeps all of it."),
     "erase": (f"{_CHANGES}.sessions:erase", "Erase what was said in a session from the log, for good."),
     "serve": (f"{_HERE}.serve:serve", "Serve the session tools over HTTP and WebSocket."),
-    "mcp": (f"{_HERE}.mcp:mcp", "Give the session tools to an MCP client."),
+    "mcp": (
+        f"{_HERE}.mcp:mcp",
+        "Give the session tools to an MCP client.",
+    ),
     "import": (f"{_HERE}.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": (f"{_HERE}.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
     "backup": (f"{_CHANGES}.backup:backup", "Copy a log to a file, also while it is in use."),

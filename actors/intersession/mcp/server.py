@@ -35,7 +35,7 @@ _INSTRUCTIONS: Final = (
     "Tools to list the sessions of AI agents, read what was said in them, send one a message and wait for its reply, "
     "and start sub-agents. What they show and reach is what the session that you act as may see."
 )
-_READ: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 # A message and a sub-agent add to what is there; what comes of them may leave through a channel.
 _ACT: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
@@ -95,13 +95,15 @@ def mcp_server(seating: Seating) -> Server[JsonObject]:
     return server_of(list_tools, call_tool)
 
 
-def server_of(list_tools: ListTools, call_tool: CallTool) -> Server[JsonObject]:
-    """Return a server under our name that lists and calls tools in these ways."""
+def server_of(
+    list_tools: ListTools, call_tool: CallTool, instructions: str = _INSTRUCTIONS
+) -> Server[JsonObject]:
+    """Return a server under our name that lists and calls tools in these ways. `instructions` tell a model what they are for."""
     return Server(
         "intersession",
         version=version("intersession"),
         title="Intersession",
-        instructions=_INSTRUCTIONS,
+        instructions=instructions,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
@@ -131,7 +133,7 @@ def _described(tool: JsonMapping) -> Tool:
         title=known.title,
         description=tool["description"],
         input_schema=tool["inputSchema"],
-        annotations=_READ if known.reads else _ACT,
+        annotations=READS if known.reads else _ACT,
     )
 
 

@@ -3,6 +3,7 @@
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.named import as_key, delivery_named, run_named, session_named
+from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.state import Change, ChangesAnswer, OpenAnswer, StateAnswer
 from intersession_actors.debugger.verbs import VERBS, Verb
@@ -15,6 +16,7 @@ __all__ = [
     "ChangesAnswer",
     "Debugger",
     "OpenAnswer",
+    "OpenLog",
     "PlaceAnswer",
     "ShowAnswer",
     "StateAnswer",
@@ -22,6 +24,7 @@ __all__ = [
     "View",
     "as_key",
     "delivery_named",
+    "open_log",
     "run_named",
     "session_named",
 ]

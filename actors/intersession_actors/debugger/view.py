@@ -1,6 +1,5 @@
 """What a verb of the debugger sees: a log through the eyes of who asks. All verbs read by way of it."""
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -13,7 +12,6 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_projections.places import (
@@ -32,7 +30,7 @@ At = int | float | str
 
 
 class View:
-    """A log as one requester sees it: the operator (the default), or a session, or who stands for some sessions (`reaches`).
+    """A log as one requester sees it: the operator (the default), or a session. `within` leaves it some sessions of these.
 
     Verbs ask it for places, names and sessions; what is beyond reach is as if it were not there.
     """
@@ -42,13 +40,13 @@ class View:
         reader: Reader,
         requester: Requester | None = None,
         *,
-        reaches: Callable[[SessionKey], bool] | None = None,
+        within: Sees | None = None,
     ) -> None:
         self.reader = reader
         self.requester = reader.requester(None) if requester is None else requester
-        self.sees: Sees | None = reader.sees(self.requester)
-        if reaches is not None:
-            self.sees = lambda key: reaches(reader.parse(key))
+        self.sees: Sees | None = _both(reader.sees(self.requester), within)
+        self.touched: set[str] = set()
+        """The sessions, by their keys, that something in the answers may be of; for receipts (VIS-4)."""
         self._words = PlaceWords(reader.log, self.sees)
         self.names = RunNames(reader.log, self.sees)
 
@@ -64,7 +62,10 @@ class View:
 
     def is_seen(self, key: str) -> bool:
         """Whether who asks sees a session, by its canonical key."""
-        return self.sees is None or self.sees(key)
+        seen = self.sees is None or self.sees(key)
+        if seen:
+            self.touched.add(key)
+        return seen
 
     def place(self, at: At | None, *, field: str = "at") -> Located:
         """Return where a place is; None is the head.
@@ -154,7 +155,7 @@ class View:
             ToolRefused: there was no such session, or who asks may not act as another one (`forbidden`).
         """
         key = self.session(name, field=field)
-        if not self.is_operator and key != str(self.requester.key):
+        if self.requester.key is not None and key != str(self.requester.key):
             raise ToolRefused(
                 "forbidden", f"{field}: only the operator looks through the eyes of another session"
             )
@@ -164,7 +165,9 @@ class View:
         then = Reader(
             self.log, config=lambda: config, clock=self.reader.clock, transcripts=self.reader.transcripts
         )
-        return View(then, then.requester(key, as_of=at))
+        eyes = View(then, then.requester(key, as_of=at), within=self.sees)
+        eyes.touched = self.touched
+        return eyes
 
     def recorded_config(self, at: int) -> ConfigLoaded | None:
         """Return the configuration that was in force at a position, as it was recorded, without secrets."""
@@ -184,6 +187,12 @@ class View:
             return load_config({name: settings[name] for name in _RULES if name in settings}).config
         except (ConfigError, msgspec.DecodeError):
             return None
+
+
+def _both(first: Sees | None, second: Sees | None) -> Sees | None:
+    if first is None or second is None:
+        return first or second
+    return lambda key: first(key) and second(key)
 
 
 _RULES: Final = ("agents", "session", "tools")

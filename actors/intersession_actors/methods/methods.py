@@ -8,9 +8,11 @@ import msgspec
 
 from intersession_actors.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.config import OperatorScope
+from intersession_actors.debugger import VERBS
 from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
+from intersession_actors.methods.debug import GatewayDebug
 from intersession_actors.methods.erasing import GatewayErase
 from intersession_actors.methods.retrying import GatewayRetries
 from intersession_actors.methods.runs import GatewayRuns
@@ -48,6 +50,7 @@ class Parts(NamedTuple):
     about: GatewayAbout
     imports: GatewayImport
     erasing: GatewayErase
+    debug: GatewayDebug
 
 
 class Registered(msgspec.Struct, frozen=True):
@@ -61,6 +64,10 @@ class Registered(msgspec.Struct, frozen=True):
     of: Callable[[Parts], Method]
     shows: bool = False
     about: bool = False
+
+
+def _debugging(verb: str) -> Callable[[Parts], Method]:
+    return lambda parts: parts.debug.verb(verb)
 
 
 METHODS: Final[Mapping[str, Registered]] = {
@@ -87,8 +94,9 @@ METHODS: Final[Mapping[str, Registered]] = {
     "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
     "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
     "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
+    **{f"debug.{verb}": Registered("operator.read", _debugging(verb), shows=True) for verb in VERBS},
 }
-"""All methods, by name."""
+"""All methods, by name; each verb of the debugger is one."""
 
 
 def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
@@ -126,6 +134,7 @@ class GatewayMethods:
             GatewayAbout(service, targets, describe, checkpoint),
             GatewayImport(imports),
             GatewayErase(service, targets, forget),
+            GatewayDebug(service),
         )
         self._methods: Final[Mapping[str, Method]] = {
             name: registered.of(parts) for name, registered in METHODS.items()

@@ -2,7 +2,7 @@
 
 from intersession_actors.tools.agents_list import AgentsList
 from intersession_actors.tools.recorder import RunRecorder
-from intersession_actors.tools.registry import TOOLS, schemas
+from intersession_actors.tools.registry import TOOLS, schema_of, schemas
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, SessionsList, list_sessions
 from intersession_actors.tools.sessions_send import SessionsSend
@@ -22,5 +22,6 @@ __all__ = [
     "Tools",
     "list_sessions",
     "read_history",
+    "schema_of",
     "schemas",
 ]

@@ -114,7 +114,7 @@ def _described(names: tuple[str, ...], dialect: str) -> bytes:
     """Return the JSON of their descriptions. An agent asks for them on each turn, and they never change."""
     described: list[JsonObject] = []
     for tool in (TOOLS[name] for name in names):
-        schema = _schema(tool.arguments)
+        schema = schema_of(tool.arguments)
         match dialect:
             case "openai":
                 function = {"name": tool.name, "description": tool.description, "parameters": schema}
@@ -130,8 +130,8 @@ def _described(names: tuple[str, ...], dialect: str) -> bytes:
     return msgspec.json.encode(described)
 
 
-def _schema(arguments: type[msgspec.Struct]) -> JsonObject:
-    """Return a self-contained JSON schema: what models' APIs take has no references in it."""
+def schema_of(arguments: type[msgspec.Struct]) -> JsonObject:
+    """Return the self-contained JSON schema of a struct of arguments: what models' APIs take has no references in it."""
     (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
     resolved = _resolved(schema, parts)
     # Its name and docstring are for whoever reads the code; the tool has a name and a description of its own.

@@ -36,9 +36,11 @@ class PlaceWords:
 
     def say(self, place: Located) -> Described:
         """Return a place in words."""
-        recorded = self._at(place.position)
+        # What happened last in the whole log is nothing for those who see a part of it.
+        hidden = self._sees is not None and not place.is_named
+        recorded = None if hidden else self._at(place.position)
         if recorded is None:
-            text = "before the first event" if place.position == 0 else f"after #{place.position}"
+            text = "before the first event" if place.position == 0 else "as it stood there"
             return Described(position=place.position, event_id=None, time_ms=None, text=text)
         return Described(
             position=recorded.position,
@@ -52,7 +54,7 @@ class PlaceWords:
 
         None where nothing has come yet, or nothing that who asks may know of.
         """
-        position = place.position + 1
+        position = place.position + 1 if self._sees is None else 0
         if place.flow is not None:
             own = (step.position for step in steps_of_flow(self._log, place.flow))
             position = next((at for at in own if at > place.position), 0)

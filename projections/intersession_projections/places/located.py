@@ -26,12 +26,13 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     """A place in a log: after the event at `position` (0: before all).
 
     `time_ms` is the time that it stands for: the one that was asked for, else the one that the log had reached. `flow` is set
-    where the place was named by a run.
+    where the place was named by a run, `is_named` where an event or a run was named that who asks sees.
     """
 
     position: int
     time_ms: int
     flow: Flow | None = None
+    is_named: bool = False
 
 
 class Places:
@@ -57,7 +58,8 @@ class Places:
             case AtHead():
                 return self._stepped(self._log.head(), place.steps, field)
             case AtEvent(event_id):
-                return self._stepped(self._event(event_id, field), place.steps, field)
+                found = self._stepped(self._event(event_id, field), place.steps, field)
+                return msgspec.structs.replace(found, is_named=place.steps == 0)
             case AtTime(time_ms):
                 # The log's own time may be ahead of the clock: what it has recorded is no future.
                 if time_ms > max(self._now_ms, self._positions.latest_time() or 0):
@@ -78,7 +80,9 @@ class Places:
             raise UnknownPlace(
                 f"{field}: {steps} events after position {position} is beyond the log's end, the last position is {head}"
             )
-        return Located(position=at, time_ms=self._positions.time_at(at) or 0, flow=flow)
+        return Located(
+            position=at, time_ms=self._positions.time_at(at) or 0, flow=flow, is_named=flow is not None
+        )
 
     def _event(self, event_id: str, field: str) -> int:
         found = [event for event in events_with_id(self._log, event_id) if self._is_seen(event)]

@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from intersession import SessionSystem, Turn, echo
+from intersession_actors.debugger import VERBS
 from intersession_actors.methods import METHODS
 from intersession_actors.policy import may_act_for
 from intersession_actors.service import OPERATOR, Caller
@@ -75,13 +77,24 @@ def _plain(answer: Any) -> Any:
     """Return an answer without what is random, a time, or the position of the log, which is everybody's."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", json.dumps(answer))
     text = re.sub(r"\b[0-9]{13}\b", '"TIME"', text)
-    return json.loads(re.sub(r'"(position|asOf)": [0-9]+', r'"\1": 0', text))
+    return json.loads(re.sub(r'"(position|accepted|asOf)": [0-9]+', r'"\1": 0', text))
 
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
     with ExitStack() as stack:
         yield Twins(tmp_path_factory.mktemp("twins"), stack)
+
+
+def _of_verbs(*values: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each verb of the debugger with each value for each argument that may be a text, and for all that are required."""
+    for name, verb in VERBS.items():
+        fields = msgspec.structs.fields(verb.arguments)
+        required = [field.encode_name for field in fields if field.required]
+        texts = [field.encode_name for field in fields if "str" in str(field.type)]
+        for value in values:
+            for given in [required] if required else [[text] for text in texts]:
+                yield f"debug.{name}", dict.fromkeys(given, value)
 
 
 SEND = {"message": "hi", "idempotencyKey": "n"}
@@ -109,6 +122,9 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("chat.inject", {"sessionKey": SECRET, "message": "x"}),
     ("chat.send", {**SEND, "sessionKey": SECRET}),
     ("checkpoints.take", {}),
+    *_of_verbs("before", "late", "before@end", SECRET, NOTES, "vault"),
+    ("debug.state", {}),
+    ("debug.state", {"from": 0}),
     ("deliveries.retry", {"deliveryId": "00000000-0000-4000-8000-000000000001"}),
     ("import.openclaw", {"directory": "/nowhere"}),
     ("runs.retry", {"runId": "before"}),

@@ -6,9 +6,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token, reader_of
-from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store
+from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession_actors.config import load_config
-from intersession_actors.debugger import as_key
+from intersession_actors.debugger import Debugger, View, as_key
 from intersession_actors.host import imported
 from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem
@@ -19,8 +19,18 @@ from intersession_events.stores import gateway_of
 def mcp(
     *,
     as_session: Annotated[
-        str, Parameter(help="The session that the client is: its key in any form, or its session id.")
-    ],
+        str | None,
+        Parameter(
+            help="The session that the client is: its key in any form, or its session id. Required without --debug."
+        ),
+    ] = None,
+    debug: Annotated[
+        bool,
+        Parameter(
+            help="Instead of the session tools give those that read the log at any place: state and so on, which change "
+            "nothing. What they show is what --as-session may see, everything without it."
+        ),
+    ] = False,
     agents: Agents = None,
     config: ConfigFile = None,
     store: Store = None,
@@ -31,6 +41,12 @@ def mcp(
     closes its end; messages to agents that are not here wait for a host that has them. Where the log has a host with a
     gateway, its tools are served, with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's.
     """
+    if debug:
+        if agents is not None:
+            raise UsageError("--agents: who only reads needs none, leave it or --debug out")
+        return _debugging(as_session, Reading(store=store, config=config))
+    if as_session is None:
+        raise UsageError("--as-session: required, give the session that the client is")
     stdio = imported("intersession.mcp.stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
     with stdio.claimed_wire() as wire:
         match _host(Common(store=store), agents, config):
@@ -52,6 +68,18 @@ def mcp(
                         field="--as-session",
                     )
                     stdio.serve_stdio(system, str(found.key), wire)
+    return Answer(None, lambda _: None)
+
+
+def _debugging(as_session: str | None, reading: Reading) -> Answer:
+    debugging = imported(
+        "intersession.mcp.debugging", what="intersession mcp", library="the MCP SDK", extra="mcp"
+    )
+    with debugging.claimed_wire() as wire, reader_of(reading) as reader:
+        everything = View(reader)
+        key = None if as_session is None else everything.session(as_session, field="--as-session")
+        view = everything if key is None else View(reader, reader.requester(key))
+        debugging.debug_stdio(Debugger(view), wire)
     return Answer(None, lambda _: None)
 
 

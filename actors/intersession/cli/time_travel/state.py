@@ -39,9 +39,9 @@ def state(
     ] = None,
     reading: Reading = READING,
 ) -> Answer:
-    """Show everything as it stood at a place, or what differs between two.
+    """Show everything as it stood at a place of the log.
 
-    Sessions with their transcripts, how far each run, exchange and spawn had got, what was open, the configuration in force. A
+    With --from and --to, what differs between two. Sessions with their transcripts, how far each run, exchange and spawn had got, what was open, the configuration in force. A
     place is always after the event that it names; what comes next stands beside it.
     """
     given = present(

@@ -1,0 +1,28 @@
+"""The verbs of the debugger as methods, `debug.state` and so on: for clients that look at a log through its host."""
+
+from collections.abc import Callable
+
+from intersession_actors.debugger import Debugger, View
+from intersession_actors.service import Call, Result, Service
+from intersession_events.plain_json import JsonMapping
+
+
+class GatewayDebug:
+    """Calls verbs as the caller: the operator, or who stands for some sessions, for whom the others are not there."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def verb(self, name: str) -> Callable[[Call, JsonMapping], Result]:
+        """Return the method of a verb."""
+
+        def method(call: Call, params: JsonMapping) -> Result:
+            reader, caller = self._service.reader, call.caller
+            within = None if caller.is_operator else lambda key: caller.reaches(reader.parse(key))
+            view = View(reader, call.requester, within=within)
+            answer = Debugger(view).call(name, params)
+            for key in sorted(view.touched):
+                call.saw(key)
+            return answer
+
+        return method

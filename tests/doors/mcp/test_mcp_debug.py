@@ -1,0 +1,73 @@
+"""`intersession mcp --debug`: the verbs of the debugger as tools that read and change nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from intersession.mcp.debugging import debug_server
+from intersession_actors.debugger import VERBS, Debugger, View
+from intersession_events.facts import Provenance
+from support.doors.command_line import environment, process
+from support.story import MAIN, Story
+
+OPS = "agent:ops:main"
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Iterator[Story]:
+    told = Story(tmp_path / "log.db")
+    for key in (MAIN, OPS):
+        told.open(key)
+        told.say(key, f"hello {key}", provenance=Provenance(kind="external_user"))
+    yield told
+    told.close()
+
+
+@pytest.mark.clause("PLACE-3")
+async def test_each_verb_is_a_tool_that_says_it_only_reads(story: Story) -> None:
+    async with Client(debug_server(Debugger(View(story.reader())))) as client:
+        listed = (await client.list_tools()).tools
+        answer = (await client.call_tool("state", {"of": "ops", "at": "head"})).structured_content
+
+    assert [tool.name for tool in listed] == list(VERBS)
+    assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in listed)
+    assert answer is not None
+    assert [session["key"] for session in answer["sessions"]] == [OPS]
+    assert answer["sessions"][0]["transcript"][0]["content"] == f"hello {OPS}"
+
+
+@pytest.mark.clause("PLACE-3", "VIS-2")
+async def test_a_client_that_is_a_session_sees_what_that_one_may(story: Story) -> None:
+    reader = story.reader({"tools": {"sessions": {"visibility": "self"}}})
+    async with Client(debug_server(Debugger(View(reader, reader.requester(MAIN))))) as client:
+        everything = (await client.call_tool("state", {})).structured_content
+        hidden = (await client.call_tool("state", {"of": "ops"})).structured_content
+        nobody = (await client.call_tool("state", {"of": "opsy"})).structured_content
+        other_eyes = (await client.call_tool("state", {"as": "ops"})).structured_content
+
+    assert everything is not None
+    assert [session["key"] for session in everything["sessions"]] == [MAIN]
+    assert hidden is not None
+    assert nobody is not None
+    assert other_eyes is not None
+    assert (hidden["code"], hidden["error"].replace("ops", "opsy")) == (nobody["code"], nobody["error"])
+    assert other_eyes["code"] == "not_visible"
+
+
+async def test_what_is_no_place_or_no_verb_is_refused(story: Story) -> None:
+    async with Client(debug_server(Debugger(View(story.reader())))) as client:
+        refused = await client.call_tool("state", {"at": "noon"})
+        assert refused.is_error
+        with pytest.raises(MCPError, match="there is no tool"):
+            await client.call_tool("sessions_send", {})
+
+
+async def test_the_command_needs_no_host_and_reads_beside_one(story: Story, tmp_path: Path) -> None:
+    command, *arguments = process("mcp", "--debug", "--store", tmp_path / "log.db")
+    server = StdioServerParameters(command=command, args=arguments, env=environment(), cwd=tmp_path)
+    async with Client(server) as client:
+        answer = (await client.call_tool("state", {"at": "-1"})).structured_content
+    assert answer is not None
+    assert answer["place"]["position"] == story.log.head() - 1
