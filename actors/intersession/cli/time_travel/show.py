@@ -27,7 +27,7 @@ def show(
     ] = None,
     reading: Reading = READING,
 ) -> Answer:
-    """Draw a run: who takes part, who said what to whom, what tools did, and how it ended.
+    """Draw a run: who said what to whom, and how it ended.
 
     Each lane is a session, a person or a channel. Many lanes make it wider than the terminal: scroll sideways with `less -S`. With
     a place, what stands behind it is dimmed.
