@@ -10,6 +10,8 @@ from typing import Final, Literal
 import msgspec
 
 from intersession.gateway import admission
+from intersession.gateway.protocol.connect_params import ConnectAuth, ConnectParams
+from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import (
     PROTOCOL,
     BadFrame,
@@ -27,9 +29,7 @@ from intersession.gateway.protocol.run_events import RunEvent
 from intersession.gateway.protocol.run_names import name_for
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
-from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
-from intersession_events.plain_json import JsonObject
 
 TOOL_EVENTS: Final = "tool-events"
 """The capability of a client that wants to hear of tool calls."""
@@ -41,83 +41,6 @@ RESTARTING: Final = 1012
 TRY_AGAIN: Final = 1013
 
 
-class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    pass
-
-
-class ClientInfo(_Strict, frozen=True, kw_only=True):
-    """What a client says of itself; nothing follows from it."""
-
-    id: str
-    version: str
-    platform: str
-    mode: str
-    display_name: str | None = None
-    device_family: str | None = None
-    model_identifier: str | None = None
-    instance_id: str | None = None
-
-
-class ConnectAuth(_Strict, frozen=True, kw_only=True):
-    """What a client has to show. Only `token` or `password` count here, or from this machine `proof` with `nonce`."""
-
-    token: str | None = None
-    password: str | None = None
-    device_token: str | None = None
-    bootstrap_token: str | None = None
-    proof: str | None = None
-    nonce: str | None = None
-
-
-@ready
-class ConnectParams(_Strict, frozen=True, kw_only=True):
-    """The parameters of `connect`."""
-
-    min_protocol: int
-    max_protocol: int
-    client: ClientInfo
-    caps: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    permissions: dict[str, bool] = msgspec.field(default_factory=dict[str, bool])
-    path_env: str | None = None
-    role: str = "operator"
-    scopes: tuple[str, ...] | None = None
-    device: JsonObject | None = None
-    auth: ConnectAuth | None = None
-    locale: str | None = None
-    user_agent: str | None = None
-    transports: tuple[str, ...] = ()
-
-
-class Send(msgspec.Struct, frozen=True):
-    """Send a frame. `position`: the place in the log it tells of."""
-
-    text: str
-    position: int | None = None
-
-
-class Close(msgspec.Struct, frozen=True):
-    """Close the connection."""
-
-    code: int
-    reason: str
-
-
-class Welcome(msgspec.Struct, frozen=True):
-    """Somebody is in: answer request `request_id` with `welcomed`."""
-
-    request_id: str
-
-
-class Perform(msgspec.Struct, frozen=True):
-    """Call a method; its outcome comes back through `answered` or `refused`."""
-
-    request_id: str
-    method: str
-    params: JsonObject
-
-
-Effect = Send | Close | Welcome | Perform
 State = Literal["new", "welcoming", "open", "closed"]
 
 
