@@ -1,6 +1,6 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
-from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, opened, payload_of, seal, unseal
+from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, opened, seal, unseal
 from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import (
@@ -37,6 +37,7 @@ from intersession_events.log.states import (
     read_snapshot,
     stored_snapshot,
 )
+from intersession_events.log.storable import payload_of
 from intersession_events.log.tables import (
     FORMAT,
     FORMATS,
