@@ -18,16 +18,13 @@ from intersession_actors.tools import read_history
 from intersession_events.facts import SessionOpened
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.oracle import uuid
 
 NAME: Final = "oracle"
 MAIN: Final = "agent:main:main"
 STRANGER: Final = "agent:main:stranger"
 SESSIONS: Final = 400
 BETWEEN: Final = 20
-
-
-def uuid(number: int) -> str:
-    return f"{number:08x}-0000-4000-8000-000000000000"
 
 
 def key_of(number: int) -> str:

@@ -18,9 +18,9 @@ from support.doors.full_house import (
     SIBLING,
     STRANGER,
     full_house,
-    uuid,
 )
 from support.hostile import given, row_id, rows
+from support.oracle import uuid
 from support.paths import TESTS
 from support.running import merged
 

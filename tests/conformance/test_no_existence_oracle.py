@@ -21,9 +21,9 @@ from support.doors.full_house import (
     SESSION_IDS,
     STRANGER,
     full_house,
-    uuid,
 )
 from support.doors.gateway_live import WRITER, LiveGateway
+from support.oracle import uuid
 
 ABSENT = uuid(777)
 NO_KEY = f"agent:main:subagent:{ABSENT}"

@@ -22,6 +22,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
+from support.bare_events import bare
 from support.log_drafts import anywhere, draft
 from support.run_context import context_of
 
@@ -163,21 +164,7 @@ def test_however_often_and_whenever_a_context_is_looked_at_it_is_that_of_the_log
 
 
 def recorded(version: int, event: Event) -> Recorded:
-    return Recorded(
-        position=version,
-        stream=STREAM,
-        version=version,
-        topic="",
-        event=event,
-        id=f"e{version}",
-        time=0,
-        causation=None,
-        correlation=None,
-        epoch=1,
-        prev="",
-        digest="",
-        hash="",
-    )
+    return bare(STREAM, version, event)
 
 
 def test_transcripts_that_nobody_uses_are_dropped_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from intersession_events.facts import (
 from intersession_events.log import Recorded
 from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.taken_order import taken_backwards
+from support.bare_events import bare
 from support.busy_session import STEPS, Busy
 
 KEY = "agent:main:main"
@@ -23,21 +24,7 @@ KEY = "agent:main:main"
 def recorded(events: Sequence[Event]) -> list[Recorded]:
     opened = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")
     return [
-        Recorded(
-            position=version,
-            stream=f"session:{KEY}",
-            version=version,
-            id=f"e{version}",
-            time=version,
-            causation=None,
-            correlation=None,
-            event=event,
-            prev="",
-            digest="",
-            hash="",
-            epoch=1,
-            topic="",
-        )
+        bare(f"session:{KEY}", version, event, time=version)
         for version, event in enumerate([opened, *events], start=1)
     ]
 

@@ -49,6 +49,7 @@ from intersession_events.facts import (
     topic_of,
 )
 from intersession_events.log import Recorded
+from support.bare_events import bare
 
 KEY = "agent:main:main"
 BUDGET = Budget(root="r", path=("agent:ops:main", KEY), hops=1)
@@ -57,21 +58,7 @@ OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="per
 
 
 def recorded(number: int, event: Event) -> Recorded:
-    return Recorded(
-        position=number,
-        stream=f"session:{KEY}",
-        version=number,
-        topic=topic_of(event),
-        event=event,
-        id=f"e{number}",
-        time=number * 1000,
-        causation=None,
-        correlation="root",
-        epoch=1,
-        prev="",
-        digest="",
-        hash="",
-    )
+    return bare(f"session:{KEY}", number, event, time=number * 1000, correlation="root")
 
 
 def state_after(*events: Event) -> Session:

@@ -21,9 +21,8 @@ from intersession_events.facts import (
     ThreadUnbound,
     UnbindReason,
     encode,
-    topic_of,
 )
-from intersession_events.log import Recorded
+from support.bare_events import bare
 
 KEY = "agent:main:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 OPENED = SessionOpened(key=KEY, session_id="s1", agent_id="main", opened_by="spawn")
@@ -35,22 +34,8 @@ BOUND_AT = 1_000
 def state_after(*events: tuple[int, Event]) -> Session:
     state = Session()
     for number, (time, event) in enumerate(events, start=1):
-        recorded = Recorded(
-            position=number,
-            stream=f"session:{KEY}",
-            version=number,
-            topic=topic_of(event),
-            event=event,
-            id=f"e{number}",
-            time=time,
-            causation=None,
-            correlation=None,
-            epoch=1,
-            prev="",
-            digest=encode(event).hex(),
-            hash="",
-        )
-        state = evolve(state, recorded)
+        digest = encode(event).hex()
+        state = evolve(state, bare(f"session:{KEY}", number, event, time=time, digest=digest))
     return state
 
 

@@ -19,9 +19,9 @@ from intersession_events.facts import (
     RunStarted,
     SessionOpened,
     Usage,
-    topic_of,
 )
 from intersession_events.log import Recorded
+from support.bare_events import bare
 
 KEY = "agent:main:main"
 OPENED = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")
@@ -62,21 +62,7 @@ STORIES: dict[str, Sequence[Event]] = {
 
 
 def recorded(number: int, event: Event) -> Recorded:
-    return Recorded(
-        position=number,
-        stream=f"session:{KEY}",
-        version=number,
-        topic=topic_of(event),
-        event=event,
-        id=f"e{number}",
-        time=number * 1000,
-        causation=None,
-        correlation="root",
-        epoch=1,
-        prev="",
-        digest="",
-        hash="",
-    )
+    return bare(f"session:{KEY}", number, event, time=number * 1000, correlation="root")
 
 
 @pytest.mark.clause("O6")

@@ -18,6 +18,7 @@ from intersession_actors.session.state import Session, evolve
 from intersession_events import facts
 from intersession_events.log import EVERY, Folded, Recorded
 from intersession_events.stores import SqliteLog
+from support.bare_events import bare
 from support.busy_session import STEPS, Busy
 from support.log_drafts import anywhere, draft
 
@@ -56,21 +57,7 @@ def said(number: int, role: str = "user", session_id: str = "s") -> facts.Messag
 
 def recorded_of(events: Sequence[facts.Event]) -> list[Recorded]:
     return [
-        Recorded(
-            position=version,
-            stream=STREAM,
-            version=version,
-            topic="",
-            event=event,
-            id=f"e{version}",
-            time=version,
-            causation=None,
-            correlation="root",
-            epoch=1,
-            prev="",
-            digest="",
-            hash="",
-        )
+        bare(STREAM, version, event, time=version, correlation="root")
         for version, event in enumerate(events, start=1)
     ]
 

@@ -21,6 +21,7 @@ from intersession_events.facts import (
 )
 from support import hostile
 from support.doors.gateway_live import GATEWAY
+from support.oracle import uuid
 from support.running import merged
 from support.story import PERSON, Story
 
@@ -30,10 +31,6 @@ GROUP = "agent:main:telegram:group:-100"
 TOPIC = "agent:main:telegram:group:-100:topic:7"
 PEER = "agent:main:matrix:group:!AbC:hs.org"
 CRON, HOOK, NODE = "agent:main:cron:nightly", "agent:main:hook:build", "agent:main:node-kitchen"
-
-
-def uuid(number: int) -> str:
-    return f"{number:08x}-0000-4000-8000-000000000000"
 
 
 CHILD, GRANDCHILD, STRANGER, SIBLING = (f"agent:main:subagent:{uuid(n)}" for n in (1, 2, 3, 4))

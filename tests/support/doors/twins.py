@@ -8,9 +8,9 @@ from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.keys import SessionKey
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
-from support.doors.full_house import uuid
 from support.doors.gateway_live import GATEWAY
 from support.fakes import ManualClock
+from support.oracle import uuid
 from support.running import WAIT, Gate, merged
 
 ROOM = 6

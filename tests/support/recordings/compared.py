@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from intersession_events.facts import Message, SpawnAccepted, ToolCallBlock, text_of
+from support.recordings.compact import parsed
 from support.recordings.scenarios import ANNOUNCED, Performance, Row
 
 STAMP = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ?")
@@ -155,7 +156,7 @@ def told(message: Message, ids: Ids, *, own: bool) -> Row:
     if message.role == "toolResult":
         said["tool"] = message.tool_name
         if not own:
-            said["result"] = ids.value(_parsed(text))
+            said["result"] = ids.value(parsed(text))
         return said
     announced = ANNOUNCED.match(text)
     if announced is not None and message.role == "user":
@@ -204,13 +205,6 @@ def _handed(said: Row) -> Row:
     )
     status = {"failed": "error"}.get(status, status)
     return said | {"text": f"[handed back: {status}] {match['result']}"}
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 # --- the differences
