@@ -9,6 +9,7 @@ rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each ev
 import hmac
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from hashlib import sha256
 from typing import Final, Protocol
 
@@ -19,6 +20,7 @@ from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import Log, Row
 from intersession_events.log.report import KEPT, Code, Finding, LogHead, VerifyReport
+from intersession_events.log.spilled import End, Repeats, StreamEnds
 from intersession_events.log.tables import (
     FORMAT,
     damage,
@@ -72,15 +74,18 @@ def verify_log(
     checkpoints = CheckpointWalk(
         log.log_id, checkpoints_of(log.log_id, log.query), published=published, trusted=trusted
     )
-    walk = _Walk(log.log_id, head, checkpoints)
-    for count, row in enumerate(_rows(log)):
-        walk.take(row)
-        if progress is not None and count % _PAGE == 0:
-            progress(row[0], given)
-    walk.end(log, given, key, final=final)
-    if progress is not None:
-        progress(walk.position, given)
-    return walk.report()
+    with closing(_Walk(log.log_id, head, checkpoints)) as walk:
+        for count, row in enumerate(_rows(log)):
+            walk.take(row)
+            if progress is not None and count % _PAGE == 0:
+                progress(row[0], given)
+        walk.end(log, given, key, final=final)
+        if progress is not None:
+            progress(walk.position, given)
+        return walk.report()
+
+
+_BEGINNING: Final = End(0, FIRST)
 
 
 class _Walk:
@@ -93,7 +98,7 @@ class _Walk:
         self._known = known
         self._known_hash: str | None = None  # what the known head's would be of this log
         self._lines = sha256()
-        self._ends: dict[str, tuple[int, str | None]] = {}
+        self._ends = StreamEnds()
         self._epoch = 0
         self._events = 0
         self._erased: dict[tuple[str, int], tuple[int, str]] = {}
@@ -104,10 +109,15 @@ class _Walk:
         self._true_topics: set[str] = set()
         self._signature_checked = False
         self._has_snapshots = False
-        self._ids: set[int] = set()
+        self._ids = Repeats()
         self._twice: set[int] = set()
         self._counts: Counter[str] = Counter()
         self._findings: list[Finding] = []
+
+    def close(self) -> None:
+        """Let what was remembered go."""
+        self._ends.close()
+        self._ids.close()
 
     def take(self, row: Row) -> None:
         position, stream, version = row[:3]
@@ -133,8 +143,8 @@ class _Walk:
         self._checkpoints.take(position, stream, version, hashed)
         if isinstance(envelope, str):
             self._find("unreadable", envelope, row)
-            if isinstance(version, int):
-                self._ends[stream] = (version, None)
+            if isinstance(version, int) and isinstance(stream, str):
+                self._ends.put(stream, End(version, None))
             return
         self._check_row(row, envelope)
         self._check_place(row, envelope)
@@ -144,10 +154,7 @@ class _Walk:
             )
         self._epoch = max(self._epoch, envelope.epoch)
         # Hashes of ids, not ids: a tenth of the memory. What meets by chance is told apart at the end.
-        mark = hash(envelope.id)
-        if mark in self._ids:
-            self._twice.add(mark)
-        self._ids.add(mark)
+        self._ids.tell(hash(envelope.id))
 
     def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
@@ -156,6 +163,7 @@ class _Walk:
         self._check_erased(log)
         if given > self.position:
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
+        self._twice = self._ids.twice()
         if self._twice:
             self._find_repeated(log)
         for problem in self._checkpoints.end():
@@ -253,7 +261,7 @@ class _Walk:
 
     def _check_place(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, _, _ = row
-        last, hashed = self._ends.get(stream, (0, FIRST))
+        last, hashed = self._ends.get(stream) or _BEGINNING
         if version > last + 1:
             gone = (
                 f"version {last + 1} is"
@@ -266,7 +274,7 @@ class _Walk:
         elif hashed is not None and envelope.prev != hashed:
             self._find("chain_broken", "does not follow the event before it in its stream", row)
         if version > last:
-            self._ends[stream] = (version, envelope.hash)
+            self._ends.put(stream, End(version, envelope.hash))
 
     def _pass_known(self, position: int) -> None:
         if self._known is not None and self._known_hash is None and position > self._known.position:

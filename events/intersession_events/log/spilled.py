@@ -1,0 +1,113 @@
+"""What a verification remembers of each stream and each id, for logs of any size: some in memory, the rest in a temporary file.
+
+The file is SQLite's own temporary one, which goes when it is closed.
+"""
+
+import sqlite3
+from typing import Final, NamedTuple
+
+_CACHE_KIB: Final = 16_384
+_STREAMS: Final = 50_000
+"""So many streams that were looked at last are at hand, some 20 MB."""
+_MARKS: Final = 200_000
+
+
+class End(NamedTuple):
+    """The last version of a stream, and its hash; None for one that could not be read."""
+
+    version: int
+    hash: str | None
+
+
+class StreamEnds:
+    """Where each stream ends."""
+
+    def __init__(self, at_hand: int = _STREAMS) -> None:
+        self._most = at_hand
+        self._young: dict[str, End] = {}
+        self._old: dict[str, End] = {}
+        self._file: sqlite3.Connection | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many streams there are."""
+        return self._count
+
+    def get(self, stream: str) -> End | None:
+        """Return where a stream ends; None if nothing was said of it."""
+        found = self._young.get(stream) or self._old.get(stream)
+        if found is None and self._file is not None:
+            row = self._file.execute("SELECT version, hash FROM ends WHERE stream=?", (stream,)).fetchone()
+            found = None if row is None else End(*row)
+        return found
+
+    def put(self, stream: str, end: End) -> None:
+        """Say where a stream ends now."""
+        if stream not in self._young:
+            self._count += self.get(stream) is None
+            if len(self._young) >= self._most:
+                self._spill()
+        self._young[stream] = end
+
+    def close(self) -> None:
+        """Let the temporary file go."""
+        if self._file is not None:
+            self._file.close()
+
+    def _spill(self) -> None:
+        """Write what was not looked at for longest; what was is in memory as well, and newer."""
+        if self._file is None:
+            self._file = _temporary()
+            self._file.execute("CREATE TABLE ends (stream PRIMARY KEY, version, hash) WITHOUT ROWID")
+        self._file.executemany(
+            "INSERT OR REPLACE INTO ends VALUES (?, ?, ?)",
+            ((stream, *self._old[stream]) for stream in sorted(self._old.keys() - self._young.keys())),
+        )
+        self._old, self._young = self._young, {}
+
+
+class Repeats:
+    """Finds which numbers are told more than once."""
+
+    def __init__(self, at_hand: int = _MARKS) -> None:
+        self._most = at_hand
+        self._seen: set[int] = set()
+        self._twice: set[int] = set()
+        self._file: sqlite3.Connection | None = None
+
+    def tell(self, number: int) -> None:
+        """Tell a number of 64 bits."""
+        if number in self._seen:
+            self._twice.add(number)
+        self._seen.add(number)
+        if len(self._seen) >= self._most:
+            self._spill()
+
+    def twice(self) -> set[int]:
+        """Return those that were told more than once."""
+        if self._file is not None:
+            self._spill()
+            found = self._file.execute("SELECT number FROM told GROUP BY number HAVING COUNT(*) > 1")
+            self._twice.update(number for (number,) in found)
+        return self._twice
+
+    def close(self) -> None:
+        """Let the temporary file go."""
+        if self._file is not None:
+            self._file.close()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = _temporary()
+            self._file.execute("CREATE TABLE told (number INTEGER)")
+        self._file.executemany("INSERT INTO told VALUES (?)", zip(self._seen, strict=True))
+        self._seen = set()
+
+
+def _temporary() -> sqlite3.Connection:
+    connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=OFF")
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+    connection.execute("BEGIN")  # never committed: nobody else ever looks
+    return connection
