@@ -8,7 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_events.facts import ERASED, Erased, RunCompleted
+from intersession_events.facts import ERASED, DeliveryFailed, Erased, RunCompleted
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_projections.inline_views import inline_views
@@ -176,6 +176,32 @@ def test_what_can_not_be_erased_is_refused_and_nothing_is_erased(
 ) -> None:
     assert told.gateway.call("sessions.erase", params)["code"] == code
     assert recorded(told, Erased) == []
+
+
+@pytest.mark.clause("ERASE-1")
+def test_a_text_for_a_channel_that_nobody_has_is_given_up_where_its_session_is_to_be_erased(
+    booth: Booth,
+) -> None:
+    """Issue 9: it kept its session from being erased for as long as texts may wait."""
+    system = booth.start({"main": main})
+    run = system.inbound(
+        channel="pigeon", chat_id="42", chat_type="group", sender="ann", text=SECRET, wait=WAIT
+    )
+    key = str(run["sessionKey"])
+    (delivery_id,) = [flow.delivery_id for flow in system.service.flows.deliveries_of_session(key)]
+    with pytest.raises(ToolRefused, match=r"is still under way .* `giveUp`") as refused:
+        system.erase(key)
+    assert refused.value.code == "busy"
+
+    answer = system.erase(key, unsent="giveUp")
+
+    delivery = system.service.flows.delivery(delivery_id)
+    assert delivery is not None
+    assert (delivery.state, answer["ok"]) == ("failed", True)
+    (failed,) = recorded(system, DeliveryFailed)
+    assert (failed.attempt, failed.error) == (0, ERASED)
+    assert "555-0199" not in msgspec.json.encode([one.event for one in system.log.all()]).decode()
+    assert system.erase(key, unsent="giveUp")["erased"] == 0
 
 
 @pytest.mark.clause("ERASE-1")

@@ -1,7 +1,7 @@
 """The outbox: takes each text that was decided to its channel, and records how that ended."""
 
-from intersession_actors.delivery.commands import RetryDelivery
+from intersession_actors.delivery.commands import GiveUpDelivery, RetryDelivery
 from intersession_actors.delivery.outbox import Outbox
 from intersession_actors.delivery.rules import ended_in
 
-__all__ = ["Outbox", "RetryDelivery", "ended_in"]
+__all__ = ["GiveUpDelivery", "Outbox", "RetryDelivery", "ended_in"]

@@ -35,4 +35,10 @@ class RetryDelivery(AskedOfFlow, frozen=True, kw_only=True):
     by: str
 
 
-DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | TooOld | RetryDelivery | Resume
+class GiveUpDelivery(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody wants a text not delivered any more that is still to come."""
+
+    by: str
+
+
+DeliveryCommand = SendChecked | DeliveryReturned | RetryDue | TooOld | RetryDelivery | GiveUpDelivery | Resume

@@ -11,6 +11,7 @@ from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
     DeliveryReturned,
+    GiveUpDelivery,
     RetryDelivery,
     RetryDue,
     SendChecked,
@@ -86,6 +87,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return self._given_up(state) if self._is_asked(state) is Asked.NEVER else []
             case RetryDelivery():
                 return rules.decide_retried(state, command.by)
+            case GiveUpDelivery():
+                cut_off = self._is_asked(state) is Asked.NEVER
+                return rules.decide_given_up(state, command.by, cut_off=cut_off)
             case Resume():
                 return self._resume(stream, state)
             case _:

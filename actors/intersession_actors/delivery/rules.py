@@ -139,6 +139,17 @@ def decide_retried(state: Delivery, by: str) -> list[facts.DeliveryEvent] | Refu
     return [facts.DeliveryRetried(delivery_id=state.decided.delivery_id, by=by)]
 
 
+def decide_given_up(state: Delivery, by: str, *, cut_off: bool) -> list[facts.DeliveryEvent] | Refused:
+    """Return the end of a delivery that somebody wants no more; `cut_off` is whether nobody makes its last attempt any more."""
+    if state.phase == "final":
+        return Refused(code="invalid_request", error="deliveryId: it is over already")
+    if state.phase == "started" and not cut_off:
+        return Refused(
+            code="busy", error="deliveryId: it is being delivered right now, wait what comes of it"
+        )
+    return decide_too_old(state, error=f"given up by {by}")
+
+
 def decide_too_old(state: Delivery, *, error: str) -> list[facts.DeliveryEvent]:
     """Return the end of a delivery whose channel did not come in time: nobody wants to hear it any more.
 

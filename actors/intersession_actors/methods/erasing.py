@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from intersession_actors.delivery import GiveUpDelivery
 from intersession_actors.errors import ToolRefused
 from intersession_actors.methods.params import EraseParams
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import not_visible
-from intersession_actors.service import Call, Result, Service, read_arguments
+from intersession_actors.service import Call, Result, Service, ask_flow, read_arguments
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import Erased
+from intersession_events.ids import delivery_stream
 from intersession_events.keys import KeyReference
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend, erased_stream
 from intersession_events.plain_json import JsonMapping
@@ -20,6 +22,8 @@ from intersession_projections.transcript_mirror import mirror_directory
 _TOGETHER: Final = 1_000
 """So many events are erased in one append, with one event for each of their streams."""
 _SESSION: Final = "session:"
+_ENDS_S: Final = 2.0
+_LOOK_S: Final = 0.05
 
 
 class GatewayErase:
@@ -38,10 +42,12 @@ class GatewayErase:
         given = read_arguments(EraseParams, params)
         key = self._key(call, given.key)
         erasable = Erasable(self._service.log)
+        if given.unsent == "giveUp":
+            self._give_up(key, by=call.caller.name)
         under_way = erasable.open_work(key)
         if under_way:
             raise ToolRefused(
-                "busy", f"key: {under_way[0]} is still under way in {key}, wait for its end or abort it first"
+                "busy", f"key: {under_way[0]} is still under way in {key}, {_what_to_do(under_way[0])}"
             )
         events, streams, position = 0, set[str](), None
         try:
@@ -61,6 +67,23 @@ class GatewayErase:
             "position": position,
             "notReached": list(self._not_reached()),
         }
+
+    def _give_up(self, key: str, *, by: str) -> None:
+        """Give up what is still to be delivered, and wait a moment for flows that waited for it to end."""
+        service = self._service
+        for delivery in service.flows.deliveries_of_session(key):
+            if delivery.is_open:
+                try:
+                    ask_flow(service, GiveUpDelivery(stream=delivery_stream(delivery.delivery_id), by=by))
+                except ToolRefused as refused:
+                    if refused.code not in {
+                        "busy",
+                        "invalid_request",
+                    }:  # it is under way, or over: that is looked at next
+                        raise
+        until = service.clock.monotonic() + _ENDS_S
+        while Erasable(service.log).open_work(key) and service.clock.monotonic() < until:
+            service.log.wait_for(service.log.head() + 1, timeout=_LOOK_S)
 
     def _append(self, batch: Sequence[Words], *, by: str, reason: str) -> int:
         service = self._service
@@ -110,6 +133,12 @@ class GatewayErase:
             call.check(reference.key, text)
             return str(reference.key)
         raise ToolRefused("not_visible", not_visible(text))
+
+
+def _what_to_do(stream: str) -> str:
+    if stream.startswith("delivery:"):
+        return "wait for its end, or give `unsent` as `giveUp`"
+    return "wait for its end or abort it first"
 
 
 def _batches(words: Iterator[Words]) -> Iterator[list[Words]]:

@@ -186,11 +186,16 @@ class PatchParams(Params, frozen=True, kw_only=True):
 
 @ready
 class EraseParams(Params, frozen=True, kw_only=True):
-    """`sessions.erase`. Without `messageIds` it is all that was said; `reason` is recorded."""
+    """`sessions.erase`. Without `messageIds` it is all that was said; `reason` is recorded.
+
+    `unsent` says what becomes of texts that are still to be delivered: they keep the session from being erased, or they are
+    given up.
+    """
 
     key: gate.KeyText
     message_ids: Annotated[tuple[Annotated[gate.Identity, Some], ...], msgspec.Meta(max_length=1000)] = ()
     reason: gate.MessageText = ""
+    unsent: Literal["refuse", "giveUp"] = "refuse"
 
 
 @ready

@@ -350,11 +350,19 @@ class SessionSystem:
             progress=progress,
         )
 
-    def erase(self, session: str, *, message_ids: Collection[str] = (), reason: str = "") -> Result:
+    def erase(
+        self,
+        session: str,
+        *,
+        message_ids: Collection[str] = (),
+        reason: str = "",
+        unsent: Literal["refuse", "giveUp"] = "refuse",
+    ) -> Result:
         """Erase what was said in a session, or in some of its messages, for good (ERASE-1). It blocks until it is done.
 
         `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
-        read `[erased]`. Returns `{ok, key, erased, streams, position, notReached}`, `erased` being a number of events.
+        read `[erased]`. Texts of it that are still to be delivered keep it from that, or are given up (`unsent`).
+        Returns `{ok, key, erased, streams, position, notReached}`, `erased` being a number of events.
 
         Raises:
             ToolRefused: there is no such session or message, or something is still under way in it (`busy`).
@@ -365,6 +373,7 @@ class SessionSystem:
             "key": session,
             "messageIds": texts_of("message_ids", message_ids),
             "reason": reason,
+            "unsent": unsent,
         }
         return self.gateway.perform("sessions.erase", asked)
 

@@ -101,6 +101,12 @@ def erase(
         Parameter(help="The id of a message, to erase that alone; may be given several times."),
     ] = None,
     reason: Annotated[str, Parameter(help="Why; it is recorded with the erasure.")] = "",
+    give_up_unsent: Annotated[
+        bool,
+        Parameter(
+            help="Give up texts of it that are still to be delivered; else they keep it from being erased."
+        ),
+    ] = False,
     yes: Annotated[bool, Parameter(help="Really do it: what is erased can't be had back.")] = False,
     reading: Reading = READING,
 ) -> Answer:
@@ -116,6 +122,7 @@ def erase(
             "key": session_named(reader, session, field="session"),
             "messageIds": message or [],
             "reason": reason,
+            "unsent": "giveUp" if give_up_unsent else "refuse",
         }
 
     def told(answer: JsonMapping) -> str:
