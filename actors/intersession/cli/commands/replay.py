@@ -22,7 +22,6 @@ from intersession.cli.shell import (
 from intersession.cli.story import (
     Beat,
     BeatPrinter,
-    Flow,
     FlowStory,
     FlowSubject,
     Names,
@@ -35,7 +34,6 @@ from intersession.cli.story import (
     delivery_value,
     events_of_session,
     find_subject,
-    flow_id,
     flow_value,
     in_words,
     kind_of,
@@ -44,6 +42,7 @@ from intersession.cli.story import (
 )
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
+from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, recorded_at, steps_of
 

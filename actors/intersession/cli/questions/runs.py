@@ -8,9 +8,10 @@ from cyclopts import Parameter
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment
-from intersession.cli.story import Flow, Names, Standing, began_ms, flow_id, kind_of
+from intersession.cli.story import Names, Standing, began_ms, kind_of
 from intersession_actors.debugger import session_named
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
+from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted
 

@@ -14,12 +14,11 @@ from intersession.cli.story.subject import (
     events_of_session,
     find_subject,
 )
-from intersession.cli.story.summary import Flow, began_ms, flow_id, flow_value, in_words, kind_of
+from intersession.cli.story.summary import began_ms, flow_value, in_words, kind_of
 
 __all__ = [
     "Beat",
     "BeatPrinter",
-    "Flow",
     "FlowStory",
     "FlowSubject",
     "Names",
@@ -32,7 +31,6 @@ __all__ = [
     "delivery_value",
     "events_of_session",
     "find_subject",
-    "flow_id",
     "flow_value",
     "in_words",
     "kind_of",

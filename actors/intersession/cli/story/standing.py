@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 from intersession.cli.shell import clock
-from intersession.cli.story.summary import Flow, flow_value, in_words
+from intersession.cli.story.summary import flow_value, in_words
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
+from intersession_projections.places import Flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
 from intersession_projections.work import deliveries_of

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from intersession.cli.story.summary import Flow
 from intersession_actors.debugger import as_key, run_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
@@ -12,6 +11,7 @@ from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss
 from intersession_events.log import Recorded
 from intersession_projections.flows import Position
+from intersession_projections.places import Flow
 from intersession_projections.sessions import SessionRow
 from intersession_projections.timeline import Step, Timeline
 

@@ -3,21 +3,9 @@
 from intersession_events.facts import FailureCode
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
+from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import CLOSES, FAILURES, LOOP_ENDS, counted
-
-Flow = ExchangeSummary | SpawnSummary | RunOutcome
-
-
-def flow_id(flow: Flow) -> str:
-    """Return the id that `replay` takes."""
-    match flow:
-        case ExchangeSummary():
-            return flow.exchange_id
-        case SpawnSummary():
-            return flow.spawn_id
-        case RunOutcome():
-            return flow.run_id
 
 
 def kind_of(flow: Flow) -> str:
