@@ -5,7 +5,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Annotated, Final
 
 import msgspec
@@ -153,7 +153,7 @@ class Door:
             read_arguments(NoParams, params)
             if method == CONFIG:
                 return configuration(credential.caller, self.system.config)
-            return presence(own_version(), self.system.service.clock.now_ms())
+            return presence(version("intersession"), self.system.service.clock.now_ms())
         if method not in self.system.gateway.methods:
             raise unknown_method(method, (*OWN_METHODS, *self.system.gateway.methods))
         if method in ONLY_HERE and not here:
@@ -216,10 +216,10 @@ class Door:
         return {
             "type": "hello-ok",
             "protocol": PROTOCOL,
-            "server": {"version": own_version(), "connId": secrets.token_hex(16)},
+            "server": {"version": version("intersession"), "connId": secrets.token_hex(16)},
             "features": {"methods": [*OWN_METHODS, *self.system.gateway.methods], "events": list(EVENTS)},
             "snapshot": {
-                "presence": presence(own_version(), self.system.service.clock.now_ms()),
+                "presence": presence(version("intersession"), self.system.service.clock.now_ms()),
                 "health": health,
                 "stateVersion": {"presence": 0, "health": 0},
                 "uptimeMs": round((self._monotonic() - self._started) * 1000),
@@ -307,14 +307,6 @@ class Door:
             return ToolRefused("unavailable", STOPPING)
         logger.error("%s failed", what, exc_info=error)
         return ToolRefused("internal", "a fault of the gateway, its log says more")
-
-
-def own_version() -> str:
-    """Return this package's version."""
-    try:
-        return version("intersession")
-    except PackageNotFoundError:
-        return "0.0.0"
 
 
 def _final(outcome: RunOutcome) -> tuple[Frame, Frame | None]:

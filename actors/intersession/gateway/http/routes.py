@@ -1,6 +1,7 @@
 """The HTTP routes: `POST /tools/invoke` as the original has it, committed events, liveness, and their description."""
 
 import asyncio
+from importlib.metadata import version
 from typing import Annotated, Final
 
 import msgspec
@@ -16,7 +17,7 @@ from litestar.response import Stream
 from litestar.types import ASGIApp
 
 from intersession.gateway.admission import Credential, all_scopes, needed_scope
-from intersession.gateway.door import Door, own_version
+from intersession.gateway.door import Door
 from intersession.gateway.http.event_stream import event_stream
 from intersession.gateway.http.shield import CREDENTIAL, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
@@ -251,7 +252,7 @@ def routes(door: Door) -> ASGIApp:
         },
         openapi_config=OpenAPIConfig(
             title="Intersession gateway",
-            version=own_version(),
+            version=version("intersession"),
             description="Session tools for AI agents over HTTP. The WebSocket protocol is on the same port.",
             components=Components(
                 security_schemes={
