@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
-from intersession.cli.commands.demo import _round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
+from intersession.cli.commands.demo_play import play_round
 from intersession_actors.channels import Channel
 from support.running import merged
 from support.soaking import grown, held, resident_bytes, settled
@@ -40,7 +40,7 @@ def play(system: SessionSystem, rounds: int, also: Callable[[int], object] = lam
     """Have people ask, agents send, talk it over, announce and spawn, so many times, until all is over."""
     for number in range(rounds):
         name = f"ada{number % GROUPS}"
-        _round(system, {"chat_id": f"group-{name}", "chat_type": "group", "sender": name})
+        play_round(system, {"chat_id": f"group-{name}", "chat_type": "group", "sender": name})
         also(number)
     settled(system)
 

@@ -14,7 +14,7 @@ from intersession.gateway import admission
 from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, presence
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
-from intersession.gateway.protocol import PROTOCOL, Connection, ErrorCode, Frame, error_shape, name_for, named
+from intersession.gateway.protocol import PROTOCOL, Connection, Frame, name_for, named, second_answer
 from intersession_actors.config import Gateway, GatewayAuth
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gate import KeyText, invalid
@@ -26,7 +26,6 @@ from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
-from intersession_projections.run_outcomes import RunOutcome
 
 logger = logging.getLogger("intersession.gateway")
 
@@ -205,7 +204,7 @@ class Door:
             outcome = await self.system.gateway.await_end(run_id)
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, "agent") from None
-        return _final(outcome)
+        return second_answer(outcome)
 
     async def hello(self, credential: admission.Credential) -> Frame:
         """Return the payload that lets a connection in."""
@@ -307,27 +306,3 @@ class Door:
             return ToolRefused("unavailable", STOPPING)
         logger.error("%s failed", what, exc_info=error)
         return ToolRefused("internal", "a fault of the gateway, its log says more")
-
-
-def _final(outcome: RunOutcome) -> tuple[Frame, Frame | None]:
-    base: Frame = {"runId": outcome.run_id, "status": outcome.status}
-    if outcome.failed:
-        error = outcome.error or outcome.status
-        code: ErrorCode = "AGENT_TIMEOUT" if outcome.status == "timeout" else "UNAVAILABLE"
-        shape = error_shape(code, error, details={"code": outcome.code or "backend"})
-        return base | {"status": "error", "summary": error}, shape
-    started, ended = outcome.started_ms, outcome.ended_ms
-    result = {
-        "payloads": [] if outcome.reply is None else [{"text": outcome.reply, "mediaUrl": None}],
-        "meta": {
-            "durationMs": 0 if started is None or ended is None else max(0, ended - started),
-            "aborted": outcome.status == "aborted",
-            "agentMeta": {
-                "sessionId": outcome.session_id,
-                "model": outcome.model,
-                "usage": msgspec.to_builtins(outcome.usage),
-            },
-        },
-    }
-    summary = "completed" if outcome.status == "ok" else "aborted"
-    return base | {"summary": summary, "result": result}, None

@@ -3,6 +3,7 @@
 from intersession.gateway.protocol.connection import RESTARTING, TRY_AGAIN, Connection
 from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import PROTOCOL, ErrorCode, Frame, error_shape
+from intersession.gateway.protocol.run_end import second_answer
 from intersession.gateway.protocol.run_events import RunEvent, RunEvents
 from intersession.gateway.protocol.run_names import name_for, named
 
@@ -23,4 +24,5 @@ __all__ = [
     "error_shape",
     "name_for",
     "named",
+    "second_answer",
 ]
