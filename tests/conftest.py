@@ -2,8 +2,11 @@
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Generator
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -16,6 +19,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 # Hundreds of child processes import the same modules. Where nothing may be kept, each would compile them all again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+# Thousands of small logs, each synced many times: on a disk, the tests would wait for it a third of their time.
+MEMORY: Final = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its user's own in it
+ENOUGH: Final = 2**30
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ENOUGH:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
