@@ -7,8 +7,10 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
+from intersession_projections.known_names import KnownNames, near
 from intersession_projections.places import FEWEST, RunNames, UnknownPlace, short_name
 
+_LOOKED_AT: Final = 2_000
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
 
 
@@ -42,8 +44,19 @@ def session_named(reader: Reader, typed: str, *, field: str) -> str:
         return short
     raise ToolRefused(
         "not_visible",
-        f"{field}: no session is called {typed[:128]!r}, `intersession sessions` shows what there is",
+        f"{field}: no session is called {typed[:128]!r}{_alike(reader, typed)}, `intersession sessions` shows what there is",
     )
+
+
+def near_sessions(reader: Reader, typed: str) -> tuple[str, ...]:
+    """Return the short names or keys of sessions that look like a text, among those that were updated last."""
+    keys = KnownNames(reader.log).sessions(_LOOKED_AT)
+    return near(typed.strip(), [*map(short_name, keys), *keys])
+
+
+def _alike(reader: Reader, typed: str) -> str:
+    alike = near_sessions(reader, typed)
+    return f" (there is {', '.join(alike)})" if alike else ""
 
 
 def as_key(reader: Reader, typed: str) -> str:

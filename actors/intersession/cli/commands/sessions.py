@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
 from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, moment, safe
-from intersession.cli.story import show_message
+from intersession.cli.story import show_message, tell_unknown, unknown_names
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -48,7 +48,17 @@ def sessions(
     }
     with reader_of(reading) as reader:
         found, _ = list_sessions(reader, acting_as(reader, acting), arguments)
-    return Answer(found, lambda screen: _show(screen, found))
+        named = {"--agent": agent, "--label": label}
+        # Who acts as a session hears of no name that it does not see.
+        unknown = [] if found["count"] or acting is not None else unknown_names(reader, named)
+    if unknown:
+        found["unknown"] = [each.as_value() for each in unknown]
+
+    def told(screen: Screen) -> None:
+        _show(screen, found)
+        tell_unknown(screen, unknown)
+
+    return Answer(found, told)
 
 
 def _show(screen: Screen, found: JsonMapping) -> None:

@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line
+from intersession.cli.story import unknown_names
 from intersession_actors.debugger import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
@@ -54,8 +55,11 @@ def access(
             span=page.span(reader),
         )
         listing = page.of(receipts(reader.log, wanted), lambda receipt: receipt.position)
+        unknown = [] if listing.rows else unknown_names(reader, {"--who": wanted.who, "--tool": tool})
     denials = sum(receipt.denied for receipt in listing.rows)
-    return listing.answer("receipts", _value, _show, what="receipt", hint=f"{denials} with a denial")
+    return listing.answer(
+        "receipts", _value, _show, what="receipt", hint=f"{denials} with a denial", unknown=unknown
+    )
 
 
 def _who(reader: Reader, typed: str) -> str:

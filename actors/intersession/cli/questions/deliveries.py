@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, moment, one_line
-from intersession.cli.story import Names, delivery_in_words, delivery_value
+from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
 from intersession_actors.debugger import delivery_named, session_named
 from intersession_events.facts import DeliveryDenied, DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.ids import delivery_stream
@@ -58,6 +58,7 @@ def listed(
         at_work = has_writer(reader.log)
         rows = reader.flows.deliveries(wanted, page.limit + 1)
         listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
+        unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
     lost = any(row.state in {"failed", "unknown", "denied"} for row, _ in listing.rows)
     return listing.answer(
         "deliveries",
@@ -65,6 +66,7 @@ def listed(
         lambda screen, rows: _show(screen, rows, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
+        unknown=unknown,
     )
 
 

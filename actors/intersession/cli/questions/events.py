@@ -6,6 +6,7 @@ from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.questions.recorded import Chosen, EventPrinter, Kinds, Session, Stream, value_of
 from intersession.cli.shell import READING, Answer, Reading, Screen
+from intersession.cli.story import unknown_stream
 from intersession_events.log import Recorded
 
 
@@ -24,7 +25,8 @@ def events(
     with reader_of(reading) as reader:
         chosen = Chosen.of(reader, kind, stream, session)
         listing = page.of(chosen.newest(reader, page.span(reader)), lambda recorded: recorded.position)
-    return listing.answer("events", value_of, _show, what="event")
+        unknown = [] if listing.rows else unknown_stream(reader, chosen.beginning)
+    return listing.answer("events", value_of, _show, what="event", unknown=unknown)
 
 
 def _show(screen: Screen, found: Sequence[Recorded]) -> None:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Names, delivery_in_words, delivery_value
+from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
 from intersession_actors.debugger import session_named
 from intersession_events.facts import Provenance, text_of
 from intersession_events.plain_json import JsonObject, present
@@ -62,11 +62,13 @@ def messages(
             for said in found.said(wanted)
         )
         listing = page.of(rows, lambda row: row.said.position)
+        unknown = [] if listing.rows else unknown_names(reader, {"--person": person})
     return listing.answer(
         "messages",
         lambda row: _value(row, why=why, delivered=delivered),
         lambda screen, rows: _show(screen, rows, why=why, delivered=delivered, at_work=at_work),
         what="message",
+        unknown=unknown,
     )
 
 

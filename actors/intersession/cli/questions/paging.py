@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.shell import Answer, Screen, UsageError, safe
+from intersession.cli.story import Unknown, tell_unknown
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
@@ -36,14 +37,25 @@ class Listing(Generic[T]):
         *,
         what: str,
         hint: str = "",
+        unknown: Sequence[Unknown] = (),
     ) -> Answer:
-        """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it."""
+        """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it.
+
+        `unknown` are filters that name what the log does not know.
+        """
         known: JsonObject = {
             "count": len(self.rows),
             name: [value(row) for row in self.rows],
             "cursor": self.cursor,
         }
-        return Answer(known, lambda screen: self._show(screen, show, what, hint))
+        if unknown:
+            known["unknown"] = [each.as_value() for each in unknown]
+
+        def told(screen: Screen) -> None:
+            self._show(screen, show, what, hint)
+            tell_unknown(screen, unknown)
+
+        return Answer(known, told)
 
     def _show(
         self, screen: Screen, show: Callable[[Screen, Sequence[T]], None], what: str, hint: str

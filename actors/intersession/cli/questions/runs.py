@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment
-from intersession.cli.story import Names, Standing, began_ms, kind_of
+from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, unknown_names
 from intersession_actors.debugger import session_named
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.places import Flow, flow_id
@@ -65,7 +65,7 @@ def runs(
             failed=failed,
             session_key=None if session is None else session_named(reader, session, field="--session"),
             other_key=None if other is None else session_named(reader, other, field="--with"),
-            agent_id=agent,
+            agent_id=agent_named(agent),
             channel=channel,
             person=person,
             words=words,
@@ -74,10 +74,12 @@ def runs(
         at_work = has_writer(reader.log)
         found = (Standing.of(reader, flow, at_work=at_work) for flow in WorkFound(reader.log).newest(wanted))
         listing = page.of(found, lambda standing: standing.flow.accepted)
+        named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
+        unknown = [] if listing.rows else unknown_names(reader, named)
     hint = "`intersession replay ID` tells one of them"
     if any(standing.can_be_retried for standing in listing.rows):
         hint = f"{hint}, `intersession retry ID` has a run that failed tried again"
-    return listing.answer("runs", Standing.value, _show, what="row", hint=hint)
+    return listing.answer("runs", Standing.value, _show, what="row", hint=hint, unknown=unknown)
 
 
 def _show(screen: Screen, found: Sequence[Standing]) -> None:

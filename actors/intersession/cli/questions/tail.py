@@ -9,6 +9,7 @@ from cyclopts.validators import Number
 from intersession.cli.host import reader_of
 from intersession.cli.questions.recorded import Chosen, EventPrinter, Kinds, Session, Stream, value_of
 from intersession.cli.shell import READING, Reading, Screen
+from intersession.cli.story import tell_unknown, unknown_stream
 from intersession_actors.system import followed
 from intersession_events.log import Recorded
 from intersession_projections.positions import Span
@@ -48,6 +49,7 @@ def tail(
 
     with reader_of(reading) as reader:
         chosen = Chosen.of(reader, kind, stream, session)
+        tell_unknown(screen, unknown_stream(reader, chosen.beginning))
         after = reader.log.head()
         for recorded in reversed(list(islice(chosen.newest(reader, Span(to=after)), last))):
             told(recorded)

@@ -15,6 +15,7 @@ from intersession.cli.story.subject import (
     find_subject,
 )
 from intersession.cli.story.summary import began_ms, flow_value, in_words, kind_of
+from intersession.cli.story.unknown import Unknown, agent_named, tell_unknown, unknown_names, unknown_stream
 
 __all__ = [
     "Beat",
@@ -26,6 +27,8 @@ __all__ = [
     "SessionSubject",
     "Standing",
     "Subject",
+    "Unknown",
+    "agent_named",
     "began_ms",
     "delivery_in_words",
     "delivery_value",
@@ -37,4 +40,7 @@ __all__ = [
     "names_in",
     "show_legend",
     "show_message",
+    "tell_unknown",
+    "unknown_names",
+    "unknown_stream",
 ]

@@ -1,0 +1,114 @@
+"""Filters that name what a log does not know: said beside an empty list, with the names that look like it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from intersession.cli.shell import Screen, safe
+from intersession_actors.debugger import near_sessions
+from intersession_actors.errors import ToolRefused
+from intersession_actors.methods import METHODS
+from intersession_actors.service import Reader
+from intersession_actors.tools import TOOLS
+from intersession_events.errors import InvalidKey
+from intersession_events.ids import access_stream, session_stream
+from intersession_events.keys import parse_agent_id
+from intersession_events.plain_json import JsonObject
+from intersession_projections.known_names import KnownNames, near
+
+_SHOWN: Final = 128
+_ACCESS: Final = access_stream("x").removesuffix("x")
+
+
+class Unknown(NamedTuple):
+    """An option whose value is no name that the log knows, and names that look like it."""
+
+    option: str
+    value: str
+    what: str
+    near: tuple[str, ...]
+
+    def in_words(self) -> str:
+        """Return it for people."""
+        alike = f"; there is {', '.join(self.near)}" if self.near else ""
+        return f"note: {self.option}: this log knows no {self.what} {self.value[:_SHOWN]!r}{alike}"
+
+    def as_value(self) -> JsonObject:
+        """Return it for programs."""
+        return {"option": self.option, "value": self.value, "near": [*self.near]}
+
+
+def tell_unknown(screen: Screen, unknown: Iterable[Unknown]) -> None:
+    """Say so beside an answer."""
+    for each in unknown:
+        screen.note(safe(each.in_words(), "yellow"))
+
+
+def unknown_names(reader: Reader, typed: Mapping[str, str | None]) -> list[Unknown]:
+    """Return which filters name what the log does not know; `typed` are those that were given, by their option."""
+    found: list[Unknown] = []
+    for option, value in typed.items():
+        if value is None:
+            continue
+        what, names = _KNOWN[option]
+        known = names(reader)
+        alike = near(value, known)
+        # A person is found in any case.
+        is_known = value in known or (option == "--person" and value.casefold() in map(str.casefold, alike))
+        if not is_known:
+            found.append(Unknown(option, value, what, alike))
+    return found
+
+
+def unknown_stream(reader: Reader, beginning: str) -> list[Unknown]:
+    """Return that no stream of the log begins with a text, where that is so."""
+    if not beginning or reader.log.streams(beginning):
+        return []
+    name = beginning.removeprefix(session_stream(""))
+    alike = () if name == beginning else near_sessions(reader, name)
+    return [Unknown("--stream", beginning, "stream that begins with", alike)]
+
+
+def agent_named(typed: str | None) -> str | None:
+    """Return the agent id that a filter names.
+
+    Raises:
+        ToolRefused: it can't be one.
+    """
+    try:
+        return None if typed is None else parse_agent_id(typed)
+    except InvalidKey as error:
+        raise ToolRefused("invalid_request", f"--agent: {error}") from None
+
+
+def _agents(reader: Reader) -> set[str]:
+    return KnownNames(reader.log).agents() | {*reader.config.agent_ids}
+
+
+def _channels(reader: Reader) -> set[str]:
+    return KnownNames(reader.log).channels() | {*reader.config.channels}
+
+
+def _people(reader: Reader) -> set[str]:
+    return KnownNames(reader.log).people()
+
+
+def _labels(reader: Reader) -> set[str]:
+    return KnownNames(reader.log).labels()
+
+
+def _askers(reader: Reader) -> set[str]:
+    return {stream.removeprefix(_ACCESS) for stream in reader.log.streams(_ACCESS)}
+
+
+def _tools(_reader: Reader) -> set[str]:
+    return {*TOOLS, *METHODS}
+
+
+_KNOWN: Final[Mapping[str, tuple[str, Callable[[Reader], set[str]]]]] = {
+    "--agent": ("agent", _agents),
+    "--channel": ("channel", _channels),
+    "--person": ("person", _people),
+    "--label": ("label", _labels),
+    "--who": ("asker", _askers),
+    "--tool": ("tool or method", _tools),
+}
