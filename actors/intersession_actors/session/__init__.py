@@ -18,7 +18,7 @@ from intersession_actors.session.commands import (
 )
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.messages import message_for
-from intersession_actors.session.snapshots import snapshots_compared, take_snapshots
+from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
 from intersession_actors.session.state import Running
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Unbind",
     "Wake",
     "ended_again",
+    "long_sessions",
     "message_for",
     "snapshots_compared",
     "take_snapshots",

@@ -1,5 +1,6 @@
 """Snapshots of sessions from outside of their actors: taken of what was imported, and held against the events for `verify`."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -9,18 +10,43 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.ids import session_stream
 from intersession_events.log import EVERY, Finding, Log, Snapshot
 
+_LOGGER: Final = logging.getLogger("intersession.store")
 VIEW = "snapshots"
 _TABLE = "stored_snapshots"
 _SESSION: Final = session_stream("")
 
 
-def take_snapshots(log: Log, streams: Iterable[str]) -> None:
-    """Have the long ones among streams that are sessions folded and kept: nobody need wait for that when they wake."""
+def long_sessions(log: Log) -> Sequence[str]:
+    """Return the streams of sessions that are long enough for a snapshot."""
+    found = log.query(
+        "SELECT originator_id FROM stored_events WHERE originator_id>=? AND originator_id<? "
+        "GROUP BY originator_id HAVING MAX(originator_version)>=? ORDER BY originator_id",
+        (_SESSION, f"{_SESSION[:-1]};", EVERY),
+    )
+    return [stream for (stream,) in found]
+
+
+def take_snapshots(
+    log: Log, streams: Iterable[str], progress: Callable[[int, int], None] | None = None
+) -> int:
+    """Have the long ones among streams that are sessions folded and kept: nobody need wait for that when they wake.
+
+    Returns how many there were; one that can't be folded is left as it is. `progress` gets how many are done, and of how many.
+    """
     folding = SessionFolding(room=0, earlier=nothing_earlier)
-    for stream in sorted(streams):
-        last = log.stream(stream, backwards=True, limit=1) if stream.startswith(_SESSION) else ()
-        if last and last[0].version >= EVERY:
-            log.states.fold(stream, folding)
+    sessions = sorted(stream for stream in streams if stream.startswith(_SESSION))
+    folded = 0
+    for number, stream in enumerate(sessions, start=1):
+        try:
+            last = log.stream(stream, backwards=True, limit=1)
+            if last and last[0].version >= EVERY:
+                log.states.fold(stream, folding)
+                folded += 1
+        except (CorruptEvent, UnknownTopic, ValueError) as error:
+            _LOGGER.warning("no snapshot of %s: it can't be folded (%s)", stream, error)
+        if progress is not None:
+            progress(number, len(sessions))
+    return folded
 
 
 def snapshots_compared(

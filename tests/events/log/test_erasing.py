@@ -5,10 +5,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import get_type_hints
 
+import msgspec
 import pytest
 
 from intersession_events.errors import CorruptEvent, NotStorable
@@ -27,7 +28,7 @@ from intersession_events.facts import (
     unsaid,
 )
 from intersession_events.facts.without_words import WORDS
-from intersession_events.log import Draft, erased_stream, head, left_of, verify_log
+from intersession_events.log import EVERY, Draft, Recorded, erased_stream, head, left_of, verify_log
 from intersession_events.stores import SqliteLog
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
@@ -114,6 +115,48 @@ def test_snapshots_of_what_is_erased_are_dropped(path: Path) -> None:
         erase(log, "s", 2)
 
         assert log.query("SELECT originator_id FROM stored_snapshots") == [("t",)]
+
+
+class Saying:
+    """Folds what was said into one text; `meanwhile` happens once, between reading and folding."""
+
+    topic = "saying.1"
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self._meanwhile = meanwhile
+
+    def begin(self) -> str:
+        return ""
+
+    def apply(self, state: str, events: Sequence[Recorded]) -> str:
+        once, self._meanwhile = self._meanwhile, lambda: None
+        once()
+        return state + "".join(
+            str(one.event.message.content) for one in events if isinstance(one.event, MessageRecorded)
+        )
+
+    def encode(self, state: str) -> bytes | None:
+        return msgspec.json.encode(state)
+
+    def decode(self, data: bytes, _version: int) -> str:
+        return msgspec.json.decode(data, type=str)
+
+
+def test_a_state_that_was_read_before_words_were_erased_is_not_kept_after_that(tmp_path: Path) -> None:
+    """Issue 9: such a snapshot was on its way while those in the table were dropped."""
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([to("s", 0, said("a", SECRET), *(said(f"x{number}", "x") for number in range(EVERY)))])
+
+        kept = log.states.fold("s", Saying(meanwhile=lambda: erase(log, "s", 1)))
+        assert SECRET in kept.state  # it was read before
+        assert log.states.keep("s", Saying(), kept)  # and so may an actor have
+        log.append_now([anywhere("t", said("y"))])  # with this, snapshots are written
+
+        assert log.query("SELECT 1 FROM sqlite_master WHERE name='stored_snapshots'") == []
+        assert SECRET not in log.states.fold("s", Saying()).state
+        log.append_now([anywhere("t", said("z"))])
+        (snapshot,) = log.states.kept("s")
+        assert SECRET.encode() not in getattr(snapshot, "data", b"")
 
 
 @pytest.mark.clause("ERASE-1", "V1")

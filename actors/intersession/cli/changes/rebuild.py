@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import folding, store_path, store_url
 from intersession.cli.shell import COMMON, OK, Answer, Common, Screen, UsageError, safe
+from intersession_actors.session import long_sessions, take_snapshots
 from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
@@ -20,7 +21,9 @@ SNAPSHOTS = "snapshots"
 def rebuild(
     view: Annotated[
         str | None,
-        Parameter(help="Its name, as `verify` prints it; `snapshots` are dropped. Default: all of them."),
+        Parameter(
+            help="Its name, as `verify` prints it; `snapshots` are dropped and taken anew. Default: all of them."
+        ),
     ] = None,
     /,
     *,
@@ -29,8 +32,8 @@ def rebuild(
     """Build the views of a log anew.
 
     A view is what lists and searches read; it is made of the events, and can be lost without harm. Readers see the old view
-    until the new one is whole. While a host writes to the log this is refused. Snapshots of sessions are dropped: a session
-    that wakes is folded anew, and gets new ones.
+    until the new one is whole. While a host writes to the log this is refused. Snapshots of sessions are dropped, and those
+    of long sessions are taken anew: nobody has to wait for that when one wakes.
     """
     views = inline_views()
     names = [one.name for one in views]
@@ -47,7 +50,11 @@ def rebuild(
         if built:
             with Screen().progress(f"Building {', '.join(built)}") as progress:
                 log.rebuild(*built, progress=progress)
-        dropped = log.states.drop() if view in {None, SNAPSHOTS} else 0
+        dropped = taken = 0
+        if view in {None, SNAPSHOTS}:
+            dropped = log.states.drop()
+            with Screen().progress("Folding long sessions") as progress:
+                taken = take_snapshots(log, long_sessions(log), progress)
         position = log.head()
         aside = [lost for lost in log.set_aside() if lost.view in built]
     value: JsonObject = {
@@ -57,13 +64,17 @@ def rebuild(
         "position": position,
         "setAside": len(aside),
         "snapshotsDropped": dropped,
+        "sessionsFolded": taken,
     }
 
     def show(screen: Screen) -> None:
         if built:
             screen.line(safe("rebuilt: ", "bold green"), f"{', '.join(built)} up to position {position}")
         if view in {None, SNAPSHOTS}:
-            screen.line(safe("dropped: ", "bold green"), counted(dropped, "snapshot"))
+            screen.line(
+                safe("dropped: ", "bold green"),
+                f"{counted(dropped, 'snapshot')}; {counted(taken, 'long session')} folded anew",
+            )
         if aside:
             screen.line(
                 f"  {len(aside)} events could not be taken in; `intersession verify` looks at each event"

@@ -35,16 +35,22 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
         self.select_events_statement = f"SELECT {columns} FROM {events_table_name} WHERE originator_id=? "  # noqa: S608 - the same
         self.rows: Rows = _no_rows
         self.submit: Callable[[OnTheWay], None] | None = None
+        self.erasures = 0
+        """How many erasures were committed since the log was opened."""
+        self._erased: dict[str, int] = {}
+        """The streams of them, each with the number of its last one."""
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], **_: object) -> None:
+    def insert_events(self, stored_events: Sequence[StoredEvent], *, as_of: int = 0, **_: object) -> None:
         """Have snapshots written with the next commit. Nobody waits for that, and nobody hears of it when it fails.
+
+        What was folded after so many erasures (`as_of`) may hold words that were erased since: then it is not written.
 
         Raises:
             StoreUnavailable: the log is open for reading only, is closed, or too much waits already.
         """
         if self.submit is None:
             raise StoreUnavailable("no snapshot was taken: the log is open for reading only")
-        self.submit(OnTheWay(lambda cursor: self._write(cursor, stored_events)))
+        self.submit(OnTheWay(lambda cursor: self._write(cursor, stored_events, as_of)))
 
     def select_events(
         self,
@@ -104,6 +110,23 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
             with suppress(LogError):
                 self.submit(OnTheWay(lambda cursor: cursor.execute(statement, (stream, version, topic))))
 
+    def erase(self, cursor: SQLiteCursor, streams: Sequence[str]) -> None:
+        """Drop the snapshots of streams in which something is erased, inside the transaction that does it.
+
+        They may hold words of what was under way then. So may what was folded before, and is only on its way here.
+        """
+        self._erased.update(dict.fromkeys(streams, self.erasures + 1))
+        cursor.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (self.events_table_name,))
+        if cursor.fetchone() is not None:
+            cursor.executemany(
+                f"DELETE FROM {self.events_table_name} WHERE originator_id=?",  # noqa: S608 - the same
+                [(stream,) for stream in streams],
+            )
+
+    def erased(self) -> None:
+        """Hear that an erasure is durable: what is folded from now on can't hold its words."""
+        self.erasures += 1
+
     def clear(self, cursor: SQLiteCursor) -> int:
         """Drop all snapshots, inside a transaction; return how many there were."""
         cursor.execute("SELECT 1 FROM sqlite_master WHERE name=?", (self.events_table_name,))
@@ -114,9 +137,11 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
         cursor.execute(f"DROP TABLE {self.events_table_name}")
         return count
 
-    def _write(self, cursor: SQLiteCursor, stored_events: Sequence[StoredEvent]) -> None:
-        self._create_table(cursor)
-        self._insert_events(cursor, stored_events)
+    def _write(self, cursor: SQLiteCursor, stored_events: Sequence[StoredEvent], as_of: int) -> None:
+        fresh = [one for one in stored_events if self._erased.get(str(one.originator_id), 0) <= as_of]
+        if fresh:
+            self._create_table(cursor)
+            self._insert_events(cursor, fresh)
 
     def _read(self, statement: str, parameters: Sequence[str | int]) -> list[Row]:
         """Return rows, or none: nobody needs a snapshot. A store that fails says so when the events are read."""

@@ -60,7 +60,8 @@ class StreamStates:
             CorruptEvent: an event that was read was changed, or is missing.
             UnknownTopic: one is of a newer version.
         """
-        (folded,) = deque(self._walk(stream, folding, self._latest(stream, folding, to), to), maxlen=1)
+        as_of = self._recorder.erasures
+        (folded,) = deque(self._walk(stream, folding, self._latest(stream, folding, to), to, as_of), maxlen=1)
         return folded
 
     def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
@@ -70,7 +71,9 @@ class StreamStates:
             CorruptEvent: as `fold` does.
             UnknownTopic: the same.
         """
-        return self._walk(stream, folding, self._latest(stream, folding, since) if since else None, None)
+        as_of = self._recorder.erasures
+        found = self._latest(stream, folding, since) if since else None
+        return self._walk(stream, folding, found, None, as_of)
 
     def load(
         self, stream: str, folding: Folding[S], on_folded: Callable[[Folded[S] | Exception], None]
@@ -79,7 +82,14 @@ class StreamStates:
         self._later(partial(self.fold, stream, folding), on_folded)
 
     def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
-        """Keep a state as a snapshot, with the next commit; False if it is not to be kept, or can't be."""
+        """Keep a state as a snapshot, with the next commit; False if it is not to be kept, or can't be.
+
+        Nobody says when it was begun. So once something was erased in the stream it is not written any more: what is folded
+        anew is, and an actor that wakes again does that.
+        """
+        return self._keep(stream, folding, folded, as_of=0)
+
+    def _keep(self, stream: str, folding: Folding[S], folded: Folded[S], *, as_of: int) -> bool:
         if folded.last is None or self._recorder.submit is None:
             return False
         data = folding.encode(folded.state)
@@ -89,7 +99,7 @@ class StreamStates:
             stream=stream, version=folded.last.version, topic=folding.topic, hash=folded.last.hash, data=data
         )
         try:
-            self._snapshots.put([snapshot])
+            self._snapshots.put([snapshot], as_of=as_of)
         except LogError as error:
             _LOGGER.debug("%s version %d: no snapshot: %s", stream, snapshot.version, error)
             return False
@@ -124,7 +134,7 @@ class StreamStates:
         return self._clear()
 
     def _walk(
-        self, stream: str, folding: Folding[S], found: tuple[S, Snapshot] | None, to: int | None
+        self, stream: str, folding: Folding[S], found: tuple[S, Snapshot] | None, to: int | None, as_of: int
     ) -> Iterator[Folded[S]]:
         state, snapshot = found or (folding.begin(), None)
         kept = 0 if snapshot is None else snapshot.version
@@ -149,7 +159,7 @@ class StreamStates:
             if (
                 last is not None
                 and last.version - kept >= EVERY
-                and self.keep(stream, folding, Folded(state, last, kept))
+                and self._keep(stream, folding, Folded(state, last, kept), as_of=as_of)
             ):
                 kept = last.version
             if fresh or snapshot is None:

@@ -27,7 +27,7 @@ from intersession_events.log import (
 )
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Pending
-from intersession_events.stores.snapshots import TABLE as SNAPSHOTS
+from intersession_events.stores.snapshots import SnapshotRecorder
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.recorder import COLUMNS, GroupCommitRecorder, Row, notification_of
 
@@ -126,6 +126,7 @@ class Sealing(NamedTuple):
     entropy: Callable[[int], bytes]
     heads: Heads
     clock: LogClock
+    snapshots: SnapshotRecorder
 
 
 class NotTaken:
@@ -226,15 +227,7 @@ class Append:
             state = erased_state(row, stands, log_id=self._sealing.mapper.log_id)
             if row is not None and state is not None:
                 cursor.execute("UPDATE stored_events SET state=? WHERE rowid=?", (state, row[0]))
-        # What was folded before may hold words of what was under way then.
-        if (
-            _row(cursor, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (SNAPSHOTS,))
-            is not None
-        ):
-            cursor.executemany(
-                f"DELETE FROM {SNAPSHOTS} WHERE originator_id=?",  # noqa: S608 - a name of ours
-                [(stream,) for stream in sorted({stream for stream, _, _ in erasures(self.recorded)})],
-            )
+        self._sealing.snapshots.erase(cursor, sorted({stream for stream, _, _ in erasures(self.recorded)}))
         crash_point("E1")
 
     def is_stored(self, cursor: SQLiteCursor) -> bool:
@@ -256,6 +249,8 @@ class Append:
             self.recorded = ()
             self._verdict = Unavailable(error=log_error(error or RuntimeError("never written")))
         self.stands = isinstance(self._verdict, Committed)
+        if self.stands and self.erases:
+            self._sealing.snapshots.erased()
         self.has_failed = not self.stands
         tell(self._on_outcome, self._verdict)
 

@@ -80,13 +80,17 @@ class LogApplication(Application[str]):
         transact: Callable[[Callable[[SQLiteCursor], int]], int],
     ) -> StreamStates:
         """Return the states of the streams. What the arguments do is the log's: it has the readers and the writer."""
-        snapshots = self.snapshots
-        if snapshots is None:
-            raise NoSuchStore(NAME, "the environment switches the store of snapshots off")
-        recorder = cast("SnapshotRecorder", snapshots.recorder)
+        recorder, snapshots = self.snapshot_recorder, cast("EventStore[str]", self.snapshots)
         recorder.rows = partial(rows, readers)
         recorder.submit = self.submit_snapshot
         return StreamStates(snapshots, read=read, later=later, clear=lambda: transact(recorder.clear))
+
+    @property
+    def snapshot_recorder(self) -> SnapshotRecorder:
+        """What keeps the snapshots."""
+        if self.snapshots is None:
+            raise NoSuchStore(NAME, "the environment switches the store of snapshots off")
+        return cast("SnapshotRecorder", self.snapshots.recorder)
 
     @property
     def submit_snapshot(self) -> Callable[[OnTheWay], None] | None:

@@ -66,7 +66,13 @@ class Writer:
         self._recorder.observer = self
         self._recorder.commits.by_hand = by_hand
         self._sealing = Sealing(
-            opened.mapper, opened.recorder, opened.epoch, entropy, self._heads, LogClock(opened.latest_time)
+            opened.mapper,
+            opened.recorder,
+            opened.epoch,
+            entropy,
+            self._heads,
+            LogClock(opened.latest_time),
+            opened.app.snapshot_recorder,
         )
         self.views = InlineViews(inline)
         outdated = [name for name in self.views.names if not self._goes_on(name)]
