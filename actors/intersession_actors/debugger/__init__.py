@@ -2,7 +2,14 @@
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.named import as_key, delivery_named, near_sessions, run_named, session_named
+from intersession_actors.debugger.named import (
+    as_key,
+    delivery_named,
+    near_sessions,
+    run_meant,
+    run_named,
+    session_named,
+)
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.state import Change, ChangesAnswer, OpenAnswer, StateAnswer
@@ -26,6 +33,7 @@ __all__ = [
     "delivery_named",
     "near_sessions",
     "open_log",
+    "run_meant",
     "run_named",
     "session_named",
 ]

@@ -9,6 +9,7 @@ from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
 from intersession_projections.known_names import KnownNames, near
 from intersession_projections.places import FEWEST, RunNames, UnknownPlace, short_name
+from intersession_projections.run_outcomes import RunOutcome
 
 _LOOKED_AT: Final = 2_000
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
@@ -79,6 +80,17 @@ def run_named(reader: Reader, typed: str) -> str:
         if error.candidates:
             raise ToolRefused("invalid_request", str(error)) from None
         return typed.strip()
+
+
+def run_meant(reader: Reader, typed: str) -> RunOutcome | None:
+    """Return the run that a text names; of an exchange or a spawn the one that it waits for, else the one it began with.
+
+    Raises:
+        ToolRefused: several begin so (`invalid_request`); it names them.
+    """
+    name = run_named(reader, typed)
+    flow = reader.flows.exchange(name) or reader.flows.spawn(name)
+    return reader.runs.get(name if flow is None else flow.awaits or flow.run_id)
 
 
 def delivery_named(reader: Reader, typed: str) -> str:

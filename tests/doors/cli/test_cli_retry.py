@@ -12,7 +12,7 @@ from intersession_events.facts import DeliveryDone
 from intersession_events.stores import SqliteLog
 from support.doors.command_line import Ran, ran
 from support.doors.gateway_live import GATEWAY, LiveGateway
-from support.running import WAIT, Booth, wait_for_number
+from support.running import WAIT, Booth, Gate, wait_for_number
 
 AGENTS = {"main": lambda turn: f"you said {turn.message}"}
 """Who answers where `--agents` names this."""
@@ -118,6 +118,34 @@ def test_lists_stories_and_the_doctor_say_what_was_tried_again(booth: Booth) -> 
     said = shown(booth, "messages", "--json").json["messages"]
     assert [row.get("retryOf") for row in said] == [run_id, None]
     assert f"again, for run {run_id}" in shown(booth, "messages").out
+
+
+def test_what_runs_prints_can_be_typed_back(booth: Booth) -> None:
+    """Finding D7: the id of an exchange or a spawn in `runs` was one that neither `abort` nor `retry` knew."""
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        gate.stop(turn)
+        return "late"
+
+    system = booth.start({"main": slow, "ops": slow})
+    tools = system.tools("agent:main:main")
+    tools.call("sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": 0})
+    tools.call("sessions_spawn", {"task": "count"})
+    for _ in range(2):
+        gate.reached()
+    system.close(grace=0)
+    gate.open()
+    listed = shown(booth, "runs")
+    rows = {row["kind"]: row for row in shown(booth, "runs", "--json").json["runs"]}
+
+    assert "`intersession abort ID`" in listed.out
+    for kind in ("exchange", "spawn"):
+        name = rows[kind]["id"]
+        assert name in listed.out
+        assert f"a part of {kind} {name}" in shown(booth, "retry", name[:8], "--json").json["error"]
+        assert shown(booth, "abort", name[:8], "--json").json["runIds"] == [rows[kind]["runId"]]
+        assert shown(booth, "abort", name, "--json").json["aborted"] is False
 
 
 def test_what_can_not_be_tried_again_is_refused_with_what_to_do(booth: Booth) -> None:

@@ -7,7 +7,7 @@ from cyclopts.validators import Number
 
 from intersession.cli.host import Operating, operator_of
 from intersession.cli.shell import OK, READING, REFUSED, Agents, Answer, Reading, Screen, safe
-from intersession_actors.debugger import run_named
+from intersession_actors.debugger import run_meant
 from intersession_actors.gate import WAIT
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -37,7 +37,8 @@ def retry(
     Without the session's agent the run waits for the next host that has it.
     """
     with operator_of(reading, agents=agents) as operator:
-        value = operator.call("runs.retry", {"runId": run_named(operator.reader, run)})
+        meant = run_meant(operator.reader, run)
+        value = operator.call("runs.retry", {"runId": run if meant is None else meant.run_id})
         value |= _end(operator, value, timeout)
     return Answer(value, lambda screen: _show(screen, value), REFUSED if _has_failed(value) else OK)
 

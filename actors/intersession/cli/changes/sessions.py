@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import operator_of
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError
-from intersession_actors.debugger import run_named, session_named
+from intersession_actors.debugger import run_meant, session_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -16,18 +16,20 @@ Session = Annotated[str, Parameter(help="The session: its key in any form, its s
 
 
 def abort(
-    what: Annotated[str, Parameter(help="The session whose runs are stopped, or the id of one run.")],
+    what: Annotated[
+        str, Parameter(help="The session whose runs are stopped, or the id of a run, an exchange or a spawn.")
+    ],
     /,
     *,
     reading: Reading = READING,
 ) -> Answer:
     """Stop what a session does, or one run.
 
-    Of a session, the run under way and those that wait.
+    Of a session, the run under way and those that wait; of an exchange or a spawn, the run that it waits for.
     """
 
     def params(reader: Reader) -> JsonObject:
-        run = reader.runs.get(run_named(reader, what))
+        run = run_meant(reader, what)
         if run is not None:
             return {"sessionKey": run.session_key, "runId": run.run_id}
         return {"sessionKey": session_named(reader, what, field="session")}

@@ -79,6 +79,8 @@ def runs(
     hint = "`intersession replay ID` tells one of them"
     if any(standing.can_be_retried for standing in listing.rows):
         hint = f"{hint}, `intersession retry ID` has a run that failed tried again"
+    if any(standing.is_open for standing in listing.rows):
+        hint = f"{hint}, `intersession abort ID` stops what is not over"
     return listing.answer("runs", Standing.value, _show, what="row", hint=hint, unknown=unknown)
 
 

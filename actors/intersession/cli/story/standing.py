@@ -32,6 +32,11 @@ class Standing(NamedTuple):
         return cls(flow, found, at_work, retry)
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is not over yet."""
+        return not self.flow.ended if isinstance(self.flow, RunOutcome) else self.flow.is_open
+
+    @property
     def can_be_retried(self) -> bool:
         """Whether it is a run that failed, and nobody has tried it again."""
         flow = self.flow
