@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
+from intersession.gateway.admission import Limits
 from intersession_actors.system import followed
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
@@ -15,6 +16,8 @@ from support.soaking import grown, held, resident_bytes, settled, until
 
 MAIN = "agent:main:main"
 SOON = {"runs": {"idleSeconds": 0.05}}
+PATIENT = Limits(handshake_s=600.0)
+"""No timer of a connection may outlive it: one that did would keep it for longer than is waited here."""
 
 
 @pytest.fixture
@@ -50,7 +53,7 @@ def quiet(system: SessionSystem, nobody: Mapping[str, int]) -> None:
 
 def soak(system: SessionSystem, clients: int) -> dict[str, int]:
     """Return what there is more of after so many clients of each kind than after a few."""
-    with LiveGateway(system) as live:
+    with LiveGateway(system, limits=PATIENT) as live:
         nobody = held()
         for number in range(2):
             come_and_go(live, number)

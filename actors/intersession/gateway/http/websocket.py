@@ -247,15 +247,19 @@ class WebSocketShell:
         late = asyncio.get_running_loop().call_later(
             self._door.limits.handshake_s, lambda: self._apply(self._connection.handshake_is_late())
         )
-        ticks = 0
-        while self._closing is None:
-            await asyncio.sleep(self._door.limits.check_s)
-            ticks += 1
-            if not self._connection.still_counts():
-                self._apply(self._connection.revoked())
-            elif ticks % round(self._door.limits.tick_s / self._door.limits.check_s) == 0:
-                self._apply(self._connection.tell("tick", {"ts": self._door.system.service.clock.now_ms()}))
-        late.cancel()
+        try:
+            ticks = 0
+            while self._closing is None:
+                await asyncio.sleep(self._door.limits.check_s)
+                ticks += 1
+                if not self._connection.still_counts():
+                    self._apply(self._connection.revoked())
+                elif ticks % round(self._door.limits.tick_s / self._door.limits.check_s) == 0:
+                    self._apply(
+                        self._connection.tell("tick", {"ts": self._door.system.service.clock.now_ms()})
+                    )
+        finally:
+            late.cancel()  # else it keeps the connection of a client that has left
         await asyncio.sleep(self._door.limits.close_s)
 
 
