@@ -1,6 +1,6 @@
 """Exchanges, spawns and deliveries as rows, for recovery, the tools and the command line."""
 
-from intersession_projections.flows.flows import Flows, OpenFlowsView
+from intersession_projections.flows.flows import Flows
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
     DeliveryNote,
@@ -12,6 +12,7 @@ from intersession_projections.flows.rows import (
     accept_flow,
     evolve_flow,
 )
+from intersession_projections.flows.view import OpenFlowsView
 
 __all__ = [
     "DeliveriesWanted",

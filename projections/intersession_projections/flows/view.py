@@ -1,0 +1,152 @@
+"""The view of exchanges, spawns and deliveries: where each stands, and which flow each run belongs to."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from intersession_events.facts import RunAsked
+from intersession_events.log import Recorded, Sql, SqlValue
+from intersession_projections.columns import hashed, packed
+from intersession_projections.flows.rows import (
+    DeliverySummary,
+    ExchangeSummary,
+    SpawnSummary,
+    Summary,
+    accept_flow,
+    evolve_flow,
+)
+from intersession_projections.flows.stored import ASKED, COLUMNS, STORED, UNDELIVERED, restored
+
+
+class OpenFlowsView:
+    """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
+
+    name = "open_flows"
+    shape = 3
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables. Sessions, runs and owners are looked up by the numbers that stand for their names."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS flows (accepted INTEGER PRIMARY KEY, kind TEXT NOT NULL, id BLOB NOT NULL, "
+            "is_open INTEGER NOT NULL, position INTEGER NOT NULL, session INTEGER, child INTEGER, owner INTEGER, "
+            "run INTEGER, channel TEXT, outcome TEXT, working INTEGER NOT NULL, archive_due INTEGER, "
+            "has_files INTEGER NOT NULL, state BLOB NOT NULL, UNIQUE (id, kind))"
+        )
+        for name, columns, condition in (
+            ("open", "kind", "is_open = 1"),
+            ("asked", "kind", ASKED),
+            ("session", "session", "session IS NOT NULL"),
+            ("child", "child", "child IS NOT NULL"),
+            ("owner", "owner", "owner IS NOT NULL"),
+            ("run", "run", "run IS NOT NULL"),
+            ("undelivered", "kind", UNDELIVERED),
+            ("has_files", "accepted", "has_files = 1"),
+            ("archive_due", "archive_due", "archive_due IS NOT NULL"),
+        ):
+            sql.execute(f"CREATE INDEX IF NOT EXISTS flows_{name} ON flows ({columns}) WHERE {condition}")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS flow_runs (run_id BLOB PRIMARY KEY, flow INTEGER NOT NULL) WITHOUT ROWID"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables."""
+        for table in ("flows", "flow_runs"):
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in: a flow is read once for all of them, and written once."""
+        taking = _Taking(sql)
+        for recorded in events:
+            taking.take(recorded)
+        taking.store()
+
+
+class _Kept(msgspec.Struct):
+    """A flow while events are taken in: as it is stored, and as it is now."""
+
+    stored: Summary | None
+    row: Summary | None
+
+
+class _Taking:
+    """One batch of events."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._kept: dict[tuple[str, str], _Kept] = {}
+
+    def take(self, recorded: Recorded) -> None:
+        kind, _, name = recorded.stream.partition(":")
+        if kind not in STORED:
+            return
+        kept = self._found(kind, name)
+        row = accept_flow(recorded) if kept.row is None else evolve_flow(kept.row, recorded)
+        if row is None:
+            return
+        kept.row = row
+        if isinstance(recorded.event, RunAsked):
+            self._sql.execute(
+                "INSERT INTO flow_runs VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
+                (packed(recorded.event.run_id), row.accepted),
+            )
+
+    def store(self) -> None:
+        for (kind, name), kept in self._kept.items():
+            if kept.row is not None and kept.row is not kept.stored:
+                _store(self._sql, kind, name, kept.row, kept.stored)
+
+    def _found(self, kind: str, name: str) -> _Kept:
+        kept = self._kept.get((kind, name))
+        if kept is None:
+            found = self._sql.execute(
+                f"SELECT {COLUMNS} FROM flows WHERE id = ? AND kind = ?",  # noqa: S608 - our own words
+                (packed(name), kind),
+            ).fetchone()
+            row = None if found is None else restored(found)
+            kept = self._kept[kind, name] = _Kept(row, row)
+        return kept
+
+
+def _store(sql: Sql, kind: str, name: str, row: Summary, before: Summary | None) -> None:
+    searched = _searched(row)
+    state = STORED[kind].whole(row)
+    if before is not None and _searched(before) == searched:
+        # SQLite writes the entries of an index anew for each column that is set, even to what it was.
+        sql.execute(
+            "UPDATE flows SET position = ?, state = ? WHERE accepted = ?", (row.position, state, row.accepted)
+        )
+        return
+    changing = (row.position, state, *searched)
+    if before is not None:
+        sql.execute(
+            "UPDATE flows SET position = ?, state = ?, is_open = ?, outcome = ?, working = ?, archive_due = ?, "
+            "has_files = ? WHERE accepted = ?",
+            (*changing, row.accepted),
+        )
+        return
+    match row:
+        case ExchangeSummary():
+            session, child, owner, run, channel = row.requester, None, None, None, None
+        case SpawnSummary():
+            session, child, owner, run, channel = row.requester, row.child, None, None, None
+        case DeliverySummary():
+            session, child, owner, run = row.session_key, None, row.owner, row.run_id
+            channel = row.channel
+    numbers = (None if one is None else hashed(one) for one in (session, child, owner, run))
+    sql.execute(
+        "INSERT INTO flows (position, state, is_open, outcome, working, archive_due, has_files, accepted, kind, id, "
+        "channel, session, child, owner, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*changing, row.accepted, kind, packed(name), channel, *numbers),
+    )
+
+
+def _searched(row: Summary) -> tuple[SqlValue, ...]:
+    """Return what of a row can change and is searched by: is_open, outcome, working, archive_due, has_files."""
+    match row:
+        case ExchangeSummary():
+            return (int(row.is_open), None, 0, None, 0)
+        case SpawnSummary():
+            working = row.status is None and row.is_open
+            return (int(row.is_open), None, int(working), row.archive_due_ms, int(row.has_files))
+        case DeliverySummary():
+            return (int(row.is_open), row.state, 0, None, 0)
