@@ -30,6 +30,7 @@ START_MS = 1_700_000_000_000
 _STEP = 500
 _AT_ONCE = 5_000
 _SALT = bytes(16)
+_NAMES = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 _SAID = "Is the boiler on again?"
 MAIN = "agent:main:main"
 AGENTS = ("main", "ops", "desk", "home")
@@ -43,7 +44,7 @@ def session_key(number: int, agent: str = "main") -> str:
 
 @cache
 def session_id(key: str) -> str:
-    return ids.derive("6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "session", key)
+    return ids.derive(_NAMES, "session", key)
 
 
 def opening(key: str, *, spawned_by: str | None = None) -> SessionOpened:
@@ -62,7 +63,7 @@ def saying(key: str, name: str, text: str, time: int = START_MS) -> MessageRecor
 
 
 def draft(event: Event, name: str, time: int = START_MS) -> Draft:
-    return Draft(event=event, id=name, time=time)
+    return Draft(event=event, id=ids.derive(_NAMES, "event", name), time=time)
 
 
 def to(key: str, *drafts: Draft) -> StreamAppend:
@@ -146,7 +147,7 @@ def write_directly(path: Path, told: Iterator[Told]) -> None:
                 version, prev = ends.get(one.stream, (0, FIRST))
                 topic = topic_of(one.event)
                 state, sealed = seal(
-                    Draft(event=one.event, id=one.id, time=one.time),
+                    draft(one.event, one.id, one.time),
                     topic,
                     encode(one.event),
                     log_id=log_id,
@@ -155,6 +156,7 @@ def write_directly(path: Path, told: Iterator[Told]) -> None:
                     epoch=epoch,
                     prev=prev,
                     salt=_SALT,
+                    short=True,
                 )
                 ends[one.stream] = (version + 1, sealed.hash)
                 rows.append((one.stream, version + 1, topic, state))

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from intersession import SessionSystem
 from support.doors.command_line import ran
 from support.paths import TESTS
+from support.row_states import said
 
 GOLDEN: Final = TESTS / "golden"
 HEAD_KEY: Final = b"golden"
@@ -105,7 +106,7 @@ def digest_of(rows: list[Row]) -> str:
 
 def heads_of(rows: list[Row]) -> dict[str, str]:
     """Return the hash of the last event of each stream."""
-    return {row.stream: json.loads(row.state)["hash"] for row in rows}
+    return {row.stream: json.loads(said(row.state))["hash"] for row in rows}
 
 
 def read(path: Path, folder: Path) -> dict[str, JSON]:
@@ -188,7 +189,7 @@ def _list_differences(was: list[JSON], now: list[JSON], at: str) -> Iterator[str
 def _commands(path: Path, rows: list[Row]) -> Iterator[list[str]]:
     """Return what the command line is asked. Sub-agents are told with their spawns, and the tools read them, too."""
     middle = rows[len(rows) // 2]
-    then = datetime.fromtimestamp(json.loads(middle.state)["time"] / 1000, UTC).isoformat()
+    then = datetime.fromtimestamp(json.loads(said(middle.state))["time"] / 1000, UTC).isoformat()
     yield ["verify"]
     yield ["audit", "access", "--limit", "1000"]
     yield ["runs", "--limit", "1000"]
@@ -222,7 +223,7 @@ def _session_keys(rows: list[Row]) -> list[str]:
 
 
 def _session_ids(rows: list[Row]) -> set[str]:
-    of_sessions = (json.loads(row.state)["data"] for row in rows if row.stream.startswith("session:"))
+    of_sessions = (json.loads(said(row.state))["data"] for row in rows if row.stream.startswith("session:"))
     return {data["sessionId"] for data in of_sessions if "sessionId" in data}
 
 

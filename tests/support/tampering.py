@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from support.row_states import said, stated, with_states
+
 By = Literal["opening", "verify", "head", "unproven", "repaired"]
 """Found when a writer opens it, and by `verify`; by `verify` alone; with a head or a published checkpoint that was kept
 elsewhere; named in words as not proven; made good by whoever opens the log to write, and found by `verify` before."""
@@ -42,7 +44,16 @@ NO_CHECKS = "PRAGMA ignore_check_constraints=ON"
 
 
 def _set(field: str, value: str) -> str:
-    return f"UPDATE stored_events SET state=CAST(json_set(state, '$.{field}', {value}) AS BLOB) WHERE rowid={SAID}"
+    return f"UPDATE stored_events SET state=stated(json_set(said(state), '$.{field}', {value})) WHERE rowid={SAID}"
+
+
+def _places(first: int, last: int) -> str:
+    """Put other bytes into places of a short state, by number from 1."""
+    size = last - first + 1
+    return (
+        f"UPDATE stored_events SET state=CAST(substr(state, 1, {first - 1}) || zeroblob({size - 1}) || X'07' || "
+        f"substr(state, {last + 1}) AS BLOB) WHERE rowid={SAID}"
+    )
 
 
 def _schema(statement: str) -> str:
@@ -117,9 +128,10 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
         "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
     ).fetchall()
     for position, stream, version, topic, state in table:
-        row = json.loads(state)
+        told = said(state)
+        row = json.loads(told)
         last, prev = ends.get(stream, (0, "0" * 64))
-        data = bytes(state).partition(b'"data":')[2].rpartition(b',"digest":')[0]
+        data = told.partition(b'"data":')[2].rpartition(b',"digest":')[0]
         digest = hashlib.sha256(bytes.fromhex(row["salt"]) + data).hexdigest()
         hashed = {
             "causation": row["causation"],
@@ -136,12 +148,11 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
         }
         text = json.dumps(hashed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         new = hashlib.sha256(text.encode()).hexdigest()
-        told = bytes(state)
         for name, value in (("digest", digest), ("hash", new), ("prev", prev)):
             told = told.replace(f'"{name}":"{row[name]}"'.encode(), f'"{name}":"{value}"'.encode())
         rows.execute(
             "UPDATE stored_events SET state=?, originator_version=? WHERE rowid=?",
-            (told, -(last + 1) if version != last + 1 else version, position),
+            (stated(told), -(last + 1) if version != last + 1 else version, position),
         )
         ends[stream] = (last + 1, new)
     rows.execute("UPDATE stored_events SET originator_version=-originator_version WHERE originator_version<0")
@@ -150,7 +161,7 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
 
 def _other_words(rows: sqlite3.Connection) -> None:
     rows.execute(
-        f"UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), 'hello', 'adieu') AS BLOB) WHERE rowid={SAID}"
+        f"UPDATE stored_events SET state=stated(replace(said(state), 'hello', 'adieu')) WHERE rowid={SAID}"
     )
     hashed_again(rows)
 
@@ -158,7 +169,7 @@ def _other_words(rows: sqlite3.Connection) -> None:
 def _one_more(rows: sqlite3.Connection) -> None:
     rows.execute(
         f"INSERT INTO stored_events SELECT {LAST}+1, 'session:agent:main:forged', 1, topic, "
-        f"CAST(json_set(state, '$.id', 'forged') AS BLOB) FROM stored_events WHERE rowid={SAID}"
+        f"stated(json_set(said(state), '$.id', 'forged')) FROM stored_events WHERE rowid={SAID}"
     )
     hashed_again(rows)
 
@@ -173,7 +184,7 @@ EVENTS: tuple[Kind, ...] = (
         "other words in a payload",
         "verify",
         "changed",
-        f"UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), 'hello', 'adieu') AS BLOB) WHERE rowid={SAID}",
+        f"UPDATE stored_events SET state=stated(replace(said(state), 'hello', 'adieu')) WHERE rowid={SAID}",
     ),
     Kind("another time", "verify", "changed", _set("time", "1")),
     Kind("another cause", "verify", "changed", _set("causation", "'x'")),
@@ -188,33 +199,72 @@ EVENTS: tuple[Kind, ...] = (
         "a salt in capitals",
         "verify",
         "changed",
-        f"UPDATE stored_events SET state=CAST(json_set(state, '$.salt', upper(json_extract(state, '$.salt'))) AS BLOB) WHERE rowid={SAID}",
+        f"UPDATE stored_events SET state=stated(json_set(said(state), '$.salt', upper(json_extract(said(state), '$.salt')))) WHERE rowid={SAID}",
     ),
     Kind("a salt taken away", "verify", "erased", _set("salt", "''")),
     Kind(
         "a payload erased with its salt",
         "verify",
         "erased",
-        f"UPDATE stored_events SET state=CAST(json_set(state, '$.data', NULL, '$.salt', '') AS BLOB) WHERE rowid={SAID}",
+        f"UPDATE stored_events SET state=stated(json_set(said(state), '$.data', NULL, '$.salt', '')) WHERE rowid={SAID}",
     ),
     Kind("a field more in an envelope", "verify", "unreadable", _set("note", "'x'")),
     Kind(
         "spaces in an envelope",
         "verify",
         "unreadable",
-        f"UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), ',\"digest\"', ', \"digest\"') AS BLOB) WHERE rowid={SAID}",
+        f"UPDATE stored_events SET state=CAST(replace(said(state), ',\"digest\"', ', \"digest\"') AS BLOB) WHERE rowid={SAID}",
     ),
     Kind(
         "an envelope as text",
         "verify",
         "unreadable",
-        f"UPDATE stored_events SET state=CAST(state AS TEXT) || ' ' WHERE rowid={SAID}",
+        f"UPDATE stored_events SET state=said(state) || ' ' WHERE rowid={SAID}",
     ),
     Kind(
         "an envelope cut short",
         "verify",
         "unreadable",
         f"UPDATE stored_events SET state=CAST(substr(state, 1, 90) AS BLOB) WHERE rowid={SAID}",
+    ),
+    *(
+        Kind(f"other bytes in the place of {what}", "verify", finds, _places(first, last))
+        for what, first, last, finds in (
+            ("the form", 1, 1, "unreadable"),
+            ("the hash", 2, 33, "changed"),
+            ("the hash before it", 34, 65, "changed"),
+            ("the salt", 66, 81, "changed"),
+            ("the event id", 82, 97, "changed"),
+            ("the cause", 98, 113, "changed"),
+            ("the chain of causes", 114, 129, "changed"),
+            ("the epoch", 130, 133, "changed"),
+            ("the time", 134, 146, "unreadable"),
+            ("the first byte of the payload", 147, 147, "changed"),
+        )
+    ),
+    Kind(
+        "a byte more at the end of a state",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET state=CAST(state || X'20' AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "another digit in the time of a state",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET state=CAST(substr(state, 1, 133) || X'32' || substr(state, 135) AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an envelope without its payload",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=substr(state, 1, 146) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a short state written as JSON",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=CAST(said(state) AS BLOB) WHERE rowid={SAID}",
     ),
     Kind(
         "an empty envelope", "verify", "unreadable", f"UPDATE stored_events SET state=X'' WHERE rowid={SAID}"
@@ -347,6 +397,7 @@ TABLES: tuple[Kind, ...] = (
     ),
     Kind("a birthday that is text", "opening", "table_altered", "UPDATE log_identity SET created_ms='then'"),
     Kind("the format of an earlier version", "opening", "table_altered", "UPDATE log_identity SET format=1"),
+    Kind("the format before short states", "verify", "unreadable", "UPDATE log_identity SET format=2"),
     Kind(
         "the format of a later version",
         "unproven",
@@ -517,7 +568,7 @@ KINDS: tuple[Kind, ...] = (*EVENTS, *TABLES, *VIEWS)
 
 def tamper(path: Path, kind: Kind) -> None:
     """Do it."""
-    rows = sqlite3.connect(path, isolation_level=None)
+    rows = with_states(sqlite3.connect(path, isolation_level=None))
     try:
         if isinstance(kind.do, str):
             rows.executescript(kind.do)

@@ -1,6 +1,6 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
-from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, opened, seal, unseal
+from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, seal, unseal
 from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import (
@@ -27,6 +27,7 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.report import Finding, LogHead, VerifyReport
+from intersession_events.log.row_state import opened
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -41,6 +42,7 @@ from intersession_events.log.storable import payload_of
 from intersession_events.log.tables import (
     FORMAT,
     FORMATS,
+    SHORT_FROM,
     TOUCHED,
     marks_of,
     place_problems,
@@ -56,6 +58,7 @@ __all__ = [
     "FORMATS",
     "LARGEST_STATE",
     "SALT_BYTES",
+    "SHORT_FROM",
     "TOUCHED",
     "Authorised",
     "Committed",

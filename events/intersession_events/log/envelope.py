@@ -1,6 +1,6 @@
 """Turns facts into stored rows and back: the envelope beside the payload, and the hash that chains a stream.
 
-A row's `state` is canonical JSON (RFC 8785), so that `sqlite3` and `jq` can read it and anybody can hash it again:
+How both lie in the `state` of a row is in `row_state.py`; the hashes are the same in each format:
 
     digest = SHA-256(salt ‖ data)
     hash   = SHA-256({causation, correlation, epoch, eventId, logId, payloadDigest, prev, stream, timeMs, topic, version})
@@ -20,6 +20,7 @@ import msgspec
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
 from intersession_events.facts import TOPICS, UPCASTERS, Event, decode, latest
 from intersession_events.log.recorded import Draft, Recorded
+from intersession_events.log.row_state import Envelope, as_state, opened
 from intersession_events.proofs import Hashed
 
 FIRST: Final = "0" * 64
@@ -28,35 +29,6 @@ SALT_BYTES: Final = 16
 
 Authorised = Callable[[str, int], str | None]
 """Returns the SHA-256 (hex) of what may stand in the place of an erased payload, by stream and version; None if nothing may."""
-
-
-class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored."""
-
-    causation: str | None
-    correlation: str | None
-    data: msgspec.Raw
-    digest: str
-    epoch: int
-    hash: str
-    id: str
-    prev: str
-    salt: str
-    time: int
-
-    @property
-    def is_erased(self) -> bool:
-        """Whether what stands in `data` is not what was hashed: the salt goes with the payload."""
-        return not self.salt
-
-    @property
-    def stands(self) -> str:
-        """The SHA-256 (hex) of what stands in `data` now."""
-        return sha256(self.data).hexdigest()
-
-
-_ENCODE: Final = msgspec.json.Encoder().encode
-_DECODE: Final = msgspec.json.Decoder(Envelope).decode
 
 
 def seal(
@@ -71,10 +43,11 @@ def seal(
     prev: str,
     salt: bytes,
     time: int | None = None,
+    short: bool = False,
 ) -> tuple[bytes, Recorded]:
     """Return the state to be stored, and the event as it will be read (its position still 0).
 
-    `time` is what is recorded, if it is not the draft's.
+    `time` is what is recorded, if it is not the draft's. `short` asks for the form of format 3.
 
     Raises:
         NotStorable: an id or the stream's name can't be encoded.
@@ -107,7 +80,7 @@ def seal(
             salt.hex(),
             at,
         )
-        state = _ENCODE(envelope)
+        state = as_state(envelope, short=short)
     except ValueError as error:
         raise NotStorable(f"{topic} of {stream!r}: its envelope can't be encoded: {error}") from error
     return state, _recorded(envelope, draft.event, position=0, stream=stream, version=version, topic=topic)
@@ -172,22 +145,7 @@ def unseal(
 
 def replaced(envelope: Envelope, payload: bytes) -> bytes:
     """Return the state of a row whose payload is erased, with what is left of it in its place."""
-    return _ENCODE(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""))
-
-
-def opened(state: bytes, *, where: str) -> Envelope:
-    """Return the envelope of a row's state; only its form is checked.
-
-    Raises:
-        CorruptEvent: it is no envelope, or not written as we write it.
-    """
-    try:
-        envelope = _DECODE(state)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise CorruptEvent(f"{where}: the state is no envelope: {error}") from error
-    if _ENCODE(envelope) != state:
-        raise CorruptEvent(f"{where}: the state is not in canonical form")
-    return envelope
+    return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""), short=False)
 
 
 def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str) -> str | None:

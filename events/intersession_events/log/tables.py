@@ -16,8 +16,12 @@ Query = Callable[[str], list[Row]]
 LARGEST: Final = 2**53 - 1
 """The largest epoch: numbers in an envelope are read by everybody's JSON."""
 
-FORMAT: Final = 2
-"""The format of a new log. Format 2 has the constraint that positions begin at 1; 1 is that of version 0.1.0."""
+FORMAT: Final = 3
+"""The format of a new log. Format 3 has short states of rows (`row_state.py`), format 2 the constraint that positions begin
+at 1; 1 is that of version 0.1.0. A log keeps its format."""
+
+SHORT_FROM: Final = 3
+"""The first format with short states."""
 
 _BESIDE: Final = {
     "log_identity": "CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL, "
@@ -41,6 +45,7 @@ def _events(position: str) -> str:
 FORMATS: Final = {
     1: {"stored_events": _events(""), **_BESIDE},
     2: {"stored_events": _events(" CHECK (rowid > 0)"), **_BESIDE},
+    3: {"stored_events": _events(" CHECK (rowid > 0)"), **_BESIDE},
 }
 """The tables of each format, as SQLite keeps the statements that made them. A later one is added, none is ever changed."""
 

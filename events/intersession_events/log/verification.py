@@ -3,7 +3,9 @@
 A head, exported to where nobody can reach it who can reach the log, proves the rest: nothing before it was cut off or
 rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each event up to a position, as this gives it:
 
-    SELECT rowid || ' ' || json_extract(state, '$.hash') FROM stored_events ORDER BY rowid
+    SELECT rowid || ' ' ||
+        iif(substr(state, 1, 1) = X'03', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash'))
+    FROM stored_events ORDER BY rowid
 """
 
 import hmac
@@ -15,14 +17,17 @@ from typing import Final, Protocol
 
 from intersession_events.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
-from intersession_events.log.envelope import FIRST, Envelope, damaged, opened
+from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import Log, Row
 from intersession_events.log.report import KEPT, Code, Finding, LogHead, VerifyReport
+from intersession_events.log.row_state import Envelope, as_state, is_short, opened
 from intersession_events.log.spilled import End, Repeats, StreamEnds
 from intersession_events.log.tables import (
     FORMAT,
+    FORMATS,
+    SHORT_FROM,
     damage,
     format_of,
     place_problems,
@@ -105,6 +110,9 @@ class _Walk:
         """Rows without their payloads: where each is, and the digest of what stands there."""
         self._authorised: dict[tuple[str, int], str] = {}
         self._format = FORMAT
+        self._short: Row | None = None
+        self._spelt_out: Row | None = None
+        """The first rows with a short state, and with one in JSON that the short form could say."""
         self._topics: set[str] = set()
         self._true_topics: set[str] = set()
         self._signature_checked = False
@@ -146,6 +154,7 @@ class _Walk:
             if isinstance(version, int) and isinstance(stream, str):
                 self._ends.put(stream, End(version, None))
             return
+        self._note_form(row, envelope)
         self._check_row(row, envelope)
         self._check_place(row, envelope)
         if envelope.epoch < self._epoch:
@@ -155,6 +164,12 @@ class _Walk:
         self._epoch = max(self._epoch, envelope.epoch)
         # Hashes of ids, not ids: a tenth of the memory. What meets by chance is told apart at the end.
         self._ids.tell(hash(envelope.id))
+
+    def _note_form(self, row: Row, envelope: Envelope) -> None:
+        if is_short(row[4]):
+            self._short = self._short or row
+        elif self._spelt_out is None and is_short(as_state(envelope, short=True)):
+            self._spelt_out = row
 
     def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
@@ -253,11 +268,24 @@ class _Walk:
             problems += place_problems(log.query)
             problems += topic_problems(log.query, self._topics, self._true_topics)
             self._format = format_of(log.query)
+            self._check_form()
             ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
             if isinstance(epoch, int) and epoch < self._epoch:
                 problems.append(f"log_identity says epoch {epoch}, but events have {self._epoch}")
         for problem in problems:
             self._find("table_altered", problem)
+
+    def _check_form(self) -> None:
+        """Tell the first row whose state is not in the form of the log's format, though it says what it said."""
+        if self._format not in FORMATS:
+            return
+        has_short = self._format >= SHORT_FROM
+        row = self._spelt_out if has_short else self._short
+        if row is not None:
+            form = "JSON, though it fits the short form" if has_short else "the short form"
+            self._find(
+                "unreadable", f"is written in {form}: no writer of format {self._format} did that", row
+            )
 
     def _check_place(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, _, _ = row

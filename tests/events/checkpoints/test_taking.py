@@ -28,7 +28,8 @@ def event_of(recorded: Recorded) -> CheckpointTaken:
 
 def lines(log: SqliteLog, after: int, to: int) -> list[bytes]:
     found = log.query(
-        "SELECT rowid || ' ' || json_extract(state, '$.hash') FROM stored_events WHERE rowid>? AND rowid<=? "
+        "SELECT rowid || ' ' || iif(substr(state, 1, 1) = X'03', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash')) "
+        "FROM stored_events WHERE rowid>? AND rowid<=? "
         "ORDER BY rowid",
         (after, to),
     )

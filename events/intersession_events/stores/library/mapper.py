@@ -62,6 +62,8 @@ class ChainedMapper(Mapper[str]):
         if compressor is not None or cipher is not None:
             raise NotStorable("a log's rows are neither compressed nor encrypted by the library")
         self.log_id = ""
+        self.writes_short = False
+        """Whether states get the short form; set by whoever opens a log that has it."""
         self.authorised: Authorised = lambda _stream, _version: None
         """What may stand in the place of erased payloads; set by whoever can read the log."""
 
@@ -95,6 +97,7 @@ class ChainedMapper(Mapper[str]):
             prev=prev,
             salt=salt,
             time=time,
+            short=self.writes_short,
         )
         pending.__dict__.update(originator_version=version, state=state, recorded=recorded)
         return recorded

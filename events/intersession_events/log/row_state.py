@@ -1,0 +1,145 @@
+"""How an envelope lies in the `state` of a row: as bytes of fixed places before its payload, or as JSON.
+
+A log of format 3 has the short form, which plain SQL can take apart. Its ids are UUIDs as their 16 bytes:
+
+    1        the form, 0x03
+    2-33     hash
+    34-65    prev, zeros for the first event of a stream
+    66-81    salt
+    82-97    id
+    98-113   causation, zeros for none
+    114-129  correlation, zeros for none
+    130-133  epoch, big-endian
+    134-146  time (ms), 13 digits
+    147-     data: the payload as canonical JSON
+
+The digest of the payload is not stored: it is made of salt and data. Each state of this form says one envelope, and each
+envelope that fits has one. One that does not fit is canonical JSON (RFC 8785), as all are in logs of formats 1 and 2: an id
+that is no UUID, a payload that was erased, whose digest can't be made anew.
+"""
+
+import re
+import struct
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from intersession_events.errors import CorruptEvent
+
+_FORM: Final = b"\x03"
+_PLACES: Final = struct.Struct(">c32s32s16s16s16s16sI13s")
+_NONE: Final = bytes(16)
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SALT: Final = 32
+_HASH: Final = 64
+"""Hexadecimal digits; an erased payload has no salt."""
+_LATEST: Final = 10**13
+_EPOCHS: Final = 2**32
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored."""
+
+    causation: str | None
+    correlation: str | None
+    data: msgspec.Raw
+    digest: str
+    epoch: int
+    hash: str
+    id: str
+    prev: str
+    salt: str
+    time: int
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether what stands in `data` is not what was hashed: the salt goes with the payload."""
+        return not self.salt
+
+    @property
+    def stands(self) -> str:
+        """The SHA-256 (hex) of what stands in `data` now."""
+        return sha256(self.data).hexdigest()
+
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODE: Final = msgspec.json.Decoder(Envelope).decode
+
+
+def as_state(envelope: Envelope, *, short: bool) -> bytes:
+    """Return the state of a row: in the short form, if that is asked for and the envelope fits, else as JSON.
+
+    Raises:
+        ValueError: an id can't be encoded.
+    """
+    ids = (envelope.id, envelope.causation, envelope.correlation)
+    if (
+        not short
+        or len(envelope.salt) != _SALT
+        or not len(envelope.hash) == len(envelope.prev) == _HASH
+        or not (0 <= envelope.time < _LATEST and 0 <= envelope.epoch < _EPOCHS)
+        or not all(one is None or _UUID.fullmatch(one) for one in ids)
+    ):
+        return _ENCODE(envelope)
+    packed = [_NONE if one is None else bytes.fromhex(one.replace("-", "")) for one in ids]
+    if packed.count(_NONE) != ids.count(None):
+        return _ENCODE(envelope)
+    header = _PLACES.pack(
+        _FORM,
+        bytes.fromhex(envelope.hash),
+        bytes.fromhex(envelope.prev),
+        bytes.fromhex(envelope.salt),
+        *packed,
+        envelope.epoch,
+        b"%013d" % envelope.time,
+    )
+    return header + bytes(envelope.data)
+
+
+def is_short(state: object) -> bool:
+    """Whether a state is in the short form. A damaged file can hold anything there."""
+    return type(state) is bytes and state[:1] == _FORM
+
+
+def opened(state: bytes, *, where: str) -> Envelope:
+    """Return the envelope of a row's state; only its form is checked.
+
+    Raises:
+        CorruptEvent: it is no envelope, or not written as we write it.
+    """
+    if is_short(state):
+        return _of_places(state, where)
+    try:
+        envelope = _DECODE(state)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CorruptEvent(f"{where}: the state is no envelope: {error}") from error
+    if _ENCODE(envelope) != state:
+        raise CorruptEvent(f"{where}: the state is not in canonical form")
+    return envelope
+
+
+def _of_places(state: bytes, where: str) -> Envelope:
+    if len(state) <= _PLACES.size:
+        raise CorruptEvent(f"{where}: the state is no envelope: it ends after {len(state)} bytes")
+    _, hashed, prev, salt, own, causation, correlation, epoch, time = _PLACES.unpack_from(state)
+    if not time.isdigit():
+        raise CorruptEvent(f"{where}: the state is no envelope: {time!r} is no time")
+    data = state[_PLACES.size :]
+    return Envelope(
+        None if causation == _NONE else _uuid(causation),
+        None if correlation == _NONE else _uuid(correlation),
+        msgspec.Raw(data),
+        sha256(salt + data).hexdigest(),
+        epoch,
+        hashed.hex(),
+        _uuid(own),
+        prev.hex(),
+        salt.hex(),
+        int(time),
+    )
+
+
+def _uuid(value: bytes) -> str:
+    digits = value.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

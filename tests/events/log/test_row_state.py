@@ -1,0 +1,102 @@
+"""An envelope is read from the state of a row as it was, in each form; what no writer wrote is refused."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from intersession_events.errors import CorruptEvent
+from intersession_events.facts import SessionArchived
+from intersession_events.ids import session_stream
+from intersession_events.log import FORMATS, Draft, StreamAppend, verify_log
+from intersession_events.log.row_state import Envelope, as_state, is_short, opened
+from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.identity import APPLICATION_ID
+
+_ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"
+_LOG: Final = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
+_ENVELOPE: Final = opened(
+    b"\x03"
+    + bytes(range(1, 97))
+    + bytes(16)
+    + bytes(range(16))
+    + b"\x00\x00\x00\x07"
+    + b'1795349606803{"a":1}',
+    where="a row",
+)
+
+ids = st.one_of(st.uuids().map(str), st.just(str(_ID).upper()), st.sampled_from(["", "x", str(_ID) + "0"]))
+envelopes = st.builds(
+    msgspec.structs.replace,
+    st.just(_ENVELOPE),
+    id=ids,
+    causation=st.none() | ids,
+    correlation=st.none() | ids,
+    epoch=st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**53 - 1]),
+    time=st.sampled_from([-1, 0, 1, 10**13 - 1, 10**13, 2**53 - 1]),
+)
+"""All that an envelope can hold, and the bounds of what fits."""
+
+
+@given(envelopes, st.booleans())
+@example(msgspec.structs.replace(_ENVELOPE, id="00000000-0000-0000-0000-000000000000"), True)
+@example(msgspec.structs.replace(_ENVELOPE, causation="00000000-0000-0000-0000-000000000000"), True)
+def test_an_envelope_is_read_as_it_was_written(envelope: Envelope, short: bool) -> None:
+    state = as_state(envelope, short=short)
+
+    assert opened(state, where="a row") == envelope
+    assert short or not is_short(state)
+
+
+def test_the_places_are_those_of_the_page() -> None:
+    state = as_state(_ENVELOPE, short=True)
+
+    assert (state[1:33].hex(), state[33:65].hex(), state[65:81].hex()) == (
+        _ENVELOPE.hash,
+        _ENVELOPE.prev,
+        _ENVELOPE.salt,
+    )
+    assert (_ENVELOPE.causation, _ENVELOPE.epoch, _ENVELOPE.time) == (None, 7, 1795349606803)
+    assert (state[133:146], state[146:]) == (b"1795349606803", b'{"a":1}')
+
+
+def test_a_state_without_a_payload_or_with_a_time_of_no_digits_is_refused() -> None:
+    state = as_state(_ENVELOPE, short=True)
+
+    for broken in (b"", state[:1], state[:146], state[:133] + b"1795349606 03" + state[146:]):
+        with pytest.raises(CorruptEvent, match="no envelope"):
+            opened(broken, where="a row")
+
+
+def test_an_erased_payload_has_its_digest_beside_it() -> None:
+    erased = msgspec.structs.replace(_ENVELOPE, salt="", data=msgspec.Raw(b'{"a":null}'))
+
+    state = as_state(erased, short=True)
+
+    assert not is_short(state)
+    assert opened(state, where="a row").digest == _ENVELOPE.digest
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_a_log_keeps_the_form_of_its_format(tmp_path: Path, form: int) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as made, made:
+        made.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        for statement in FORMATS[form].values():
+            made.execute(statement)
+        made.execute("INSERT INTO log_identity VALUES (?, ?, 0, 5)", (_LOG, form))
+    event = SessionArchived(session_id=_ID, reason="deleted")
+    for version in (0, 1):
+        with SqliteLog(path) as log:
+            draft = Draft(event=event, id=_ID.replace("0b", f"0{version}"), time=5)
+            log.append_now([StreamAppend(stream=session_stream("a"), expected=version, drafts=(draft,))])
+
+    with SqliteLog(path, read_only=True) as log:
+        assert [one.event for one in log.all()] == [event, event]
+        assert [is_short(state) for *_, state in log.rows()] == [form >= 3] * 2
+        assert verify_log(log).ok
