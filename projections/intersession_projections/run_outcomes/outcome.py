@@ -1,0 +1,141 @@
+"""What became of one run, and how each event of it changes that. Pure."""
+
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_events.facts import (
+    RunAborted,
+    RunCompleted,
+    RunEnd,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    Step,
+    Usage,
+    ready,
+)
+from intersession_events.log import Recorded
+
+RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
+
+_STREAM: Final = "session:"
+
+
+@ready
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run as far as it got. Times in ms; `started_ms` is the start of attempt `attempt`.
+
+    `reply` is the run's own final text and None is no text; for a run that failed or was aborted it is what the
+    agent had said until then. `status` "timeout" is a failure with the code `timeout`. `accepted` and `position` are the
+    positions of the run's first and last event, the versions their places in the session's stream; `root` is the
+    chain's root (the event's correlation id). `retry_of` is the failed run that this one tries again.
+    """
+
+    run_id: str
+    session_key: str
+    session_id: str
+    step: Step
+    message_id: str
+    status: RunStatus
+    queued_ms: int
+    accepted: int
+    position: int
+    first_version: int
+    last_version: int
+    attempt: int = 0
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    code: str | None = None
+    error: str | None = None
+    reply: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    caller: str | None = None
+    exchange_id: str | None = None
+    spawn_id: str | None = None
+    turn: int | None = None
+    chain: tuple[str, ...] = ()
+    hops: int = 0
+    timeout_ms: int = 0
+    root: str | None = None
+    retry_of: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.status not in {"queued", "running"}
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a run by itself, no part of an exchange or a spawn."""
+        return self.exchange_id is None and self.spawn_id is None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without an answer, and nobody had stopped it."""
+        return self.status in {"error", "timeout"}
+
+
+class Asked(NamedTuple):
+    """Who asked for a run by itself, and under which idempotency key."""
+
+    caller: str
+    key: str
+
+
+def asked_in(event: RunQueued) -> Asked | None:
+    """Return who asked for a run; None where nobody gave a key, or where it is part of an exchange or a spawn."""
+    if event.idempotency_key is None or event.flow is not None:
+        return None
+    return Asked(event.caller or "operator", event.idempotency_key)
+
+
+def begin_run(recorded: Recorded, event: RunQueued) -> RunOutcome:
+    """Return the row of a run that is accepted."""
+    return RunOutcome(
+        run_id=event.run_id,
+        session_key=recorded.stream.removeprefix(_STREAM),
+        session_id=event.session_id,
+        step=event.step,
+        message_id=event.message_id,
+        status="queued",
+        queued_ms=recorded.time,
+        accepted=recorded.position,
+        position=recorded.position,
+        first_version=recorded.version,
+        last_version=recorded.version,
+        caller=event.caller,
+        exchange_id=event.exchange_id,
+        spawn_id=event.spawn_id,
+        turn=event.turn,
+        chain=event.chain,
+        hops=event.hops,
+        model=event.model,
+        timeout_ms=event.timeout_ms,
+        root=recorded.correlation,
+        retry_of=event.retry_of,
+    )
+
+
+def evolve_run(
+    before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd
+) -> RunOutcome:
+    """Return where a run stands after an event of it."""
+    replace = msgspec.structs.replace
+    row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
+    match event:
+        case RunStarted():
+            return replace(row, status="running", started_ms=recorded.time)
+        case RunInterrupted():
+            return replace(row, status="queued")
+        case RunCompleted():
+            return replace(
+                row, status="ok", ended_ms=recorded.time, usage=event.usage, model=event.model or row.model
+            )
+        case RunFailed():
+            status: RunStatus = "timeout" if event.code == "timeout" else "error"
+            return replace(row, status=status, ended_ms=recorded.time, code=event.code)
+        case RunAborted():
+            return replace(row, status="aborted", ended_ms=recorded.time)

@@ -1,0 +1,164 @@
+"""Questions about runs: by their ids, by their callers' own keys, those of a session or of a chain."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from intersession_events.facts import RunAborted, RunCompleted, RunFailed, RunQueued
+from intersession_events.ids import retry_of
+from intersession_events.log import Log, SqlValue
+from intersession_projections.columns import beginning_with, hashed, packed, to_text, unpacked
+from intersession_projections.flows import Position
+from intersession_projections.run_outcomes.outcome import Asked, RunOutcome, asked_in
+from intersession_projections.run_outcomes.stored import COLUMNS, restored
+
+
+class KeyUse(NamedTuple):
+    """The run an idempotency key stands for, and the digest of the request it came with."""
+
+    run_id: str
+    digest: str | None
+
+
+class RunOfChain(NamedTuple):
+    """A run of a causal chain, and what it has used; nothing is known of that before it has ended (LOOP-5)."""
+
+    run_id: str
+    ended: bool
+    tokens: int
+    cost_micros: int
+
+
+class Runs:
+    """Queries on runs: by id, by the caller's own key, all that are open, the latest."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def get(self, run_id: str) -> RunOutcome | None:
+        """Return what became of a run; None for an unknown one."""
+        found = self._select("WHERE run_id = ?", (packed(run_id),))
+        return found[0] if found else None
+
+    def retry_of(self, run_id: str) -> RunOutcome | None:
+        """Return the run that tries a failed one again (GATE-6); None where nobody has asked for that."""
+        return self.get(retry_of(self._log.log_id, run_id))
+
+    def taken_version(self, run_id: str) -> int | None:
+        """Return where in its session's stream a run first started, or was given up; None while it waits, or for an unknown one."""
+        rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
+        return rows[0][0] if rows else None
+
+    def has_ended(self, run_id: str) -> bool:
+        """Whether a run has come to its end; False for an unknown one."""
+        return bool(
+            self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ? AND ended = 1", (packed(run_id),))
+        )
+
+    def by_idempotency_key(self, caller: str, key: str) -> KeyUse | None:
+        """Return the run this caller's key stands for; the first it was used for, for ever (SEND-11)."""
+        rows = self._log.query(
+            "SELECT run_id, digest FROM run_keys WHERE key = ? AND caller = ? ORDER BY position, run_id LIMIT 1",
+            (to_text(key), caller),
+        )
+        return next((KeyUse(unpacked(run_id), digest) for run_id, digest in rows), None)
+
+    def by_any_key(self, key: str, caller: str | None = None) -> str | None:
+        """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by anybody."""
+        return next((run_id for used_by, run_id in self.under_key(key) if caller in {None, used_by}), None)
+
+    def under_key(self, key: str) -> list[tuple[str, str]]:
+        """Return who used an idempotency key, and the run that it stands for, in the order of its uses."""
+        rows = self._log.query(
+            "SELECT caller, run_id FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
+        )
+        return [(caller, unpacked(run_id)) for caller, run_id in rows]
+
+    def asked(self, run_id: str) -> Asked | None:
+        """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""
+        rows = self._log.query("SELECT accepted FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
+        for (position,) in rows:
+            for recorded in self._log.all(after=position - 1, to=position):
+                if isinstance(recorded.event, RunQueued):
+                    return asked_in(recorded.event)
+        return None
+
+    def open_runs(self) -> list[RunOutcome]:
+        """Return all runs that have not ended, in the order they were accepted."""
+        return self._select("WHERE ended = 0 ORDER BY accepted")
+
+    def open_by_status(self) -> dict[str, int]:
+        """Return how many runs wait and how many are under way."""
+        rows = self._log.query("SELECT status, COUNT(*) FROM run_outcomes WHERE ended = 0 GROUP BY 1")
+        return {str(status): int(number) for status, number in rows}
+
+    def recent(self, limit: int) -> list[RunOutcome]:
+        """Return the runs accepted last, newest first."""
+        return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
+
+    def failed_lately(self, among: int) -> list[RunOutcome]:
+        """Return the runs that failed and that nobody has tried again, among so many of the newest; newest first."""
+        return [run for run in self.recent(among) if run.failed and self.retry_of(run.run_id) is None]
+
+    def next_of_session(self, session_key: str, position: int) -> RunOutcome | None:
+        """Return the first run that a session accepted behind a position."""
+        found = self._select(
+            "WHERE session = ? AND accepted > ? ORDER BY accepted LIMIT 1", (hashed(session_key), position)
+        )
+        return found[0] if found else None
+
+    def alone(self, where: Position, limit: int) -> list[RunOutcome]:
+        """Return runs of a part of the log that belong to no exchange and no spawn, newest first and without their words."""
+        condition = (
+            "accepted > ? AND accepted <= ? AND NOT EXISTS "
+            "(SELECT 1 FROM flow_runs WHERE flow_runs.run_id = run_outcomes.run_id)"
+        )
+        parameters: tuple[SqlValue, ...] = (where.after, where.to)
+        if where.is_open:
+            condition += " AND ended = 0"
+        if where.session_key is not None:
+            condition += " AND session = ?"
+            parameters += (hashed(where.session_key),)
+        rows = self._log.query(
+            f"SELECT {COLUMNS} FROM run_outcomes WHERE {condition} ORDER BY accepted DESC LIMIT ?",  # noqa: S608 - our own words
+            (*parameters, limit),
+        )
+        return [restored(row) for row in rows]
+
+    def ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of runs that begin with a text."""
+        statement = "SELECT run_id FROM run_outcomes WHERE run_id BETWEEN ? AND ? ORDER BY run_id LIMIT ?"
+        return beginning_with(self._log.query, statement, beginning, limit)
+
+    def of_chain(self, root: str) -> list[RunOfChain]:
+        """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""
+        rows = self._log.query(
+            "SELECT run_id, ended, tokens, cost_micros FROM run_outcomes WHERE root = ? ORDER BY accepted",
+            (packed(root),),
+        )
+        return [
+            RunOfChain(unpacked(run_id), bool(ended), tokens, cost) for run_id, ended, tokens, cost in rows
+        ]
+
+    def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
+        rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
+        return [self._with_words(restored(row)) for row in rows]
+
+    def _with_words(self, outcome: RunOutcome) -> RunOutcome:
+        """Add the reply or the error from the event that ended the run: the row has no copy of the text."""
+        if not outcome.ended:
+            return outcome
+        for recorded in self._log.all(after=outcome.position - 1, to=outcome.position):
+            match recorded.event:
+                case RunCompleted() as event:
+                    return msgspec.structs.replace(outcome, reply=event.reply)
+                case RunFailed() as event:
+                    return msgspec.structs.replace(outcome, error=event.error, reply=event.partial)
+                case RunAborted() as event:
+                    return msgspec.structs.replace(
+                        outcome, error=f"aborted by {event.by}", reply=event.partial
+                    )
+                case _:
+                    pass
+        return outcome

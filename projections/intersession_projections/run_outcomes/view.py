@@ -1,0 +1,158 @@
+"""The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from intersession_events.facts import (
+    ExchangeAccepted,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnAccepted,
+)
+from intersession_events.log import Recorded, Sql
+from intersession_projections.columns import hashed, packed, to_text
+from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
+from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
+
+
+class RunOutcomesView:
+    """Keeps a row per run, without its words (the log has them), and the idempotency keys."""
+
+    name = "run_outcomes"
+    shape = 2
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables.
+
+        `taken_version` is where in its session's stream a run first started, or was given up in the queue: there its
+        message is taken.
+        """
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS run_outcomes (accepted INTEGER PRIMARY KEY, run_id BLOB NOT NULL UNIQUE, "
+            "session INTEGER NOT NULL, ended INTEGER NOT NULL, status TEXT NOT NULL, position INTEGER NOT NULL, "
+            "root BLOB, tokens INTEGER NOT NULL, cost_micros INTEGER NOT NULL, "
+            "taken_version INTEGER, state BLOB NOT NULL)"
+        )
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_open ON run_outcomes (accepted) WHERE ended = 0")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_session ON run_outcomes (session)")
+        sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_root ON run_outcomes (root)")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS run_keys (key TEXT NOT NULL, caller TEXT NOT NULL, run_id BLOB NOT NULL, "
+            "position INTEGER NOT NULL, digest TEXT, PRIMARY KEY (key, caller, run_id)) WITHOUT ROWID"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables."""
+        for table in ("run_outcomes", "run_keys"):
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in: a run is read once for all of them, and written once."""
+        taking = _Taking(sql)
+        for recorded in events:
+            taking.take(recorded)
+        taking.store()
+
+
+class _Kept(msgspec.Struct):
+    """A run while events are taken in: as it is stored, and as it is now."""
+
+    stored: RunOutcome | None
+    now: RunOutcome | None
+    taken_version: int | None = None
+    """Where in its session's stream its message was taken, if it was so by one of the events."""
+
+
+class _Taking:
+    """One batch of events."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._kept: dict[str, _Kept] = {}
+
+    def take(self, recorded: Recorded) -> None:
+        event = recorded.event
+        match event:
+            case RunQueued():
+                kept = self._found(event.run_id)
+                kept.now = kept.now or begin_run(recorded, event)
+                _keep_key(self._sql, recorded, event, event.caller)
+            case ExchangeAccepted() | SpawnAccepted():
+                _keep_key(self._sql, recorded, event, event.caller)
+            case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
+                kept = self._found(event.run_id)
+                if kept.now is None or kept.now.ended:
+                    return
+                kept.now = evolve_run(kept.now, recorded, event)
+                match event:
+                    case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
+                        kept.taken_version = kept.taken_version or recorded.version
+                    case _:
+                        pass
+            case _:
+                pass
+
+    def store(self) -> None:
+        for kept in self._kept.values():
+            if kept.now is not None and kept.now is not kept.stored:
+                _store(self._sql, kept.now, kept.taken_version, is_new=kept.stored is None)
+
+    def _found(self, run_id: str) -> _Kept:
+        kept = self._kept.get(run_id)
+        if kept is None:
+            found = self._sql.execute(
+                f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id = ?",  # noqa: S608 - our own words
+                (packed(run_id),),
+            ).fetchone()
+            row = None if found is None else restored(found)
+            kept = self._kept[run_id] = _Kept(row, row)
+        return kept
+
+
+def _store(sql: Sql, outcome: RunOutcome, taken_version: int | None, *, is_new: bool) -> None:
+    usage = outcome.usage
+    tokens, cost = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
+    changing = (int(outcome.ended), outcome.status, outcome.position, tokens, cost, taken_version)
+    state = STORED.whole(outcome)
+    if is_new:
+        sql.execute(
+            "INSERT INTO run_outcomes (ended, status, position, tokens, cost_micros, taken_version, state, accepted, "
+            "run_id, session, root) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *changing,
+                state,
+                outcome.accepted,
+                packed(outcome.run_id),
+                hashed(outcome.session_key),
+                None if outcome.root is None else packed(outcome.root),
+            ),
+        )
+        return
+    sql.execute(
+        "UPDATE run_outcomes SET ended = ?, status = ?, position = ?, tokens = ?, cost_micros = ?, "
+        "taken_version = COALESCE(taken_version, ?), state = ? WHERE accepted = ?",
+        (*changing, state, outcome.accepted),
+    )
+
+
+def _keep_key(
+    sql: Sql, recorded: Recorded, event: RunQueued | ExchangeAccepted | SpawnAccepted, caller: str | None
+) -> None:
+    if event.idempotency_key is None:
+        return
+    sql.execute(
+        "INSERT INTO run_keys (key, caller, run_id, position, digest) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (key, caller, run_id) DO UPDATE SET digest = COALESCE(run_keys.digest, excluded.digest)",
+        (
+            to_text(event.idempotency_key),
+            caller or "operator",
+            packed(event.run_id),
+            recorded.position,
+            event.request_digest,
+        ),
+    )
