@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
+from intersession_actors.session import snapshots_compared
 from intersession_events.errors import LogError
 from intersession_events.log import LogHead, VerifyReport, head, verify_log
 from intersession_events.stores import SqliteLog, views_proven
@@ -50,6 +51,7 @@ def verified(path: Path, known: LogHead | None = None) -> VerifyReport:
         report = verify_log(log, head=known, final=known is not None)
         if not report.counts.get("table_altered"):
             report = report.with_views(*views_proven(log, inline_views()))
+            report = report.with_snapshots(*snapshots_compared(log))
     return report
 
 

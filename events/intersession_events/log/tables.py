@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from intersession_events.errors import CorruptEvent
 from intersession_events.log.log import Row
 
 Query = Callable[[str], list[Row]]
@@ -159,7 +160,11 @@ def place_problems(query: Query) -> Iterator[str]:
 
 def damage(query: Query) -> Iterator[str]:
     """Say what SQLite's own check of the file finds, such as an index that is not of its table: rows would be read wrong by it."""
-    for (said,) in query("PRAGMA integrity_check(20)"):
+    try:
+        found = query("PRAGMA integrity_check(20)")
+    except CorruptEvent as error:  # it can't even be looked through
+        found = [(error,)]
+    for (said,) in found:
         # A row at a position below 1 is told as such.
         if said != "ok" and not str(said).startswith("CHECK constraint failed"):
             yield f"SQLite finds the file damaged: {said}"

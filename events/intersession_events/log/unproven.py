@@ -67,6 +67,9 @@ def unproven(
     yield (
         "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
     )
+    yield (
+        "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages."
+    )
     if log_format not in FORMATS:
         yield f"Whether the tables are as format {log_format} has them: this version knows no such format."
     yield VIEWS_UNPROVEN

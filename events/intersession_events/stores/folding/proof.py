@@ -66,16 +66,22 @@ def views_proven(
                     )
                     continue
                 if touched:
-                    told = "somebody else has written into it, or set its position back"
+                    told = "somebody else has written into it, or into its position"
                     findings.append(_finding(fold, "inline_views", view.name, told))
                 findings += _differences(fold, seen)
             unproven += [
                 f"What the view {name} holds: this version has none of that name."
-                for name in sorted(now.keys() - {view.name for view in views})
+                for name in sorted((now.keys() | _set_aside_by(seen)) - {view.name for view in views})
             ]
         if progress is not None:
             progress(last, last)
     return findings, unproven
+
+
+def _set_aside_by(seen: sqlite3.Connection) -> set[str]:
+    """Return the names of the views that say they could not take something in."""
+    found = _rows(seen, "SELECT DISTINCT CAST(view AS BLOB) FROM set_aside")
+    return {bytes(name).decode(errors="replace") for (name,) in found}
 
 
 class _Reached(NamedTuple):
@@ -94,7 +100,9 @@ def _reached(seen: sqlite3.Connection) -> dict[str, _Reached]:
     ((last,),) = _rows(seen, "SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
     # What was touched says no position any more: it is compared as of the last event.
     return {
-        str(_shown(name)): _Reached(last if position == TOUCHED else position, shape, position == TOUCHED)
+        str(_shown(name)): _Reached(position, shape, touched=False)
+        if isinstance(position, int) and position != TOUCHED
+        else _Reached(last, shape, touched=True)
         for name, position, shape in found
     }
 

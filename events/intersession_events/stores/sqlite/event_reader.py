@@ -8,7 +8,7 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import FIRST, Recorded
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.readers import rows
+from intersession_events.stores.sqlite.readers import event_rows, rows
 from intersession_events.stores.sqlite.recorder import COLUMNS, ReadingRecorder, Row, notification_of
 
 PAGE: Final = 1000
@@ -83,7 +83,9 @@ class EventReader:
         statement, name = _STREAM_FROM, prefix
         while True:
             with typed():
-                (found,) = rows(self._recorder.readers, statement, (name,))[0]
+                (found,) = event_rows(self._recorder.readers, statement, (name,))[0]
+            if isinstance(found, bytes):
+                raise CorruptEvent(f"the name of a stream is no text: {found!r}")
             if found is None or not found.startswith(prefix):
                 return names
             names.append(found)
@@ -92,7 +94,7 @@ class EventReader:
     def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
         """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be."""
         with typed():
-            return rows(
+            return event_rows(
                 self._recorder.readers,
                 COLUMNS + f"WHERE rowid{'>=' if after is None else '>'}? AND rowid<=? ORDER BY rowid LIMIT ?",
                 (-(2**63) if after is None else after, 2**63 - 1 if to is None else to, limit),

@@ -14,6 +14,7 @@ from intersession_events.facts import TOPICS, UPCASTERS
 from intersession_events.log import FORMAT, FORMATS, Row, place_problems, schema_problems
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
+from intersession_events.stores.sqlite.readers import text_or_bytes
 
 APPLICATION_ID: Final = 0x49534C47
 """`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
@@ -110,6 +111,7 @@ def check_epoch(cursor: SQLiteCursor, mine: int) -> bool:
 def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     # One look at all of it: a writer that makes the file a log just now must not be seen half way.
     connection.execute("BEGIN")
+    connection.text_factory = text_or_bytes
     mark = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
     if mark == 0 and not tables:

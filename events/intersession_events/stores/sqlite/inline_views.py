@@ -72,7 +72,7 @@ class InlineViews:
         """Return how far a view has got; None if it has to be built anew, since its shape or the log is another."""
         cursor.execute("SELECT shape, position FROM inline_views WHERE name=?", (name,))
         row = cursor.fetchone()
-        if row is None or row[0] != self._views[name].shape or row[1] > head:
+        if row is None or row[0] != self._views[name].shape or not isinstance(row[1], int) or row[1] > head:
             return None
         if row[1] < 0:
             _LOGGER.warning("somebody else has written into the view %s: it is built anew", name)

@@ -379,7 +379,7 @@ class SqliteLog:
     def _is_up_to_date(self, view: InlineView) -> bool:
         """Return whether a view is as this version and this log have it, and nobody else has written into it."""
         found = self.query(
-            "SELECT shape, position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events) "
+            "SELECT shape, typeof(position)='integer' AND position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events) "
             "FROM inline_views WHERE name=?",
             (view.name,),
         )

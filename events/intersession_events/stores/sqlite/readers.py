@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Row, SqlValue
@@ -140,6 +140,34 @@ class MemoryReaders:
     def close(self) -> None:
         """Refuse further reading."""
         self._closed = True
+
+
+def event_rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+    """Return rows of events. What is no text where text should be comes as bytes: one such row must not hide the others."""
+    try:
+        return rows(readers, statement, parameters)
+    except sqlite3.OperationalError as error:
+        if _NO_TEXT not in str(error):
+            raise
+    with readers.connection() as connection:
+        factory, connection.text_factory = connection.text_factory, text_or_bytes
+        try:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            return cursor.execute(statement, parameters).fetchall()
+        finally:
+            connection.text_factory = factory
+
+
+_NO_TEXT: Final = "Could not decode to UTF-8"
+
+
+def text_or_bytes(stored: bytes) -> str | bytes:
+    """Return text as it is stored, for `text_factory`: bytes, if it is none."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
 
 
 def rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:

@@ -32,7 +32,7 @@ from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.sqlite.failures import attempt, is_input_output, is_of_the_store
 from intersession_events.stores.sqlite.follower import Follower
 from intersession_events.stores.sqlite.group_commit import GroupCommit, Work
-from intersession_events.stores.sqlite.readers import MemoryReaders, Readers, rows
+from intersession_events.stores.sqlite.readers import MemoryReaders, Readers, event_rows, rows
 
 
 class BatchObserver(Protocol):
@@ -117,7 +117,9 @@ class ReadingRecorder(SQLiteApplicationRecorder):
             parameters.append(lte)
         statement += f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
         parameters.append(-1 if limit is None else limit)
-        return cast("list[Notification]", list(starmap(StoredRow, rows(self.readers, statement, parameters))))
+        return cast(
+            "list[Notification]", list(starmap(StoredRow, event_rows(self.readers, statement, parameters)))
+        )
 
     def select_notifications(
         self,
@@ -135,7 +137,7 @@ class ReadingRecorder(SQLiteApplicationRecorder):
             statement += f"AND topic IN ({', '.join('?' * len(topics))}) "
             parameters += topics
         statement += "ORDER BY rowid LIMIT ?"
-        found = rows(self.readers, statement, (*parameters, limit))
+        found = event_rows(self.readers, statement, (*parameters, limit))
         return cast("list[Notification]", list(starmap(StoredRow, found)))
 
     def max_notification_id(self) -> int | None:  # type: ignore[override]  # None for an empty log, as the library's tests want
