@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from intersession_events.stores import SqliteLog
+from support.checkpointed import checkpoint
 from support.row_states import said, stated, with_states
 
 By = Literal["opening", "verify", "head", "unproven", "repaired"]
@@ -21,7 +23,7 @@ WORDS: dict[By, str] = {
     "opening": "a writer refuses it; `verify`",
     "verify": "`verify`",
     "repaired": "`verify`; built anew by who next opens it to write",
-    "head": "`verify` with what was kept elsewhere",
+    "head": "named as not proven, save with",
     "unproven": "named as not proven",
 }
 
@@ -35,6 +37,8 @@ class Kind(NamedTuple):
     do: str | Callable[[sqlite3.Connection], None]
     refused: bool = False
     """Whether a writer refuses it though it is not tampering that is found."""
+    signed: bool = True
+    """Whether the signatures of checkpoints find it, where what was kept elsewhere does."""
 
 
 SAID = "(SELECT MIN(rowid) FROM stored_events WHERE topic='message_recorded.1')"
@@ -58,6 +62,15 @@ def _places(first: int, last: int) -> str:
 
 def _schema(statement: str) -> str:
     return f"PRAGMA writable_schema=ON; {statement}; PRAGMA writable_schema=RESET"
+
+
+def _exchanged(one: str, other: str) -> str:
+    """Have the schema say of two tables or indexes that each lies where the other does."""
+    both = f"('{one}', '{other}')"
+    return _schema(
+        f"UPDATE sqlite_master SET rootpage=(SELECT SUM(rootpage) FROM sqlite_master WHERE name IN {both})-rootpage "
+        f"WHERE name IN {both}"
+    )
 
 
 def _swap(rows: sqlite3.Connection, one: int, other: int) -> None:
@@ -159,6 +172,24 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
     rows.execute("DELETE FROM log_topics WHERE topic NOT IN (SELECT topic FROM stored_events)")
 
 
+def _salts_swapped(rows: sqlite3.Connection) -> None:
+    salts = rows.execute(
+        "SELECT rowid, json_extract(said(state), '$.salt') FROM stored_events WHERE rowid IN (4, 5) ORDER BY rowid"
+    ).fetchall()
+    for (position, _), (_, salt) in zip(salts, reversed(salts), strict=True):
+        rows.execute(
+            "UPDATE stored_events SET state=stated(json_set(said(state), '$.salt', ?)) WHERE rowid=?",
+            (salt, position),
+        )
+
+
+def _checkpoint_again(rows: sqlite3.Connection) -> None:
+    _other_words(rows)
+    ((_, _, path),) = rows.execute("PRAGMA database_list").fetchall()
+    with SqliteLog(path) as log:
+        checkpoint(log)
+
+
 def _other_words(rows: sqlite3.Connection) -> None:
     rows.execute(
         f"UPDATE stored_events SET state=stated(replace(said(state), 'hello', 'adieu')) WHERE rowid={SAID}"
@@ -169,7 +200,8 @@ def _other_words(rows: sqlite3.Connection) -> None:
 def _one_more(rows: sqlite3.Connection) -> None:
     rows.execute(
         f"INSERT INTO stored_events SELECT {LAST}+1, 'session:agent:main:forged', 1, topic, "
-        f"stated(json_set(said(state), '$.id', 'forged')) FROM stored_events WHERE rowid={SAID}"
+        "stated(json_set(said(state), '$.id', 'forged', '$.epoch', (SELECT epoch - 1 FROM log_identity))) "
+        f"FROM stored_events WHERE rowid={SAID}"
     )
     hashed_again(rows)
 
@@ -346,7 +378,7 @@ EVENTS: tuple[Kind, ...] = (
     ),
     Kind("all events taken away", "verify", "tail_cut", "DELETE FROM stored_events"),
     Kind("the end cut off", "verify", "tail_cut", f"DELETE FROM stored_events WHERE rowid>{LAST}-3"),
-    Kind("the end cut off, with the sequence mended", "head", "tail_cut", _tail_gone),
+    Kind("the end cut off, with the sequence mended", "head", "tail_cut", _tail_gone, signed=False),
     Kind("two events of different streams swapped", "verify", "checkpoint_mismatch", _neighbours),
     Kind("a whole stream taken away, the rest renumbered", "verify", "checkpoint_mismatch", _stream_gone),
     Kind(
@@ -376,6 +408,115 @@ EVENTS: tuple[Kind, ...] = (
     Kind("other words, each hash computed again", "head", "tail_cut", _other_words),
     Kind("an event forged, each hash computed again", "head", "tail_cut", _one_more),
     Kind("an event taken away, each hash computed again", "head", "tail_cut", _one_less),
+    Kind(
+        "other words, each hash computed again, and a checkpoint taken of that without the key",
+        "head",
+        "head_mismatch",
+        _checkpoint_again,
+    ),
+    Kind(
+        "a state of nothing, as long as one",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=zeroblob(400) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "an event copied to where erasures are",
+        "verify",
+        "changed",
+        f"INSERT INTO stored_events SELECT {LAST}+1, 'erased:session:agent:main:main', 1, topic, state "
+        f"FROM stored_events WHERE rowid={SAID}",
+    ),
+    Kind(
+        "words written over as if erased",
+        "verify",
+        "erased",
+        "UPDATE stored_events SET state=stated(replace(json_set(said(state), '$.salt', ''), 'hello', '[erased]')) "
+        f"WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a field named twice in an envelope",
+        "verify",
+        "unreadable",
+        """UPDATE stored_events SET state=CAST(replace(said(state), '{"causation"', '{"epoch":1,"causation"') """
+        f"AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a number written in another way",
+        "verify",
+        "unreadable",
+        """UPDATE stored_events SET state=CAST(replace(said(state), '"epoch":1', '"epoch":1.0') AS BLOB) """
+        f"WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a stream renamed to letters that look alike",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET originator_id='session:agent:main:m\u0430in' "
+        "WHERE originator_id='session:agent:main:main'",
+    ),
+    Kind(
+        "a stream whose name is no text",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET originator_id=CAST(X'ff3a' AS TEXT) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a topic that is no text",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET topic=CAST(X'ff3a' AS TEXT) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a topic as bytes",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET topic=CAST(topic AS BLOB) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a version between two",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET originator_version=2.5 WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a version far ahead",
+        "verify",
+        "missing",
+        f"UPDATE stored_events SET originator_version=4611686018427387904 WHERE rowid={SAID}",
+    ),
+    Kind("the salts of two events swapped", "verify", "changed", _salts_swapped),
+    Kind(
+        "all times moved by an hour",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET state=stated(json_set(said(state), '$.time', json_extract(said(state), '$.time') + 3600000))",
+    ),
+    Kind(
+        "words put into another's mouth",
+        "verify",
+        "changed",
+        """UPDATE stored_events SET state=stated(replace(said(state), '"role":"user"', '"role":"assistant"')) """
+        f"WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a checkpoint made one of fewer events",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET state=stated(json_set(said(state), '$.data.count', 3)) WHERE topic LIKE 'checkpoint%'",
+    ),
+    Kind(
+        "a checkpoint passed off as a message",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET topic='message_recorded.1' WHERE topic LIKE 'checkpoint%'",
+    ),
+    Kind(
+        "the last event moved to the largest position",
+        "opening",
+        "table_altered",
+        f"UPDATE stored_events SET rowid=9223372036854775807 WHERE rowid={LAST}",
+    ),
 )
 """What is done to the rows of events."""
 
@@ -485,6 +626,44 @@ TABLES: tuple[Kind, ...] = (
             "WHERE name IN ('sqlite_autoindex_stored_events_1', 'sqlite_autoindex_session_list_1')"
         ),
     ),
+    Kind("all topics taken away", "verify", "table_altered", "DELETE FROM log_topics"),
+    Kind(
+        "a topic among them that is no text",
+        "opening",
+        "table_altered",
+        "INSERT INTO log_topics VALUES (CAST(X'ff00' AS TEXT))",
+    ),
+    Kind(
+        "the events made a query",
+        "opening",
+        "table_altered",
+        "ALTER TABLE stored_events RENAME TO away; CREATE VIEW stored_events AS SELECT * FROM away",
+    ),
+    Kind(
+        "a log id as bytes",
+        "opening",
+        "table_altered",
+        "UPDATE log_identity SET log_id=CAST(log_id AS BLOB)",
+    ),
+    Kind(
+        "two tables exchanged in the schema",
+        "verify",
+        "table_altered",
+        _exchanged("flows", "run_keys"),
+    ),
+    Kind(
+        "two indexes exchanged in the schema",
+        "verify",
+        "table_altered",
+        _exchanged("run_outcomes_root", "sqlite_autoindex_run_outcomes_1"),
+    ),
+    Kind(
+        "a table, settings and statistics that nothing of ours reads",
+        "unproven",
+        "What else is in the file",
+        "CREATE TABLE mine (x); PRAGMA user_version=7; ANALYZE; UPDATE sqlite_stat1 SET stat='1 1'; "
+        "INSERT INTO sqlite_sequence VALUES ('mine', 5)",
+    ),
     Kind("the mark of the file taken away", "opening", "", "PRAGMA application_id=0"),
     Kind("two identities", "opening", "", "INSERT INTO log_identity SELECT * FROM log_identity"),
     Kind("no identity", "opening", "", "DELETE FROM log_identity"),
@@ -558,6 +737,40 @@ VIEWS: tuple[Kind, ...] = (
         "repaired",
         "",
         "UPDATE inline_views SET shape=77 WHERE name='run_outcomes'",
+    ),
+    Kind("the index of names emptied", "verify", "view_differs", "DELETE FROM session_search_data"),
+    Kind(
+        "a trigger that tells of a touch made to do nothing",
+        "opening",
+        "table_altered",
+        "DROP TRIGGER touched_flows_update; "
+        "CREATE TRIGGER touched_flows_update AFTER UPDATE ON flows WHEN 0 BEGIN SELECT 1; END",
+    ),
+    Kind(
+        "a position of a view that is text",
+        "repaired",
+        "view_differs",
+        "UPDATE inline_views SET position='x' WHERE name='run_outcomes'",
+    ),
+    Kind(
+        "a snapshot put in",
+        "verify",
+        "view_differs",
+        "CREATE TABLE stored_snapshots (originator_id TEXT, originator_version INTEGER, topic TEXT, state BLOB, PRIMARY KEY (originator_id, originator_version)) WITHOUT ROWID; INSERT INTO stored_snapshots VALUES ('session:agent:main:main', 3, 'session.1', X'7b7d')",
+    ),
+    Kind(
+        "the snapshots made a query",
+        "verify",
+        "view_differs",
+        "CREATE VIEW stored_snapshots AS SELECT 'session:agent:main:main' AS originator_id, 3 AS originator_version, "
+        "'session.1' AS topic, X'7b7d' AS state",
+    ),
+    Kind("the snapshots made another table", "verify", "view_differs", "CREATE TABLE stored_snapshots (x)"),
+    Kind(
+        "something set aside for a view nobody has",
+        "unproven",
+        "What the view",
+        "INSERT INTO set_aside VALUES (CAST(X'ff' AS TEXT), 5, 's', 1, 't', 'r')",
     ),
     Kind("a view nobody has", "unproven", "What the view", "INSERT INTO inline_views VALUES ('mine', 1, 1)"),
 )

@@ -1,22 +1,35 @@
 """Every way to tamper is found, or named as not proven before it is tried (findings B3 and B4)."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
 from intersession_actors.session import snapshots_compared
 from intersession_events.errors import LogError
+from intersession_events.facts import CheckpointTaken, Event
 from intersession_events.log import LogHead, VerifyReport, head, verify_log
+from intersession_events.proofs import Checkpoint, PublicKey, Trusted, checkpoint_of
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_projections.inline_views import inline_views
-from support.checkpointed import checkpoint
+from support.checkpointed import checkpoint, key_of
 from support.pages.tampering import PAGE, page
 from support.running import SEES_ALL, closed_exchange
 from support.tampering import KINDS, Kind, tamper
 
 OPS = "agent:ops:main"
+KEY = key_of(7)
+
+
+class Genuine(NamedTuple):
+    """A log that nobody touched, its head, and its last checkpoint as it was published."""
+
+    path: Path
+    head: LogHead
+    published: Checkpoint
 
 
 def speak(turn: Turn) -> str | Reply:
@@ -25,30 +38,41 @@ def speak(turn: Turn) -> str | Reply:
     return f"you said {turn.message}" if turn.step == "message" else Reply.skip()
 
 
-@pytest.fixture(scope="module")
-def genuine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LogHead]:
-    """The log of a system that stopped in order, and its head, kept elsewhere."""
-    path = tmp_path_factory.mktemp("genuine") / "log.db"
+def told(path: Path, text: str) -> Event:
+    """Have a system hear a text and do all that comes of it, and take a signed checkpoint once it has stopped."""
     with SessionSystem(f"sqlite:///{path}", agents={"main": speak, "ops": speak}, config=SEES_ALL) as system:
-        for text in ("hello", "ask ops"):
-            sent = {"sessionKey": "agent:main:main", "message": text, "idempotencyKey": text}
-            system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent)["runId"]})
-        (run,) = [
-            run
-            for run in system.service.runs.recent(20)
-            if run.exchange_id and run.session_key == OPS and run.step == "message"
-        ]
-        closed_exchange(system, run.run_id)
+        sent = {"sessionKey": "agent:main:main", "message": text, "idempotencyKey": text}
+        system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent)["runId"]})
+        for run in system.service.runs.recent(20):
+            if run.exchange_id and run.session_key == OPS and run.step == "message":
+                closed_exchange(system, run.run_id)
     with SqliteLog(path, inline=inline_views()) as log:
-        checkpoint(log)
+        return checkpoint(log, KEY).event
+
+
+@pytest.fixture(scope="module")
+def genuine(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
+    """The log of a system that stopped in order, twice, with a signed checkpoint each time; and what was kept of it elsewhere."""
+    path = tmp_path_factory.mktemp("genuine") / "log.db"
+    for text in ("hello", "ask ops"):
+        taken = told(path, text)
+    assert isinstance(taken, CheckpointTaken)
     with SqliteLog(path, read_only=True) as log:
-        return path, head(log)
+        return Genuine(path, head(log), checkpoint_of(log.log_id, taken))
 
 
-def verified(path: Path, known: LogHead | None = None) -> VerifyReport:
+def verified(
+    path: Path,
+    known: LogHead | None = None,
+    *,
+    published: Sequence[Checkpoint] = (),
+    trusted: Sequence[PublicKey] = (),
+) -> VerifyReport:
     """Return what `intersession verify` says."""
     with SqliteLog(path, read_only=True) as log:
-        report = verify_log(log, head=known, final=known is not None)
+        report = verify_log(
+            log, head=known, final=known is not None, published=published, trusted=Trusted(trusted)
+        )
         if not report.counts.get("table_altered"):
             report = report.with_views(*views_proven(log, inline_views()))
             report = report.with_snapshots(*snapshots_compared(log))
@@ -64,20 +88,21 @@ def is_refused(path: Path) -> bool:
 
 
 @pytest.mark.clause("V1")
-def test_the_genuine_log_is_verified(genuine: tuple[Path, LogHead]) -> None:
-    path, known = genuine
+def test_the_genuine_log_is_verified(genuine: Genuine) -> None:
+    path, known, published = genuine
 
     assert verified(path).counts == {}
     assert verified(path, known).counts == {}
+    assert verified(path, published=[published], trusted=[KEY.public]).counts == {}
 
 
 @pytest.mark.clause("V1")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.what)
 def test_what_is_done_to_a_log_is_found_or_named_as_not_proven(
-    genuine: tuple[Path, LogHead], tmp_path: Path, kind: Kind
+    genuine: Genuine, tmp_path: Path, kind: Kind
 ) -> None:
-    path, known = tmp_path / "log.db", genuine[1]
-    shutil.copy(genuine[0], path)
+    path, known = tmp_path / "log.db", genuine.head
+    shutil.copy(genuine.path, path)
     before = verified(path)
     tamper(path, kind)
 
@@ -98,8 +123,12 @@ def test_what_is_done_to_a_log_is_found_or_named_as_not_proven(
             # Which of them, is a matter of how many checkpoints went with it.
             assert {"tail_cut", "head_mismatch"} & with_head.counts.keys(), with_head.counts
             assert any("rewr" in said or "cut" in said for said in before.unproven), before.unproven
+            assert verified(path, published=[genuine.published]).counts
+            assert bool(verified(path, trusted=[KEY.public]).counts) == kind.signed
         case "unproven":
             assert any(said.startswith(kind.finds) for said in alone.unproven), alone.unproven
+            elsewhere = verified(path, known, published=[genuine.published], trusted=[KEY.public])
+            assert elsewhere.counts == {}, "the page says less than is found"
     assert is_refused(path) == (kind.by == "opening" or kind.refused)
     if kind.by == "repaired":
         assert verified(path).counts == {}
@@ -109,6 +138,6 @@ def test_the_page_says_what_the_table_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "python tests/support/pages/tampering.py --write"
 
 
-def test_there_are_as_many_kinds_as_were_tried_on_the_first_version() -> None:
-    assert len(KINDS) >= 49
+def test_there_are_more_kinds_than_were_tried_on_the_first_version() -> None:
+    assert len(KINDS) >= 110
     assert len({kind.what for kind in KINDS}) == len(KINDS)

@@ -18,22 +18,30 @@ system that stopped, with a checkpoint at its end (`tests/system/test_tampering.
 `python tests/support/pages/tampering.py --write`). What is behind the last checkpoint is proven by the chains of its
 streams alone: order between streams, whole streams and their ends are named as not proven there.
 
-"With what was kept elsewhere" means an exported head, or a checkpoint that was published or signed
-([audit and verify](../howto/audit-and-verify.md)). Before that is tried, `verify` says in words that it could not see
-it.
+"Published" is `verify` with a checkpoint that was published before, or an exported head; "signed" is `verify` with the
+key that signs the log's checkpoints ([audit and verify](../howto/audit-and-verify.md)). Where the log alone does not
+show it, `verify` says so in words before it is tried. What is found alone is found with those as well.
 """
 
 
 def page() -> str:
     """Return the page."""
     return HEAD + "".join(
-        f"\n## {title}\n\n| done | found by | as |\n| --- | --- | --- |\n{_rows(kinds)}"
+        f"\n## {title}\n\n| done | found by | as | published | signed |\n| --- | --- | --- | --- | --- |\n{_rows(kinds)}"
         for title, kinds in (("Events", EVENTS), ("The tables beside them", TABLES), ("Views", VIEWS))
     )
 
 
 def _rows(kinds: Sequence[Kind]) -> str:
-    return "".join(f"| {kind.what} | {WORDS[kind.by]} | {_as(kind)} |\n" for kind in kinds)
+    return "".join(
+        f"| {kind.what} | {WORDS[kind.by]} | {_as(kind)} | {_yes(kind.by != 'unproven')} | "
+        f"{_yes(kind.by != 'unproven' and kind.signed)} |\n"
+        for kind in kinds
+    )
+
+
+def _yes(found: bool) -> str:
+    return "found" if found else "not proven"
 
 
 def _as(kind: Kind) -> str:
