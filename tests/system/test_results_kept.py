@@ -12,6 +12,8 @@ import pytest
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_events.crash_points import arm
 from intersession_events.facts import (
+    DeliveryDone,
+    DeliveryUnknown,
     ExchangeClosed,
     LateReplyDropped,
     RunCompleted,
@@ -139,6 +141,20 @@ def test_an_answer_that_the_session_fails_on_again_and_again_is_a_bad_reply(boot
     assert system.status()["degraded"] == {}
     speak(system, "once more")
     assert [event.reply for event in recorded(system, RunCompleted)] == ["once more"]
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_text_that_no_channel_was_asked_for_yet_is_not_in_doubt(booth: Booth, *, idempotent: bool) -> None:
+    """The kind: the outbox failed between the event that an attempt begins and the call, which this process knows."""
+    channel = MemoryChannel(idempotent=idempotent)
+    system = booth.start({"main": lambda turn: turn.message}, {"telegram": channel})
+    with failing("A5"):
+        speak(system)
+        done = wait_for(system, DeliveryDone)
+
+    assert [out.text for out in channel.delivered] == ["hi"]
+    assert (done.attempt, recorded(system, DeliveryUnknown)) == (1, [])
 
 
 def test_a_late_answer_is_put_on_record_once(booth: Booth) -> None:

@@ -14,6 +14,8 @@ R = TypeVar("R")
 class Asked(Enum):
     """Where a call stands whose outcome is not there."""
 
+    DUE = "due"
+    """It is about to be made: that it begins is on record, or soon will be, and the channel does not know of it."""
     UNDER_WAY = "under way"
     NEVER = "never"
     """This process has not made it, or its outcome is on record."""
@@ -25,6 +27,11 @@ class Attempts(Generic[R]):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked: dict[tuple[str, int], R | Asked] = {}
+
+    def due(self, key: str, attempt: int) -> None:
+        """Note that a channel is going to be asked."""
+        with self._lock:
+            self._asked[key, attempt] = Asked.DUE
 
     def begin(self, key: str, attempt: int) -> None:
         """Note that a channel is asked."""

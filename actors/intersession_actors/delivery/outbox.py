@@ -67,6 +67,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         events = self._decided(flow.stream, state, command)
         if isinstance(events, Refused):
             return events
+        for event in events:
+            if isinstance(event, facts.DeliveryStarted):
+                self.world.channels.deliveries.due(state.decided.key, event.attempt)
         return Plan(events=tuple(events), correlation=flow.correlation, cause=flow.cause) if events else None
 
     def _decided(
@@ -193,6 +196,10 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         asked = self._is_asked(state)
         if asked is Asked.UNDER_WAY:
             return []
+        if asked is Asked.DUE:
+            # This process wrote that the attempt begins, and failed before it could call.
+            self._call(stream, state, self._flow(stream).cause, state.attempt)
+            return []
         if not isinstance(asked, Asked):
             return self._returned(state, state.attempt, asked)
         if self._is_too_old(stream, state):
@@ -219,7 +226,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case facts.DeliveryStarted():
                 crash_point("A5")
                 self.world.timers.cancel(("parked", stream))
-                self._call(stream, state, recorded, event.attempt)
+                self._call(stream, state, recorded.id, event.attempt)
             case facts.DeliveryFailed(retry_at_ms=int()):
                 self._recorded(state)
                 self.world.stopwatch.begin("failed", stream, at=self._flow(stream).decided_at)
@@ -312,11 +319,11 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             state.decided.session_key, CheckSend(channel=state.decided.route.channel, answer=answered)
         )
 
-    def _call(self, stream: str, state: Delivery, recorded: Recorded, attempt: int) -> None:
+    def _call(self, stream: str, state: Delivery, started: str | None, attempt: int) -> None:
         decided, route = state.decided, state.decided.route
         inside: Inside = nullcontext
         if decided.budget is not None:
-            inside = Cause(session_key=decided.session_key, budget=decided.budget, event=recorded.id).inside
+            inside = Cause(session_key=decided.session_key, budget=decided.budget, event=started).inside
 
         def returned(result: Delivered | NotDelivered) -> None:
             crash_point("A6")
