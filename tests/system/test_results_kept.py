@@ -6,10 +6,11 @@ A process that is killed has nothing to keep a result in (`tests/crash/`); one t
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession import Channel, MemoryChannel, Reply, SessionSystem, Turn
 from intersession_events.crash_points import arm
 from intersession_events.facts import (
     DeliveryDone,
@@ -155,6 +156,27 @@ def test_a_text_that_no_channel_was_asked_for_yet_is_not_in_doubt(booth: Booth, 
 
     assert [out.text for out in channel.delivered] == ["hi"]
     assert (done.attempt, recorded(system, DeliveryUnknown)) == (1, [])
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_a_thread_that_no_channel_was_asked_for_yet_is_opened_once(booth: Booth) -> None:
+    """The kind: a channel that can't be asked twice was not asked at all."""
+    wanted: list[object] = []
+
+    def opened(asked: object) -> str:
+        wanted.append(asked)
+        return "t1"
+
+    discord = Channel(deliver=lambda _out: None, threads=opened)
+    system = booth.start({"main": lambda turn: turn.step}, {"discord": discord})
+    said: dict[str, Any] = {"channel": "discord", "chat_id": "42", "chat_type": "group", "sender": "p"}
+    system.inbound(**said, text="hi", deliver=False)
+    with failing("P2"):
+        spawned = system.tools("agent:main:discord:group:42").call(
+            "sessions_spawn", {"task": "count", "thread": True}
+        )
+
+    assert (spawned["status"], len(wanted)) == ("accepted", 1), spawned
 
 
 def test_a_late_answer_is_put_on_record_once(booth: Booth) -> None:

@@ -30,10 +30,11 @@ def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], No
             done(Prepared(stream=stream, refused=_refused(result)))
         elif accepted.thread is None:
             done(Prepared(stream=stream, manifest_sha256=result))
-        elif again and (asked := world.channels.threads.of(accepted.thread.key, 1)) is not Asked.NEVER:
-            if not isinstance(asked, Asked):
-                done(_prepared(stream, result, _opened(accepted.thread, asked)))
-        elif again and not world.channels.idempotent(accepted.thread.channel):
+        elif not isinstance(asked := world.channels.threads.of(accepted.thread.key, 1), Asked):
+            done(_prepared(stream, result, _opened(accepted.thread, asked)))
+        elif asked is Asked.UNDER_WAY:
+            pass
+        elif again and asked is Asked.NEVER and not world.channels.idempotent(accepted.thread.channel):
             error = (
                 "thread: the channel may have opened one before a crash and can't be asked twice, spawn again"
             )

@@ -144,6 +144,8 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             self._waiting.hear(flow.stream, state, command.started)
         plan = Plan(events=(accepted,), cause=command.causation, correlation=budget.root)
         if state.phase == "preparing":
+            if accepted.thread is not None:
+                self.world.channels.threads.due(accepted.thread.key, 1)
             return plan  # there is no child before it has what it needs
         causes = self._causes(command.causation, budget)
         return plan.sent_through(partial(start_step, accepted, None, causes))
