@@ -144,6 +144,22 @@ def test_an_answer_that_the_session_fails_on_again_and_again_is_a_bad_reply(boot
     assert [event.reply for event in recorded(system, RunCompleted)] == ["once more"]
 
 
+@pytest.mark.parametrize("point", ["S4", "K2", "A1"])
+def test_an_attempt_that_no_agent_was_called_for_is_made_up_for(booth: Booth, point: str) -> None:
+    """The kind: the actor failed between the event that an attempt begins and the call. No setting gives that run up."""
+    agents = {"main": lambda turn: turn.step, "ops": lambda turn: turn.step}
+    system = booth.start(agents, None, {"runs": {"retryInterrupted": 0}})
+    with failing(point):
+        sent = system.tools(MAIN).call(
+            "sessions_send", {"agentId": "ops", "message": "hi", "timeoutSeconds": WAIT}
+        )
+        events = closed_exchange(system, sent["runId"])
+
+    assert (sent["status"], one(events, ExchangeClosed).reason) == ("ok", "no_route")
+    assert recorded(system, RunFailed) == []
+    assert [event.attempt for event in recorded(system, RunInterrupted)] == [1]
+
+
 @pytest.mark.clause("ANN-3")
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_a_text_that_no_channel_was_asked_for_yet_is_not_in_doubt(booth: Booth, *, idempotent: bool) -> None:

@@ -89,6 +89,7 @@ class AgentExecutor:
             lambda outcome: self._came_back(turn, outcome, done),
             lambda outcome: self._came_late(turn, outcome, late),
         )
+        self.results.called(turn.run_id, turn.attempt)
         with self._changed:
             if self._stopping:
                 return

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.failures import described
-from intersession_events.facts import LateReplyDropped, RunCompleted, RunFailed, RunInterrupted
+from intersession_events.facts import LateReplyDropped, RunAborted, RunCompleted, RunFailed, RunInterrupted
 from intersession_events.log import Recorded
 
 MOST_FAILURES: Final = 3
@@ -28,6 +28,22 @@ class Results:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, int], _Kept] = {}
+        self._due: set[tuple[str, int]] = set()
+
+    def due(self, run_id: str, attempt: int) -> None:
+        """Note that an attempt is on record for which the agent is yet to be called."""
+        with self._lock:
+            self._due.add((run_id, attempt))
+
+    def called(self, run_id: str, attempt: int) -> None:
+        """Note that the agent is called."""
+        with self._lock:
+            self._due.discard((run_id, attempt))
+
+    def is_due(self, run_id: str, attempt: int) -> bool:
+        """Whether this process began the attempt, and has not called the agent."""
+        with self._lock:
+            return (run_id, attempt) in self._due
 
     def keep(self, run_id: str, attempt: int, result: AgentResult) -> None:
         """Keep what an agent came back with; before anybody is told of it."""
@@ -64,7 +80,8 @@ class Results:
             match event:
                 case RunCompleted() | LateReplyDropped():
                     self.forget(event.run_id, event.attempt)
-                case RunFailed() | RunInterrupted():
+                case RunFailed() | RunInterrupted() | RunAborted():
+                    self.called(event.run_id, event.attempt)
                     # One that answered meanwhile comes too late, and that is to be recorded yet.
                     if isinstance(self.of(event.run_id, event.attempt), Broke):
                         self.forget(event.run_id, event.attempt)

@@ -266,8 +266,12 @@ class SessionActor(Handler):
         self, owner: SessionOwner, command: commands.SessionCommand | None, commit: Commit[Session]
     ) -> None:
         """Tell the flows of the append, and do what the session's own events ask for."""
+        results = self.world.agents.results
+        for item in commit.fresh:
+            if isinstance(item.event, facts.RunStarted):
+                results.due(item.event.run_id, item.event.attempt)
         self.world.chains.take(commit.recorded)
-        self.world.agents.results.take(commit.recorded)
+        results.take(commit.recorded)
         self._transcripts.take(self.key, commit.fresh)
         if commit.fresh:
             self._take_snapshot(commit.fresh[-1])
@@ -455,8 +459,12 @@ class SessionActor(Handler):
         running = self.state.running
         if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
             return ()  # told to go on, and it does
+        run_id, attempt = running.waiting.queued.run_id, running.attempt
         now_ms = running.started_ms + self._starter.age_ms(running)
-        return rules.decide_wake(self.state, retry_interrupted=self.world.retry_interrupted, now_ms=now_ms)
+        # An attempt that no agent was called for is none that was cut off.
+        was_called = not self.world.agents.results.is_due(run_id, attempt)
+        retries = self.world.retry_interrupted if was_called else attempt
+        return rules.decide_wake(self.state, retry_interrupted=retries, now_ms=now_ms)
 
     # --- acting
 
