@@ -2,6 +2,7 @@
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.differences import Change
 from intersession_actors.debugger.named import (
     as_key,
     delivery_named,
@@ -12,7 +13,8 @@ from intersession_actors.debugger.named import (
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.show import ShowAnswer
-from intersession_actors.debugger.state import Change, ChangesAnswer, OpenAnswer, StateAnswer
+from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
+from intersession_actors.debugger.state import ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS, Verb
 from intersession_actors.debugger.view import At, View
 

@@ -4,7 +4,8 @@ import asyncio
 from typing import cast, overload
 
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
-from intersession_actors.debugger.state import ChangesAnswer, StateAnswer
+from intersession_actors.debugger.standing import StateAnswer
+from intersession_actors.debugger.state import ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
 from intersession_actors.errors import ToolRefused

@@ -2,5 +2,7 @@
 
 from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.coordinator import Coordinator
+from intersession_actors.exchange.rules import Exchange
+from intersession_actors.exchange.rules import evolve as evolve_exchange
 
-__all__ = ["Coordinator", "OpenExchange"]
+__all__ = ["Coordinator", "Exchange", "OpenExchange", "evolve_exchange"]

@@ -1,11 +1,14 @@
-"""Records in stream `log` who opened the log when, and which configuration came into force. Used at each start."""
+"""Records in stream `log` who opened the log when, and which configuration came into force, at a start or by a reload."""
 
+import logging
 from importlib.metadata import version
 
 from intersession_actors.config import Config
 from intersession_actors.service import Service
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
+
+logger = logging.getLogger("intersession.config")
 
 STREAM = "log"
 # Most events of the stream are checkpoints: one by one they would be a long way back.
@@ -25,6 +28,21 @@ def record_opening(service: Service, config: Config) -> None:
     now = service.clock.now_ms()
     drafts = tuple(Draft(event=event, id=service.new_id(), time=now) for event in events)
     service.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=drafts),))
+
+
+def record_reload(service: Service, config: Config) -> None:
+    """Record the configuration that came into force, unless it is the one that was; nobody waits for that (PLACE-3)."""
+    before = config_in_force(service)
+    if before is not None and before.digest == config.digest():
+        return
+    event = ConfigLoaded(digest=config.digest(), config=config.redacted())
+    draft = Draft(event=event, id=service.new_id(), time=service.clock.now_ms())
+    service.log.append((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,)),), _note)
+
+
+def _note(outcome: Outcome) -> None:
+    if isinstance(outcome, Unavailable):
+        logger.warning("that another configuration came into force could not be recorded: %s", outcome.error)
 
 
 def config_in_force(service: Service) -> ConfigLoaded | None:

@@ -51,6 +51,7 @@ from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
 from intersession_actors.system.main_keys import refuse_orphans
+from intersession_actors.system.opened import record_reload
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.system.settings import Settings
@@ -471,6 +472,7 @@ class SessionSystem:
         except ConfigError as error:
             self._parts.reports.tell("config_refused", error=str(error))
             raise
+        record_reload(self.service, self.config)
 
     def checkpoint(self) -> JsonObject:
         """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.

@@ -85,13 +85,18 @@ class Then:
     def runs_of(self, stream: str) -> list[RunOutcome]:
         """Return the runs that an exchange or a spawn, by its stream, had asked for."""
         asked = [
-            event.run_id for recorded in self._events(stream) if isinstance(event := recorded.event, _ASKS)
+            event.run_id for recorded in self.events(stream) if isinstance(event := recorded.event, _ASKS)
         ]
         return self._each(reversed(list(dict.fromkeys(asked))))
 
     def deliveries_of(self, stream: str) -> list[DeliverySummary]:
         """Return the deliveries that an exchange or a spawn, by its stream, waited for."""
         rows = reversed(self._flows.deliveries_of(stream))
+        return [then for row in rows if (then := self.delivery(row.delivery_id)) is not None]
+
+    def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
+        """Return the deliveries of what a run said."""
+        rows = reversed(self._flows.deliveries_of_run(run_id))
         return [then for row in rows if (then := self.delivery(row.delivery_id)) is not None]
 
     def open_flows(self) -> list[Summary]:
@@ -109,7 +114,8 @@ class Then:
     def _each(self, run_ids: Iterable[str]) -> list[RunOutcome]:
         return [run for run_id in run_ids if (run := self.run(run_id)) is not None]
 
-    def _events(self, stream: str) -> list[Recorded]:
+    def events(self, stream: str) -> list[Recorded]:
+        """Return the events that a flow had, by its stream; flows are short."""
         return [recorded for recorded in self._log.stream(stream) if recorded.position <= self.position]
 
     def _stood(self, now: S | None, stream: str) -> S | None:
@@ -118,7 +124,7 @@ class Then:
         if now.position <= self.position:
             return now
         then: Summary | None = None
-        for recorded in self._events(stream):
+        for recorded in self.events(stream):
             then = accept_flow(recorded) if then is None else evolve_flow(then, recorded)
         return then if isinstance(then, type(now)) else None
 

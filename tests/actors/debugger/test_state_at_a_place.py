@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, ToolRefused
+from intersession import SessionSystem, ToolRefused, echo
 from intersession.cli.app import COMMANDS
 from intersession_actors.debugger import VERBS, Debugger, StateAnswer
 from intersession_events import ids
@@ -82,6 +82,9 @@ def test_the_state_of_a_run_has_both_transcripts_as_they_stood(told: tuple[Sessi
         (0, "open"),
         (2, "closed"),
     ]
+    assert [one["phase"] for one in (*early["exchanges"], *late["exchanges"])] == ["primary", "closed"]
+    assert early["exchanges"][0]["latest"] == "it is open"
+    assert early["exchanges"][0]["settings"]["maxTurns"] == 2
     assert early["open"]["exchanges"] != []
     assert late["open"] == {"runs": [], "exchanges": [], "spawns": [], "deliveries": []}
 
@@ -149,3 +152,23 @@ def transcripts(found: StateAnswer) -> dict[str, list[str]]:
 
 def text_of(content: Any) -> str:
     return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+
+
+@pytest.mark.clause("PLACE-3", "CFG-4")
+def test_the_configuration_at_a_place_is_the_one_in_force_there_without_secrets(tmp_path: Path) -> None:
+    """A reload was not recorded: the log said that the settings of the start were in force for ever."""
+    secret = {"gateway": {"auth": {"token": "a-token-that-is-long-enough-1234"}}}
+    with SessionSystem(
+        tmp_path / "log.db", agents={"main": echo()}, config=merged(TWO_TURNS, secret)
+    ) as system:
+        before = system.log.head()
+        system.reload(merged(secret, {"session": {"agentToAgent": {"maxPingPongTurns": 4}}}))
+        assert system.log.wait_for(before + 1, timeout=20)
+        system.reload(merged(secret, {"session": {"agentToAgent": {"maxPingPongTurns": 4}}}))
+        turns = [
+            system.debug.state(at=at)["config"]["settings"]["session"]["agentToAgent"]["maxPingPongTurns"]
+            for at in (before, "head")
+        ]
+        assert turns == [2, 4]
+        assert "a-token" not in str(system.debug.state(at="head"))
+        assert system.log.head() == before + 1

@@ -105,7 +105,8 @@ def _about(session: JsonObject) -> str:
 
 def _how(flow: JsonObject) -> str:
     if flow["state"] == "open":
-        return f"waits for run {flow['awaits']}" if "awaits" in flow else "open"
+        phase = flow.get("phase", "open")
+        return f"{phase}: waits for run {flow['awaits']}" if "awaits" in flow else phase
     reasons = [flow.get("loopEnd"), flow.get("closeReason")]
     return ", ".join(reason for reason in reasons if reason)
 
