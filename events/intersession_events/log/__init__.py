@@ -27,7 +27,7 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.report import Finding, LogHead, VerifyReport
-from intersession_events.log.row_state import opened
+from intersession_events.log.row_state import of_id, opened
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -93,6 +93,7 @@ __all__ = [
     "head",
     "left_of",
     "marks_of",
+    "of_id",
     "opened",
     "payload_of",
     "place_problems",

@@ -31,6 +31,7 @@ _FORM: Final = b"\x03"
 _PLACES: Final = struct.Struct(">c32s32s16s16s16s16sI13s")
 _NONE: Final = bytes(16)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ANY_UUID: Final = "00000000-0000-0000-0000-000000000000"
 _SALT: Final = 32
 _HASH: Final = 64
 """Hexadecimal digits; an erased payload has no salt."""
@@ -100,6 +101,20 @@ def as_state(envelope: Envelope, *, short: bool) -> bytes:
 def is_short(state: object) -> bool:
     """Whether a state is in the short form. A damaged file can hold anything there."""
     return type(state) is bytes and state[:1] == _FORM
+
+
+def of_id(beginning: str) -> tuple[str, tuple[bytes, ...]]:
+    """Return the SQL condition, with its parameters, of rows whose event may have an id that begins with a text.
+
+    It looks at each row, for the log keeps no index of ids; a JSON state may have the text in its payload.
+    """
+    as_json = f'"id":"{beginning}'.encode(errors="replace")
+    condition, parameters = "(substr(state, 1, 1) <> ? AND instr(state, ?) > 0)", (_FORM, as_json)
+    if not _UUID.fullmatch(beginning + _ANY_UUID[len(beginning) :]):
+        return condition, parameters
+    digits = beginning.replace("-", "")
+    low, high = (bytes.fromhex(digits.ljust(32, digit)) for digit in "0f")
+    return f"(substr(state, 82, 16) BETWEEN ? AND ? OR {condition})", (low, high, *parameters)
 
 
 def opened(state: bytes, *, where: str) -> Envelope:

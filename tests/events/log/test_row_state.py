@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from intersession_events.errors import CorruptEvent
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
 from intersession_events.log import FORMATS, Draft, StreamAppend, verify_log
-from intersession_events.log.row_state import Envelope, as_state, is_short, opened
+from intersession_events.log.row_state import Envelope, as_state, is_short, of_id, opened
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.sqlite.identity import APPLICATION_ID
 
@@ -100,3 +101,22 @@ def test_a_log_keeps_the_form_of_its_format(tmp_path: Path, form: int) -> None:
         assert [one.event for one in log.all()] == [event, event]
         assert [is_short(state) for *_, state in log.rows()] == [form >= 3] * 2
         assert verify_log(log).ok
+
+
+@pytest.mark.clause("PLACE-1")
+@given(st.uuids(), st.uuids(), st.integers(0, 36), st.booleans())
+def test_a_row_is_found_by_the_beginning_of_its_id_in_either_form(
+    own: UUID, other: UUID, length: int, is_short: bool
+) -> None:
+    envelope = Envelope(
+        None, str(other), msgspec.Raw(b"{}"), "0" * 64, 1, "1" * 64, str(own), "2" * 64, "3" * 32, 7
+    )
+    state = as_state(envelope, short=is_short)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for beginning in (str(own)[:length], str(other)):
+            condition, parameters = of_id(beginning)
+            ((found,),) = connection.execute(
+                f"SELECT {condition} FROM (SELECT ? AS state)",  # noqa: S608 - the log's own words
+                (*parameters, state),
+            )
+            assert bool(found) == str(own).startswith(beginning)
