@@ -23,7 +23,7 @@ WORDS: dict[By, str] = {
     "opening": "a writer refuses it; `verify`",
     "verify": "`verify`",
     "repaired": "`verify`; built anew by who next opens it to write",
-    "head": "named as not proven, save with",
+    "head": "named as not proven by the log alone",
     "unproven": "named as not proven",
 }
 
