@@ -79,7 +79,9 @@ class Flows:
 
     def spawn_of_child(self, child: str) -> SpawnSummary | None:
         """Return the spawn a child session came from."""
-        return self._one(SpawnSummary, "child = ? ORDER BY accepted DESC LIMIT 1", (hashed(child),))
+        return self._one(
+            SpawnSummary, "child = ? AND kind = 'spawn' ORDER BY accepted DESC LIMIT 1", (hashed(child),)
+        )
 
     def deliveries_of(self, owner: str) -> list[DeliverySummary]:
         """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
@@ -212,14 +214,17 @@ class Flows:
 
 def _at(kind: str, where: Position, limit: int) -> tuple[str, tuple[SqlValue, ...]]:
     """Return the condition that finds flows in a part of the log: a session asked, or a run of the flow was its."""
-    condition = f"kind = ? AND {ASKED} AND accepted > ? AND accepted <= ?"
     parameters: tuple[SqlValue, ...] = (kind, where.after, where.to)
+    # A session has few of all the flows there are: with one, no other index is to be used (that is what the plus says).
+    no = "" if where.session_key is None else "+"
+    condition = f"{no}kind = ? AND {ASKED} AND {no}accepted > ? AND {no}accepted <= ?"
     if where.is_open:
-        condition += " AND is_open = 1"
+        condition += f" AND {no}is_open = 1"
     if where.session_key is not None:
         condition += (
-            " AND (session = ? OR child = ? OR accepted IN (SELECT flow_runs.flow FROM run_outcomes "
-            "JOIN flow_runs ON flow_runs.run_id = run_outcomes.run_id WHERE run_outcomes.session = ?))"
+            " AND accepted IN (SELECT accepted FROM flows WHERE session = ? "
+            "UNION SELECT accepted FROM flows WHERE child = ? UNION SELECT flow_runs.flow FROM run_outcomes "
+            "CROSS JOIN flow_runs ON flow_runs.run_id = run_outcomes.run_id WHERE run_outcomes.session = ?)"
         )
         parameters += (hashed(where.session_key),) * 3
     return f"{condition} ORDER BY accepted DESC LIMIT ?", (*parameters, limit)

@@ -22,7 +22,7 @@ class OpenFlowsView:
     """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
 
     name = "open_flows"
-    shape = 3
+    shape = 4
 
     def create(self, sql: Sql) -> None:
         """Create the tables. Sessions, runs and owners are looked up by the numbers that stand for their names."""
@@ -124,14 +124,15 @@ def _store(sql: Sql, kind: str, name: str, row: Summary, before: Summary | None)
             (*changing, row.accepted),
         )
         return
+    child = owner = run = channel = None
     match row:
         case ExchangeSummary():
-            session, child, owner, run, channel = row.requester, None, None, None, None
+            # The session that it is asked of stands where a spawn has its child: both are looked up by that.
+            session, child = row.requester, row.target
         case SpawnSummary():
-            session, child, owner, run, channel = row.requester, row.child, None, None, None
+            session, child = row.requester, row.child
         case DeliverySummary():
-            session, child, owner, run = row.session_key, None, row.owner, row.run_id
-            channel = row.channel
+            session, owner, run, channel = row.session_key, row.owner, row.run_id, row.channel
     numbers = (None if one is None else hashed(one) for one in (session, child, owner, run))
     sql.execute(
         "INSERT INTO flows (position, state, is_open, outcome, working, archive_due, has_files, accepted, kind, id, "

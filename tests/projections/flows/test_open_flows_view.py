@@ -3,6 +3,7 @@
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from intersession_events.facts import (
     AnnounceDecided,
@@ -29,6 +30,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_projections.flows import Flows, Position
+from intersession_projections.flows.flows import _at
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"
@@ -128,6 +130,31 @@ def test_start_up_finds_what_is_open_in_stored_order(story: Story) -> None:
     assert flows.open_spawns() == ["spawn:b", "spawn:a"]
     assert flows.open_deliveries() == ["delivery:b", "delivery:a"]
     assert [row.exchange_id for row in flows.exchanges_at(Position(0, 99), 2)] == ["a", "c"]
+
+
+@pytest.mark.clause("SEND-3")
+def test_the_exchanges_of_a_session_are_found_without_looking_at_those_of_others(story: Story) -> None:
+    """Issue 9: `replay SESSION` looked at every exchange of the log. One that was imported has no runs to be found by."""
+    flows = Flows(story.log)
+    for number in range(40):
+        story.put(f"exchange:other{number}", exchange(f"other{number}"))
+    for name, requester, target in (
+        ("asked", "agent:a:main", "agent:b:main"),
+        ("told", "agent:c:main", "agent:a:main"),
+    ):
+        story.put(
+            f"exchange:{name}", replace(exchange(name), requester=requester, target=target, exchange_id=name)
+        )
+
+    for is_open in (False, True):
+        where = Position(0, story.log.head(), "agent:a:main", is_open)
+        assert [row.exchange_id for row in flows.exchanges_at(where, 10)] == ["told", "asked"]
+        condition, parameters = _at("exchange", where, 10)
+        plan = story.log.query(  # the condition is ours
+            f"EXPLAIN QUERY PLAN SELECT accepted FROM flows WHERE {condition}",  # noqa: S608
+            parameters,
+        )
+        assert not any("SCAN" in row[3] or "flows_asked" in row[3] or "flows_open" in row[3] for row in plan)
 
 
 @pytest.mark.clause("ANN-3")

@@ -121,7 +121,7 @@ def _streams_of_flows(reader: Reader, key: str) -> list[str]:
     """Return the streams of a session's flows (asked for, asked in, spawned by), and of the texts that went out in its name."""
     names = dict.fromkeys(
         flow.stream
-        for flow in reader.flows.exchanges_at(Position(0, reader.log.head()), _MOST_FLOWS)
+        for flow in reader.flows.exchanges_at(Position(0, reader.log.head(), key), _MOST_FLOWS)
         if key in {flow.requester, flow.target}
     )
     names |= dict.fromkeys(
