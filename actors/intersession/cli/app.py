@@ -68,6 +68,17 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 """By name, so that each command only loads what it needs. What a command is for is the first line of its own help."""
 
 
+_MEANT: Final = {
+    "doctor": ("status", "health", "check"),
+    "sessions": ("list", "ls"),
+    "abort": ("stop", "cancel", "kill"),
+    "delete": ("archive", "remove", "rm"),
+    "serve": ("start", "gateway"),
+    "tail": ("follow", "watch", "logs"),
+}
+"""What people type who mean a command: it is suggested to them."""
+
+
 class _Paragraphs(DefaultFormatter):
     """Prints what a command does in paragraphs as wide as the terminal; a docstring has its lines broken elsewhere."""
 
@@ -106,7 +117,8 @@ def _table(*, brief: bool) -> App:
         suppress_keyboard_interrupt=False,
     )
     for name, (where, line) in COMMANDS.items():
-        table.command(where, name=name, help=line if brief else None)
+        meant = {"synonym": _MEANT[name]} if name in _MEANT else {}  # a group of commands takes none
+        table.command(where, name=name, help=line if brief else None, **meant)
     return table
 
 

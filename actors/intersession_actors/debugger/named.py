@@ -18,8 +18,8 @@ _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
 def session_named(reader: Reader, typed: str, *, field: str) -> str:
     """Return the key of the session that a text names for the operator, archived ones too.
 
-    It is a key in any form, a session id or its beginning, or the short name that lists and stories print (`research`,
-    `main/subagent:54f1abcd`).
+    It is a key in any form, a session id or its beginning, the short name that lists and stories print (`research`,
+    `main/subagent:54f1abcd`), or else the label of a session that is not archived.
 
     Raises:
         ToolRefused: there is no such session (`not_visible`), several are meant (`ambiguous_label`), or it is no key
@@ -28,21 +28,21 @@ def session_named(reader: Reader, typed: str, *, field: str) -> str:
     try:
         reference = reader.config.refer(typed)
     except InvalidKey as error:
-        if (short := _by_short_name(reader, typed, field)) is not None:
-            return short
+        if (found := _by_shown_name(reader, typed, field)) is not None:
+            return found
         raise ToolRefused("invalid_key", f"{field}: {error}") from None
     match reference:
         case KeyReference(key=key) if reader.sessions.get(str(key)) is not None:
             return str(key)
         case IdReference(text=session_id):
             whole = reader.sessions.session_ids(session_id, 2) if len(session_id) >= FEWEST else []
-            found = reader.sessions.by_session_id(whole[0] if len(whole) == 1 else session_id)
-            if found is not None:
-                return found.key
+            named = reader.sessions.by_session_id(whole[0] if len(whole) == 1 else session_id)
+            if named is not None:
+                return named.key
         case KeyReference() | LookupMiss():
             pass
-    if (short := _by_short_name(reader, typed, field)) is not None:
-        return short
+    if (shown := _by_shown_name(reader, typed, field)) is not None:
+        return shown
     raise ToolRefused(
         "not_visible",
         f"{field}: no session is called {typed[:128]!r}{_alike(reader, typed)}, `intersession sessions` shows what there is",
@@ -61,9 +61,9 @@ def _alike(reader: Reader, typed: str) -> str:
 
 
 def as_key(reader: Reader, typed: str) -> str:
-    """Return the key of a session that goes by a short name, or by the beginning of an id; all else as it was typed."""
-    if (short := _by_short_name(reader, typed, "session")) is not None and not _is_known(reader, typed):
-        return short
+    """Return the key of a session that goes by a short name, a label, or the beginning of an id; all else as it was typed."""
+    if not _is_known(reader, typed) and (shown := _by_shown_name(reader, typed, "session")) is not None:
+        return shown
     whole = reader.sessions.session_ids(typed, 2) if len(typed) >= FEWEST else []
     return whole[0] if len(whole) == 1 else typed
 
@@ -116,6 +116,18 @@ def _one(typed: str, found: list[str], what: str, shown_by: str) -> str:
     raise ToolRefused(
         "invalid_request", f"no {what} is called {typed[:128]!r}, `{shown_by}` shows what there is"
     )
+
+
+def _by_shown_name(reader: Reader, typed: str, field: str) -> str | None:
+    if (short := _by_short_name(reader, typed, field)) is not None:
+        return short
+    labelled = [row.key for row in reader.sessions.by_label(typed.strip())]
+    if len(labelled) > 1:
+        raise ToolRefused(
+            "ambiguous_label",
+            f"{field}: several sessions have the label {typed[:128]!r}: {', '.join(labelled)}",
+        )
+    return labelled[0] if labelled else None
 
 
 def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:

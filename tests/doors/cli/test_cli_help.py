@@ -32,6 +32,14 @@ def test_the_line_of_a_command_is_the_first_of_its_own_help() -> None:
     }
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("status", "doctor"), ("ls", "sessions"), ("stop", "abort")])
+def test_the_command_that_is_meant_is_suggested(typed: str, meant: str) -> None:
+    """For `status` it was `state`, which only looks like it."""
+    told = ran(typed)
+
+    assert (told.exit_code, f'Did you mean "{meant}"?' in told.err) == (2, True)
+
+
 _CLAUSE = re.compile(r"\b[A-Z]{3,}-\d+\b")
 _ROOM = 63
 """So much of a line is left for what a command does, on a terminal of 80 characters."""

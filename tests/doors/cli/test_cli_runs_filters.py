@@ -155,6 +155,24 @@ def test_every_name_that_runs_prints_is_accepted(booth: Booth, tmp_path: Path) -
     assert sent.json["sessionKey"] == spawn["target"]
 
 
+def test_the_label_that_a_list_prints_is_accepted(booth: Booth, tmp_path: Path) -> None:
+    """Finding D5, the kind: `sessions` prints labels, and only `send --label` took one."""
+    (spawn,) = listed(booth, "--kind", "spawn")
+    copy = tmp_path / "copy.db"
+    with (
+        closing(sqlite3.connect(booth.url.removeprefix("sqlite:///"))) as log,
+        closing(sqlite3.connect(copy)) as into,
+    ):
+        log.backup(into)
+    ran("label", spawn["target"], "the detour", "--store", copy)
+
+    named = ran("history", "the detour", "--json", "--store", copy)
+    unknown = ran("history", "a detour", "--json", "--store", copy)
+
+    assert named.json["sessionKey"] == spawn["target"]
+    assert unknown.json["code"] in {"not_visible", "invalid_key"}
+
+
 def test_the_beginning_of_an_id_is_enough(booth: Booth) -> None:
     for row in listed(booth):
         for typed in (row["id"][:8], row["runId"][:8]):

@@ -109,8 +109,18 @@ def test_the_target_is_named_by_key_label_or_agent(folder: Path) -> None:
     )
 
     assert (wrong.exit_code, wrong.json["code"]) == (1, "not_visible")
-    assert (none.exit_code, none.json["code"]) == (1, "invalid_request")
+    assert (none.exit_code, none.json["code"]) == (2, "usage")
     assert (both.exit_code, both.json["code"]) == (1, "invalid_request")
+
+
+def test_who_names_no_session_is_told_the_options_that_do(folder: Path) -> None:
+    """It was told the names of the tool's fields, and only where a gateway was asked."""
+    sent = ran("send", "hello", "--store", folder / "log.db", "--timeout", 0)
+
+    assert (sent.exit_code, sent.err.strip()) == (
+        2,
+        "error (usage): say which session: give --to, --label or --agent",
+    )
 
 
 def test_a_function_that_makes_a_system_can_be_the_host(folder: Path) -> None:

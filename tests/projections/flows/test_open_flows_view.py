@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -220,6 +221,19 @@ def test_a_spawn_is_found_by_its_child_and_by_its_runs(story: Story) -> None:
     assert flows.spawns_of(MAIN) == [found]
     assert (flows.flow_of_run("p-task"), flows.flow_of_run("handed")) == ("spawn:p", "spawn:p")
     assert flows.exchange_of_run("p-task") is None
+
+
+@pytest.mark.clause("IMP-4")
+def test_an_imported_exchange_is_found_by_the_session_that_was_asked(story: Story) -> None:
+    """An import knows of no run there."""
+    flows = Flows(story.log)
+    imported = msgspec.structs.replace(exchange("i"), inferred=True)
+    story.put("exchange:i", imported, ExchangeClosed(reason="inferred"))
+    story.put("exchange:x", exchange())
+
+    assert [row.exchange_id for row in flows.exchanges_at(Position(0, 99, OPS), 9)] == ["x", "i"]
+    assert [row.exchange_id for row in flows.exchanges_at(Position(0, 99, MAIN), 9)] == ["x", "i"]
+    assert flows.spawn_of_child(OPS) is None
 
 
 @pytest.mark.clause("J3")

@@ -65,6 +65,8 @@ def send(
     when a host that has it opens the log. Where a gateway serves the log, it asks that one instead. Without --as it is
     the operator who asks, and nobody replies back.
     """
+    if to is None and label is None and agent is None:
+        raise UsageError("say which session: give --to, --label or --agent")
     arguments = {
         "message": message,
         "sessionKey": to,
