@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from intersession_events.errors import BadCheckpoint, CorruptEvent
-from intersession_events.log import Log, checkpoints_of, opened
+from intersession_events.log import Log, checkpoints_of, hash_in, opened
 from intersession_events.proofs import (
     Checkpoint,
     GrowingTree,
@@ -111,7 +111,7 @@ def _walk(
         for position, stream, version, _, state in page:
             if position > checkpoint.position:
                 break
-            hashed = opened(state, where=f"position {position}").hash
+            hashed = hash_in(state, where=f"position {position}")
             leaf = leaf_hash(line_of(position, hashed))
             roots.take(tree.size, leaf)
             tree.add(leaf)

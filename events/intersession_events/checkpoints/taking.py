@@ -13,7 +13,7 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import CheckpointTaken
-from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, opened
+from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, hash_in
 from intersession_events.proofs import (
     PUBLISHED,
     STREAM,
@@ -84,7 +84,7 @@ class CheckpointTaker:
             self._begin()
         rows = self._log.rows(after=self.position, limit=PAGE)
         for position, stream, version, topic, state in rows:
-            hashed = opened(state, where=f"position {position}").hash
+            hashed = hash_in(state, where=f"position {position}")
             line = line_of(position, hashed)
             self._rolling.update(line)
             self._tree.add(leaf_hash(line))
@@ -109,7 +109,7 @@ class CheckpointTaker:
         heads, after = StreamHeads(), ""
         while page := self._log.query(_HEADS, (after, self.position, PAGE)):
             for stream, version, state in page:
-                heads.tell(stream, version, opened(state, where=f"{stream!r} version {version}").hash)
+                heads.tell(stream, version, hash_in(state, where=f"{stream!r} version {version}"))
             after = page[-1][0]
             if not may_go_on():
                 return False

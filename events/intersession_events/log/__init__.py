@@ -27,7 +27,7 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.report import Finding, LogHead, VerifyReport
-from intersession_events.log.row_state import of_id, opened
+from intersession_events.log.row_state import hash_in, of_id, opened
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -90,6 +90,7 @@ __all__ = [
     "erased_state",
     "erased_stream",
     "erasures",
+    "hash_in",
     "head",
     "left_of",
     "marks_of",

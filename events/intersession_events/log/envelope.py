@@ -20,7 +20,7 @@ import msgspec
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
 from intersession_events.facts import TOPICS, UPCASTERS, Event, decode, latest
 from intersession_events.log.recorded import Draft, Recorded
-from intersession_events.log.row_state import Envelope, as_state, opened
+from intersession_events.log.row_state import Envelope, as_state, is_short, opened
 from intersession_events.proofs import Hashed
 
 FIRST: Final = "0" * 64
@@ -128,7 +128,14 @@ def unseal(
     """
     envelope = opened(state, where=f"{stream!r} version {version!r}")
     unknown = topic not in TOPICS and topic not in UPCASTERS
-    if damage := damaged(envelope, log_id=log_id, stream=stream, version=version, topic=topic):
+    if damage := damaged(
+        envelope,
+        log_id=log_id,
+        stream=stream,
+        version=version,
+        topic=topic,
+        says_digest=not is_short(state),
+    ):
         if unknown:
             raise ForgedTopic(topic)
         raise CorruptEvent(f"{stream!r} version {version!r}: {damage}")
@@ -148,10 +155,12 @@ def replaced(envelope: Envelope, payload: bytes) -> bytes:
     return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""), short=False)
 
 
-def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str) -> str | None:
+def damaged(
+    envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str, says_digest: bool = True
+) -> str | None:
     """Say in words what of a row was changed, or None if it hashes to what it says.
 
-    Of an erased one that proves the envelope alone: what stands in the payload's place is proven by who erased it.
+    A short state does not say its digest: it was made of salt and payload just now. Of an erased one that proves the envelope alone: what stands in the payload's place is proven by who erased it.
     """
     try:
         salt = bytes.fromhex(envelope.salt)
@@ -174,6 +183,6 @@ def damaged(envelope: Envelope, *, log_id: str, stream: str, version: int, topic
         return "the hash is another one: envelope, topic, stream or version was changed"
     if salt.hex() != envelope.salt:
         return "the salt is not written as it was"
-    if salt and sha256(salt + envelope.data).hexdigest() != envelope.digest:
+    if says_digest and salt and sha256(salt + envelope.data).hexdigest() != envelope.digest:
         return "the payload does not have the digest that was hashed: it was changed"
     return None

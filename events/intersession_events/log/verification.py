@@ -215,8 +215,15 @@ class _Walk:
         )
 
     def _check_row(self, row: Row, envelope: Envelope) -> None:
-        _, stream, version, topic, _ = row
-        damage = damaged(envelope, log_id=self._log_id, stream=stream, version=version, topic=topic)
+        _, stream, version, topic, state = row
+        damage = damaged(
+            envelope,
+            log_id=self._log_id,
+            stream=stream,
+            version=version,
+            topic=topic,
+            says_digest=not is_short(state),
+        )
         if damage is not None:
             self._find("changed", damage, row)
         else:
