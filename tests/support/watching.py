@@ -8,8 +8,9 @@ import msgspec
 
 from intersession_actors.gate import is_storable
 from intersession_actors.runtime import Handler, PooledRuntime, Ref
-from intersession_actors.session import SessionRead
-from intersession_actors.streams import Appended, Command, StreamLoaded
+from intersession_actors.session.commands import SessionRead
+from intersession_actors.streams import Appended, Command
+from intersession_actors.streams.commands import StreamLoaded
 from intersession_events.plain_json import is_too_deep
 
 _LARGEST = 2**53 - 1

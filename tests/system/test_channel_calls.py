@@ -9,7 +9,8 @@ import pytest
 from intersession import Channel, MemoryChannel, SessionSystem, echo
 from intersession_actors.channels import Outbound, ThreadWanted
 from intersession_actors.delivery.commands import DeliveryReturned
-from intersession_actors.streams import Resume, StreamLoaded
+from intersession_actors.streams import Resume
+from intersession_actors.streams.commands import StreamLoaded
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

@@ -12,7 +12,6 @@ from intersession_actors.session.commands import (
     ReadAgain,
     RecordMessages,
     Reset,
-    SessionRead,
     Unbind,
     Wake,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "Reset",
     "Running",
     "SessionActor",
-    "SessionRead",
     "Unbind",
     "Wake",
     "ended_again",

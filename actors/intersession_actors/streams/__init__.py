@@ -17,7 +17,6 @@ from intersession_actors.streams.commands import (
     StepRefused,
     StepTaken,
     StoreDue,
-    StreamLoaded,
 )
 from intersession_actors.streams.drafting import append_of, into_outbox
 from intersession_actors.streams.failures import Failures
@@ -56,7 +55,6 @@ __all__ = [
     "StepRefused",
     "StepTaken",
     "StoreDue",
-    "StreamLoaded",
     "Told",
     "World",
     "answer",

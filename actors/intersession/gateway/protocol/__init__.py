@@ -2,7 +2,7 @@
 
 from intersession.gateway.protocol.connection import RESTARTING, TRY_AGAIN, Connection
 from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
-from intersession.gateway.protocol.frames import PROTOCOL, ErrorCode, Frame, error_shape
+from intersession.gateway.protocol.frames import PROTOCOL, Frame, error_shape
 from intersession.gateway.protocol.run_end import second_answer
 from intersession.gateway.protocol.run_events import RunEvent, RunEvents
 from intersession.gateway.protocol.run_names import name_for, named
@@ -14,7 +14,6 @@ __all__ = [
     "Close",
     "Connection",
     "Effect",
-    "ErrorCode",
     "Frame",
     "Perform",
     "RunEvent",
