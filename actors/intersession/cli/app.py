@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "events": (f"{_QUESTIONS}.events:events", "List the events of a log, one a line."),
     "tail": (f"{_QUESTIONS}.tail:tail", "Show the events of a log as they come."),
     "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
+    "lens": (f"{_TIME_TRAVEL}.lens:lens", "Show exactly what an agent was given in a run."),
     "show": (f"{_TIME_TRAVEL}.show:show", "Draw a run: who said what to whom, and how it ended."),
     "state": (
         f"{_TIME_TRAVEL}.state:state",

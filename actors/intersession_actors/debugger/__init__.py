@@ -3,6 +3,7 @@
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.differences import Change
+from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.named import (
     as_key,
     delivery_named,
@@ -24,6 +25,8 @@ __all__ = [
     "Change",
     "ChangesAnswer",
     "Debugger",
+    "LensAnswer",
+    "LensDialect",
     "OpenAnswer",
     "OpenLog",
     "PlaceAnswer",

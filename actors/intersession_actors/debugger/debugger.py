@@ -3,6 +3,7 @@
 import asyncio
 from typing import cast, overload
 
+from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
 from intersession_actors.debugger.standing import StateAnswer
 from intersession_actors.debugger.state import ChangesAnswer
@@ -105,6 +106,26 @@ class Debugger:
             "messages": messages,
         }
         return cast("StateAnswer | ChangesAnswer", self.call("state", present(given)))
+
+    def lens(
+        self,
+        run: str,
+        *,
+        attempt: int | None = None,
+        dialect: LensDialect | None = None,
+        than: str | None = None,
+    ) -> LensAnswer:
+        """Return exactly what an agent was given in an attempt of a run, the last one if none is named (LENS-1).
+
+        `run` may be one of an exchange: `RUN@turn:3`. It is rebuilt from the log; `asRecorded` says whether it has the hash that
+        was recorded then. `dialect` adds it as a model got it: `prompt`, or messages for `openai` or `anthropic`. `than` is another
+        run: `fresh` has the messages that this one saw and that one did not.
+
+        Raises:
+            ToolRefused: there is no such run within reach, it has not started, or not so often.
+        """
+        given = {"run": run, "attempt": attempt, "dialect": dialect, "than": than}
+        return cast("LensAnswer", self.call("lens", present(given)))
 
     def show(self, run: str, *, at: At | None = None) -> ShowAnswer:
         """Return an exchange, a spawn or a run as lanes and rows of a sequence diagram (SHOW-1).

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.debugger.lens import Lens, lens
 from intersession_actors.debugger.show import Show, show
 from intersession_actors.debugger.state import State, state
 from intersession_actors.debugger.view import View
@@ -27,6 +28,17 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
 VERBS: Final[Mapping[str, Verb]] = {
     verb.name: verb
     for verb in (
+        Verb(
+            name="lens",
+            title="What an agent was given",
+            description=(
+                "Exactly what an agent was given in an attempt of a run: system context, transcript, message, tools with "
+                "schemas, model, deadline; rebuilt from the log and held against the hash recorded then (`asRecorded`). "
+                "`dialect` also gives it as a model got it."
+            ),
+            arguments=Lens,
+            call=lens,
+        ),
         Verb(
             name="show",
             title="Sequence diagram",

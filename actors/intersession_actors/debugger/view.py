@@ -24,6 +24,7 @@ from intersession_projections.places import (
     UnknownPlace,
     parse_place,
 )
+from intersession_projections.run_outcomes import RunOutcome
 
 At = int | float | str
 """A place in any of its forms (PLACE-1). A number below zero counts from the head."""
@@ -101,6 +102,17 @@ class View:
         """
         try:
             return self.names.flow(name, field=field)
+        except UnknownPlace as error:
+            raise ToolRefused("invalid_request", str(error)) from None
+
+    def run(self, name: str, *, field: str = "run") -> RunOutcome:
+        """Return the very run that a name means, of an exchange or not.
+
+        Raises:
+            ToolRefused: nothing is called that, or several are (`invalid_request`).
+        """
+        try:
+            return self.names.run(name, field=field)
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
 

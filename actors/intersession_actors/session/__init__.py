@@ -17,6 +17,7 @@ from intersession_actors.session.commands import (
 )
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.messages import message_for
+from intersession_actors.session.past_contexts import past_context
 from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
 from intersession_actors.session.state import Running
 
@@ -38,6 +39,7 @@ __all__ = [
     "ended_again",
     "long_sessions",
     "message_for",
+    "past_context",
     "snapshots_compared",
     "take_snapshots",
 ]

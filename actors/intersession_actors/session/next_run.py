@@ -34,7 +34,9 @@ class NextRun:
         if context is None:
             return ()
         now_ms = self._world.clock.now_ms()
-        return (rules.started(state, queued, context_hash=context.hash, now_ms=now_ms),)
+        return (
+            rules.started(state, queued, context_hash=context.hash, tools=self._tools(state), now_ms=now_ms),
+        )
 
     def begin(self, state: Session, owner: Owner[Session, commands.SessionCommand]) -> None:
         """Have the context of the run at the head of the queue read; with the context here, start it."""
@@ -64,7 +66,13 @@ class NextRun:
         # What its chain has used is read only where that can keep it from starting (LOOP-5).
         spent = self._world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
         now_ms = self._world.clock.now_ms()
-        return rules.decide_start(state, context_hash=context.hash, spent=spent, now_ms=now_ms)
+        return rules.decide_start(
+            state, context_hash=context.hash, tools=self._tools(state), spent=spent, now_ms=now_ms
+        )
+
+    def _tools(self, state: Session) -> tuple[str, ...] | None:
+        """Return the names of the tools that the session has now; they are recorded with the run's start (LENS-1)."""
+        return None if state.opened is None else self._world.tools_of(state.opened)
 
     def _has_agent(self) -> bool:
         return self._world.agents.has(self._world.agent_of(self._key))

@@ -184,7 +184,9 @@ def _stop_running(state: Session, by: str) -> list[facts.RunAborted]:
     return [facts.RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
 
 
-def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int) -> list[facts.Event]:
+def decide_start(
+    state: Session, *, context_hash: str, tools: tuple[str, ...] | None, spent: Spent, now_ms: int
+) -> list[facts.Event]:
     """Return the start of the run at the head of the queue, if the session is free.
 
     A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
@@ -198,7 +200,7 @@ def decide_start(state: Session, *, context_hash: str, spent: Spent, now_ms: int
     if tripped is not None:
         error = f"limit: {tripped.words}, so this run was not started"
         return [facts.RunFailed(run_id=queued.run_id, attempt=state.interrupted, code="limit", error=error)]
-    return [started(state, queued, context_hash=context_hash, now_ms=now_ms)]
+    return [started(state, queued, context_hash=context_hash, tools=tools, now_ms=now_ms)]
 
 
 def queued_to_start(
@@ -220,7 +222,14 @@ def queued_to_start(
             return None
 
 
-def started(state: Session, queued: facts.RunQueued, *, context_hash: str, now_ms: int) -> facts.RunStarted:
+def started(
+    state: Session,
+    queued: facts.RunQueued,
+    *,
+    context_hash: str,
+    tools: tuple[str, ...] | None,
+    now_ms: int,
+) -> facts.RunStarted:
     """Return the start of the next attempt of a run."""
     return facts.RunStarted(
         run_id=queued.run_id,
@@ -230,6 +239,7 @@ def started(state: Session, queued: facts.RunQueued, *, context_hash: str, now_m
         model=queued.model or state.settings.get("model"),
         thinking=queued.thinking or state.settings.get("thinkingLevel"),
         settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
+        tools=tools,
     )
 
 

@@ -15,7 +15,7 @@ from intersession_actors.failures import Reports
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
-from intersession_events.facts import Budget, ChatType, ExchangeAccepted, Route
+from intersession_events.facts import Budget, ChatType, ExchangeAccepted, Route, SessionOpened
 from intersession_events.log import Log
 
 T = TypeVar("T")
@@ -71,6 +71,8 @@ class World:
     """Is told that a session's actor went to sleep."""
     agent_of: Callable[[str], str]
     """Says who runs a session."""
+    tools_of: Callable[[SessionOpened], tuple[str, ...]]
+    """Says which tools a session has, by how it was opened and the settings in force."""
     on_disk: OnDisk
     announce_route: Callable[[ExchangeAccepted], Route | None]
     """Says where an exchange's announce goes."""

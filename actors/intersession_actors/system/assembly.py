@@ -16,7 +16,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
 from intersession_actors.host import DoorThreads, HostsLoop
-from intersession_actors.policy import Speaker, Verdict, judge_send
+from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
 from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
@@ -27,7 +27,8 @@ from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
-from intersession_events.facts import ChatType, ExchangeAccepted, Route
+from intersession_actors.tools import tools_offered
+from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
@@ -132,6 +133,7 @@ class Assembly:
             under_way=UnderWay(),
             passivated=self.supervisor.passivated,
             agent_of=runner_of,
+            tools_of=self._tools_of,
             on_disk=self._on_disk,
             announce_route=self._announce_route,
             transcript_path=reader.transcript_path,
@@ -218,6 +220,13 @@ class Assembly:
         if accepted.route is not None or not self.caller.has("webchat"):
             return accepted.route
         return Route(channel="webchat", to=accepted.target)
+
+    def _tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
+        key = SessionKey.recorded(opened.key)
+        session = Requester(
+            key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
+        )
+        return tools_offered(self._config(), session)
 
     def _resume_flow(self, stream: str) -> None:
         """Have one flow carried on as after a restart; the views are read outside of any actor."""

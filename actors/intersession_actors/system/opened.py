@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 from intersession_actors.config import Config
 from intersession_actors.service import Service
+from intersession_actors.tools import described
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.log import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
 
@@ -16,15 +17,16 @@ _LAST_LOADED = "SELECT MAX(originator_version) FROM stored_events WHERE originat
 
 
 def record_opening(service: Service, config: Config) -> None:
-    """Record that this process is the writer now; and its configuration, unless it is the one that was in force.
+    """Record that this process is the writer now; and its configuration and its tools, unless they are those that were in force.
 
     Raises:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
     events: list[Event] = [LogOpened(epoch=service.log.epoch, version=version("intersession"))]
     before = config_in_force(service)
-    if before is None or before.digest != config.digest():
-        events.append(ConfigLoaded(digest=config.digest(), config=config.redacted()))
+    loaded = ConfigLoaded(digest=config.digest(), config=config.redacted(), tools=described())
+    if before is None or (before.digest, before.tools) != (loaded.digest, loaded.tools):
+        events.append(loaded)
     now = service.clock.now_ms()
     drafts = tuple(Draft(event=event, id=service.new_id(), time=now) for event in events)
     service.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=drafts),))

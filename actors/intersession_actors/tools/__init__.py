@@ -1,8 +1,9 @@
 """The session tools, one module a tool, and the toolbox that an agent, a host and every door calls them with."""
 
 from intersession_actors.tools.agents_list import AgentsList
+from intersession_actors.tools.offered import tools_offered
 from intersession_actors.tools.recorder import RunRecorder
-from intersession_actors.tools.registry import TOOLS, schema_of, schemas
+from intersession_actors.tools.registry import TOOLS, described, schema_of, schemas
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, SessionsList, list_sessions
 from intersession_actors.tools.sessions_send import SessionsSend
@@ -20,8 +21,10 @@ __all__ = [
     "SessionsSend",
     "SessionsSpawn",
     "Tools",
+    "described",
     "list_sessions",
     "read_history",
     "schema_of",
     "schemas",
+    "tools_offered",
 ]

@@ -109,6 +109,11 @@ def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
     return msgspec.json.decode(_described(tuple(names), text_of("dialect", dialect)), type=list[JsonObject])
 
 
+def described() -> str:
+    """Return the JSON of all tools as models are told of them: name, description, plain schema."""
+    return _described(tuple(TOOLS), "json-schema").decode()
+
+
 @lru_cache(maxsize=64)
 def _described(names: tuple[str, ...], dialect: str) -> bytes:
     """Return the JSON of their descriptions. An agent asks for them on each turn, and they never change."""

@@ -11,7 +11,7 @@ from intersession_actors.agents import Given, ToolBox
 from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
-from intersession_actors.policy import Requester, tools_for
+from intersession_actors.policy import Requester
 from intersession_actors.service import (
     AccessSummary,
     Call,
@@ -23,6 +23,7 @@ from intersession_actors.service import (
     afinished,
     finished,
 )
+from intersession_actors.tools.offered import is_too_deep, tools_offered
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events import ids
@@ -75,23 +76,7 @@ class Tools(ToolBox):
         return self._service.reader.requester(self._caller.key)
 
     def _names(self, requester: Requester, among: Sequence[str] = tuple(TOOLS)) -> tuple[str, ...]:
-        config, key = self._service.config, requester.key
-        if key is None:
-            return tuple(among)
-        return tools_for(
-            config,
-            key.agent_id,
-            among,
-            subagent=key.is_spawned,
-            withheld=[name for name, tool in TOOLS.items() if not tool.for_children],
-            sandboxed=requester.sandboxed,
-            may_spawn=not self._is_too_deep(requester),
-        )
-
-    def _is_too_deep(self, requester: Requester) -> bool:
-        """Whether this is a sub-agent that starts none of its own (SPAWN-3)."""
-        deepest = self._service.config.agents.defaults.subagents.max_spawn_depth
-        return requester.key is not None and requester.key.is_spawned and requester.spawn_depth >= deepest
+        return tools_offered(self._service.config, requester, among)
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
@@ -176,7 +161,7 @@ class Tools(ToolBox):
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         if name not in TOOLS or not self._names(requester, (name,)):
-            if name == "sessions_spawn" and self._is_too_deep(requester):
+            if name == "sessions_spawn" and is_too_deep(self._service.config, requester):
                 raise ToolRefused(
                     "subagent_spawn",
                     "tool: a sub-agent can't start another, report back what is left to do "

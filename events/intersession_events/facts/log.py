@@ -18,10 +18,14 @@ class LogOpened(Fact, frozen=True, kw_only=True):
 
 
 class ConfigLoaded(Fact, frozen=True, kw_only=True):
-    """A configuration came into force: its SHA-256 and its text, secrets left out."""
+    """A configuration came into force: its SHA-256 and its text, secrets left out.
+
+    `tools` is the JSON of all tools as they are described to models, by name; None was not recorded.
+    """
 
     digest: str
     config: str
+    tools: str | None = None
 
 
 class CheckpointTaken(Fact, frozen=True, kw_only=True):

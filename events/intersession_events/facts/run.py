@@ -65,7 +65,8 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
 
     `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
-    settings of the session that its agent is given, under their names in `sessions.patch`.
+    settings of the session that its agent is given, under their names in `sessions.patch`. `tools` are the names of
+    the tools that it has; None was not recorded. `ConfigLoaded` has their descriptions.
     """
 
     run_id: str
@@ -75,6 +76,7 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     model: str | None = None
     thinking: str | None = None
     settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    tools: tuple[str, ...] | None = None
 
 
 class RunInterrupted(Fact, frozen=True, kw_only=True):

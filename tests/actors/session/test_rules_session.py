@@ -85,7 +85,7 @@ def enqueue(run_id: str, **fields: Any) -> Enqueue:
 
 
 def start(state: Session, spent: Spent = NOTHING) -> list[Event]:
-    return decide_start(state, context_hash="h", spent=spent, now_ms=500)
+    return decide_start(state, context_hash="h", tools=None, spent=spent, now_ms=500)
 
 
 def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine") -> list[Event]:

@@ -98,6 +98,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         under_way=UnderWay(),
         passivated=nothing,
         agent_of=str,
+        tools_of=lambda _opened: (),
         on_disk=nothing,
         announce_route=nothing,
         transcript_path=nothing,

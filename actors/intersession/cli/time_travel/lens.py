@@ -1,0 +1,98 @@
+"""`intersession lens`: exactly what an agent was given in an attempt of a run."""
+
+import json
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import NOT_VERIFIED, OK, READING, Answer, Reading, Screen, clock, safe
+from intersession.cli.story import show_message
+from intersession.cli.time_travel.seeing import debugger_of, show_place
+from intersession_actors.debugger import LensAnswer, LensDialect
+from intersession_projections.timeline import counted
+
+
+def lens(
+    run: Annotated[
+        str,
+        Parameter(
+            name="RUN",
+            help="A run by any name that is shown, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce.",
+        ),
+    ],
+    /,
+    *,
+    attempt: Annotated[int | None, Parameter(help="Which attempt, from 1 on. Default: the last.")] = None,
+    dialect: Annotated[
+        LensDialect | None,
+        Parameter(help="As a model got it: one prompt, or messages for openai or anthropic."),
+    ] = None,
+    than: Annotated[
+        str | None, Parameter(help="Another run: only what this one saw that that one did not.")
+    ] = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Show exactly what an agent was given: system context, transcript, message, tools, model, deadline.
+
+    It is rebuilt from the log and held against the hash that was recorded when the attempt began. Exit code 4 says that the log no
+    longer gives what was recorded.
+    """
+    with debugger_of(reading) as debugger:
+        found = debugger.lens(run, attempt=attempt, dialect=dialect, than=than)
+    return Answer(
+        dict(found), lambda screen: _show(screen, found), OK if found["asRecorded"] else NOT_VERIFIED
+    )
+
+
+def _show(screen: Screen, found: LensAnswer) -> None:
+    show_place(screen, found["place"])
+    screen.line(safe(f"run {found['run']}, attempt {found['attempt']}, in {found['sessionKey']}", "dim"))
+    if found["asRecorded"]:
+        screen.line(safe(f"as recorded: {found['contextHash']}", "green"))
+    else:
+        screen.line(safe(f"not as recorded: {found.get('problem', 'the hashes differ')}", "red"))
+        screen.line(
+            safe(f"  recorded {found['contextHash']}, rebuilt {found['rebuiltHash'] or 'nothing'}", "dim")
+        )
+    if "prompt" in found:
+        screen.line()
+        screen.line(found["prompt"])
+        return
+    if "rendered" in found:
+        screen.line()
+        screen.line(json.dumps(found["rendered"], ensure_ascii=False, indent=2))
+        return
+    _show_parts(screen, found)
+
+
+def _show_parts(screen: Screen, found: LensAnswer) -> None:
+    if "fresh" in found:
+        _head(screen, f"what the other run had not seen: {counted(len(found['fresh']), 'message')}")
+        for message in found["fresh"]:
+            show_message(screen, message, indent=2)
+        return
+    _head(screen, "system context")
+    screen.indented(found["systemContext"] or "(none)", 2)
+    _head(screen, f"transcript: {counted(len(found['messages']), 'message')}")
+    for message in found["messages"]:
+        show_message(screen, message, indent=2)
+    _head(screen, "message to answer")
+    if found["message"] is not None:
+        show_message(screen, found["message"], indent=2)
+    if found["partial"]:
+        _head(screen, "what the attempt before had done")
+        for message in found["partial"]:
+            show_message(screen, message, indent=2)
+    tools = found["tools"]
+    named = "not recorded" if tools is None else ", ".join(str(tool["title"]) for tool in tools) or "none"
+    _head(screen, f"tools: {named}")
+    settings = {"model": found["model"], "thinking": found["thinking"], **found["settings"]}
+    asked = ", ".join(f"{name}: {value}" for name, value in settings.items() if value)
+    screen.line(safe(f"asked for: {asked or 'nothing, the agent has its own model'}", "dim"))
+    until = "no deadline" if found["deadlineMs"] is None else f"deadline {clock(found['deadlineMs'])} UTC"
+    screen.line(safe(until, "dim"))
+
+
+def _head(screen: Screen, words: str) -> None:
+    screen.line()
+    screen.line(safe(words, "bold"))

@@ -1,0 +1,296 @@
+"""The verb `lens`: exactly what an agent was given in an attempt, rebuilt from the log and held against its hash (LENS-1)."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
+
+import msgspec
+
+from intersession_actors.agents import Turn
+from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.view import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import KeyText, invalid
+from intersession_actors.prompt import RunContext
+from intersession_actors.session import past_context
+from intersession_events import ids
+from intersession_events.facts import (
+    AnnounceRequested,
+    ConfigLoaded,
+    ExchangeAccepted,
+    Message,
+    RunEvent,
+    RunStarted,
+    SpawnAccepted,
+    TurnRequested,
+    ready,
+)
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
+from intersession_projections.places import InRun, UnknownPlace, flow_id, flow_stream, parse_place
+from intersession_projections.run_outcomes import RunOutcome
+
+LensDialect = Literal["prompt", "openai", "anthropic", "json"]
+
+
+@ready
+class Lens(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `lens` gives; null is not given."""
+
+    run: Annotated[
+        KeyText,
+        msgspec.Meta(description="A run, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce."),
+    ]
+    attempt: Annotated[
+        Annotated[int, msgspec.Meta(ge=1)] | None,
+        msgspec.Meta(description="Which attempt, from 1 on. Default: the last."),
+    ] = None
+    dialect: Annotated[
+        LensDialect | None,
+        msgspec.Meta(
+            description="Also as a model is given it: one prompt, or messages. Default: json, neither."
+        ),
+    ] = None
+    than: Annotated[
+        KeyText | None,
+        msgspec.Meta(
+            description="Another run in the same forms: say what this one saw that that one did not."
+        ),
+    ] = None
+
+
+class LensAnswer(TypedDict):
+    """What an agent was given in an attempt of a run.
+
+    `asRecorded` says whether all of it has the hash that was recorded when the attempt began (`contextHash`); `rebuiltHash` is
+    what it has now. `tools` are as they were described to models then; None was not recorded. `prompt` or `rendered` is there
+    where a dialect was asked for, `fresh` where another run was: the messages that that one had not seen.
+    """
+
+    run: str
+    attempt: int
+    place: PlaceAnswer
+    sessionKey: str
+    asRecorded: bool
+    contextHash: str
+    rebuiltHash: str | None
+    systemContext: str
+    messages: list[JsonValue]
+    message: JsonValue
+    partial: list[JsonValue]
+    tools: list[JsonObject] | None
+    model: str | None
+    thinking: str | None
+    settings: dict[str, str]
+    deadlineMs: int | None
+    prompt: NotRequired[str]
+    rendered: NotRequired[list[JsonValue]]
+    fresh: NotRequired[list[JsonValue]]
+    problem: NotRequired[str]
+
+
+def lens(view: View, given: Lens) -> LensAnswer:
+    """Return what an agent was given.
+
+    Raises:
+        ToolRefused: there is no such run within reach, it did not start, or not so often.
+    """
+    seen = _seen(view, given.run, given.attempt, field="run")
+    answer = _answer(view, seen)
+    if given.dialect == "prompt":
+        answer["prompt"] = _readable(view, seen.key, seen.turn.prompt())
+    elif given.dialect is not None and given.dialect != "json":
+        answer["rendered"] = _rendered(view, seen, given.dialect)
+    if given.than is not None:
+        known = {one.id for one in _all_of(_seen(view, given.than, None, field="than"))}
+        answer["fresh"] = _messages(view, seen, [one for one in _all_of(seen) if one.id not in known])
+    return answer
+
+
+class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt as the log has it: its start, and what it was given; `context` is None where that can't be rebuilt."""
+
+    run: RunOutcome
+    start: Recorded
+    started: RunStarted
+    context: RunContext | None
+    problem: str | None
+
+    @property
+    def key(self) -> str:
+        """The session."""
+        return self.run.session_key
+
+    @property
+    def turn(self) -> Turn:
+        """What the agent got, without hands: its tools and its recorder are none."""
+        context = self.context
+        if context is None:
+            raise ToolRefused("invalid_request", f"run: {self.problem}")
+        return Turn(
+            agent_id=self.key,
+            session_key=self.key,
+            step=self.run.step,
+            asked=context.message,
+            run_id=self.run.run_id,
+            transcript=tuple(context.transcript),
+            context=context.system_context,
+            attempt=self.started.attempt,
+            partial=context.partial,
+        )
+
+
+def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt:
+    run = _run_named(view, name, field=field)
+    if not view.is_seen(run.session_key):
+        raise ToolRefused("not_visible", f"{field}: its session is not within reach")
+    stream = ids.session_stream(run.session_key)
+    events = view.log.stream(stream, after=run.first_version - 1, to=run.last_version)
+    own = [
+        recorded
+        for recorded in events
+        if isinstance(recorded.event, RunEvent) and recorded.event.run_id == run.run_id
+    ]
+    starts = [(recorded, event) for recorded in own if isinstance(event := recorded.event, RunStarted)]
+    if not starts:
+        raise invalid(field, f"run {run.run_id} has not started: nothing was given to its agent")
+    found = next((start for start in starts if start[1].attempt == attempt), None if attempt else starts[-1])
+    if found is None:
+        raise invalid("attempt", f"run {run.run_id} has attempts 1 to {starts[-1][1].attempt}")
+    context, problem = _rebuilt(view, found[0], found[1], first=own[0].version)
+    return _Attempt(
+        run=run,
+        start=found[0],
+        started=found[1],
+        context=context,
+        problem=problem,
+    )
+
+
+def _rebuilt(
+    view: View, start: Recorded, started: RunStarted, *, first: int
+) -> tuple[RunContext | None, str | None]:
+    """Return the context of an attempt, and what is wrong with it.
+
+    Up to version 0.1.0 a message could come between the reading of a context and the start of its run: then the one that was
+    read is looked for, further back.
+    """
+    key = start.stream.partition(":")[2]
+    context = past_context(view.log, key, started.run_id, start.version - 1)
+    if context is not None and context.hash == started.context_hash:
+        return context, None
+    for version in range(start.version - 2, max(first, start.version - _FARTHEST) - 1, -1):
+        read = past_context(view.log, key, started.run_id, version)
+        if read is not None and read.hash == started.context_hash:
+            return read, None
+    if context is None:
+        return None, "the log does not have its message any more"
+    return (
+        context,
+        "the log does not give what was recorded: words were erased or changed since, or it was imported",
+    )
+
+
+_FARTHEST: Final = 64
+
+
+def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
+    """Return the run that a name or a place of an exchange means."""
+    try:
+        base = parse_place(name, field=field).base if "@" in name else None
+    except UnknownPlace as error:
+        raise ToolRefused("invalid_request", str(error)) from None
+    if not isinstance(base, InRun):
+        return view.run(name, field=field)
+    flow = view.flow(base.run, field=field)
+    stream = flow_stream(flow)
+    if stream is None:
+        return view.run(flow_id(flow), field=field)
+    asked: list[str] = []
+    for recorded in view.log.stream(stream):
+        match recorded.event:
+            case TurnRequested(turn=turn, run_id=run_id) if base.mark == "turn" and turn == base.turn:
+                asked = [run_id]
+            case AnnounceRequested(run_id=run_id) if base.mark in {"announce", "end"}:
+                asked = [run_id]
+            case TurnRequested(run_id=run_id) if base.mark == "end":
+                asked = [run_id]
+            case ExchangeAccepted(run_id=run_id) | SpawnAccepted(run_id=run_id) if base.mark in {
+                "start",
+                "reply",
+            }:
+                asked = [run_id]
+            case _:
+                pass
+    if not asked:
+        raise invalid(field, f"{name[:64]!a}: no agent was asked for that")
+    return view.run(asked[0], field=field)
+
+
+def _answer(view: View, seen: _Attempt) -> LensAnswer:
+    context, started = seen.context, seen.started
+    answer: LensAnswer = {
+        "run": seen.run.run_id,
+        "attempt": started.attempt,
+        "place": view.at(seen.start.position),
+        "sessionKey": seen.key,
+        "asRecorded": context is not None and context.hash == started.context_hash,
+        "contextHash": started.context_hash,
+        "rebuiltHash": None if context is None else context.hash,
+        "systemContext": "" if context is None else _readable(view, seen.key, context.system_context),
+        "messages": [] if context is None else _messages(view, seen, context.transcript),
+        "message": None if context is None else _messages(view, seen, [context.message])[0],
+        "partial": [] if context is None else _messages(view, seen, context.partial),
+        "tools": _tools(view, seen),
+        "model": started.model,
+        "thinking": started.thinking,
+        "settings": started.settings,
+        "deadlineMs": started.deadline_ms or None,
+    }
+    if seen.problem is not None:
+        answer["problem"] = seen.problem
+    return answer
+
+
+def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:
+    """Return the tools that the attempt had, as they were described then."""
+    names = seen.started.tools
+    if names is None:
+        return None
+    loaded: ConfigLoaded | None = view.recorded_config(seen.start.position)
+    described: list[JsonObject] = (
+        [] if loaded is None or loaded.tools is None else msgspec.json.decode(loaded.tools)
+    )
+    by_name = {tool.get("title"): tool for tool in described}
+    return [by_name.get(name, {"title": name}) for name in names]
+
+
+def _all_of(seen: _Attempt) -> Sequence[Message]:
+    context = seen.context
+    return () if context is None else (*context.transcript, context.message, *context.partial)
+
+
+def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:
+    return [_hidden(view, seen.key, _json(message)) for message in messages]
+
+
+def _json(message: Message) -> JsonValue:
+    """Return a message as JSON has it: lists, where a struct has tuples."""
+    value: JsonValue = msgspec.json.decode(msgspec.json.encode(message))
+    return value
+
+
+def _rendered(view: View, seen: _Attempt, dialect: Literal["openai", "anthropic"]) -> list[JsonValue]:
+    return [_hidden(view, seen.key, message) for message in seen.turn.messages(dialect)]
+
+
+def _readable(view: View, key: str, text: str) -> str:
+    return view.shown(text, key) or ""
+
+
+def _hidden(view: View, key: str, value: JsonValue) -> JsonValue:
+    """Return a value without the secrets that who asks may not read in a session."""
+    if isinstance(value, str):
+        return _readable(view, key, value)
+    if is_object(value):
+        return {name: _hidden(view, key, item) for name, item in value.items()}
+    return [_hidden(view, key, item) for item in value] if is_list(value) else value

@@ -1,0 +1,31 @@
+"""The context of a run as of any version of its session's stream, folded from the nearest snapshot: for whoever looks back (LENS-1)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from intersession_actors.prompt import RunContext, Window
+from intersession_actors.session.folding import EarlierMessages, SessionFolding
+from intersession_events import ids
+from intersession_events.facts import Message
+from intersession_events.log import Log
+
+_ROOM: Final = 1024 * 1024
+"""How much of the messages is kept while the stream is folded, in bytes of JSON; the others are read when they are looked at."""
+
+
+def past_context(log: Log, key: str, run_id: str, version: int) -> RunContext | None:
+    """Return the context of a run as of a version of its session's stream; None where the stream has no such run waiting.
+
+    Raises:
+        CorruptEvent: an event that was read was changed, or is missing.
+    """
+    stream = ids.session_stream(key)
+
+    def earlier(window: Window, start: int, stop: int) -> Iterator[Message]:
+        return (message for message, _ in EarlierMessages(log, stream, window.began).read(start, stop))
+
+    folded = log.states.fold(stream, SessionFolding(room=_ROOM, earlier=earlier), to=version)
+    try:
+        return folded.state.transcript.context(run_id)
+    except LookupError:
+        return None
