@@ -23,9 +23,8 @@ def record_opening(service: Service, config: Config) -> None:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
     events: list[Event] = [LogOpened(epoch=service.log.epoch, version=version("intersession"))]
-    before = config_in_force(service)
-    loaded = ConfigLoaded(digest=config.digest(), config=config.redacted(), tools=described())
-    if before is None or (before.digest, before.tools) != (loaded.digest, loaded.tools):
+    loaded = _fresh(service, config)
+    if loaded is not None:
         events.append(loaded)
     now = service.clock.now_ms()
     drafts = tuple(Draft(event=event, id=service.new_id(), time=now) for event in events)
@@ -34,12 +33,19 @@ def record_opening(service: Service, config: Config) -> None:
 
 def record_reload(service: Service, config: Config) -> None:
     """Record the configuration that came into force, unless it is the one that was; nobody waits for that (PLACE-3)."""
-    before = config_in_force(service)
-    if before is not None and before.digest == config.digest():
+    loaded = _fresh(service, config)
+    if loaded is None:
         return
-    event = ConfigLoaded(digest=config.digest(), config=config.redacted())
-    draft = Draft(event=event, id=service.new_id(), time=service.clock.now_ms())
+    draft = Draft(event=loaded, id=service.new_id(), time=service.clock.now_ms())
     service.log.append((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,)),), _note)
+
+
+def _fresh(service: Service, config: Config) -> ConfigLoaded | None:
+    """Return what is to be recorded of a configuration and the tools; None where both are those that were in force."""
+    before = config_in_force(service)
+    loaded = ConfigLoaded(digest=config.digest(), config=config.redacted(), tools=described())
+    known = before is not None and (before.digest, before.tools) == (loaded.digest, loaded.tools)
+    return None if known else loaded
 
 
 def _note(outcome: Outcome) -> None:

@@ -98,8 +98,9 @@ class Runs:
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
 
     def failed_lately(self, among: int) -> list[RunOutcome]:
-        """Return the runs that failed and that nobody has tried again, among so many of the newest; newest first."""
-        return [run for run in self.recent(among) if run.failed and self.retry_of(run.run_id) is None]
+        """Return the runs that failed and that nobody has tried again, among so many of the newest, without their words; newest first."""
+        rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes ORDER BY accepted DESC LIMIT ?", (among,))  # noqa: S608 - our own words
+        return [run for run in map(restored, rows) if run.failed and not self._is_tried_again(run.run_id)]
 
     def next_of_session(self, session_key: str, position: int) -> RunOutcome | None:
         """Return the first run that a session accepted behind a position."""
@@ -140,6 +141,10 @@ class Runs:
         return [
             RunOfChain(unpacked(run_id), bool(ended), tokens, cost) for run_id, ended, tokens, cost in rows
         ]
+
+    def _is_tried_again(self, run_id: str) -> bool:
+        again = packed(retry_of(self._log.log_id, run_id))
+        return bool(self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ?", (again,)))
 
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words

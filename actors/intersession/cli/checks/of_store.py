@@ -76,11 +76,11 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
     yield from _undelivered(reader)
     newest = reader.runs.recent(_NEWEST)
     failed = reader.runs.failed_lately(_NEWEST)
-    if failed and newest[0] in failed:
+    if failed and newest[0].run_id == failed[0].run_id:
         yield wrong(
             "runs_fail",
             f"{len(failed)} of the newest {counted(len(newest), 'run')} failed, the last in {failed[0].session_key}: "
-            f"{failed[0].error}",
+            f"{newest[0].error}",
             f"`intersession replay {failed[0].run_id}` shows the traceback{_once_more(failed[0])}",
         )
     elif failed:

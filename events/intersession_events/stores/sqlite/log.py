@@ -236,7 +236,8 @@ class SqliteLog:
         """
         self._check_process()
         with typed():
-            if self._beside is not None:
+            # The events themselves are in the log alone, however its views are read.
+            if self._beside is not None and "stored_events" not in statement:
                 return self._beside.query(statement, parameters)
             return rows(self._readers, statement, parameters)
 
