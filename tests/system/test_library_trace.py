@@ -101,6 +101,22 @@ def test_each_path_goes_through_the_library(
     } <= restarted
 
 
+def test_views_that_follow_run_on_the_projection_and_the_runner_of_the_library(tmp_path: Path) -> None:
+    config = {**CONFIG, "views": {"keep": ["usage"]}, "transcripts": {"mirror": True}}
+    with traced() as seen, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=config) as system:
+        inbound(system)
+
+    assert {
+        "BaseProjectionRunner.__init__",
+        "BaseProjectionRunner._process_events_loop",
+        "ApplicationSubscription.__next__",
+        "Projection.view",
+        "SQLiteTrackingRecorder._insert_tracking",
+        "SQLiteTrackingRecorder._max_tracking_id",
+    } <= seen
+    assert list((tmp_path / "log.db.transcripts").glob("*.jsonl"))
+
+
 def test_a_session_wakes_by_the_snapshot_store_of_the_library(tmp_path: Path) -> None:
     with SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
         inbound(system)
