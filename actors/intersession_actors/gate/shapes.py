@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from intersession_actors.gate.numbers import invalid
 
@@ -28,8 +28,9 @@ def texts_of(field: str, value: object) -> list[str]:
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise invalid(field, f"it is no list of texts but {_kind(value)}, give one, such as ['a']")
-    given: Iterable[object] = value
-    return [text_of(f"{field}[{number}]", text) for number, text in enumerate(given)]
+    return [
+        text_of(f"{field}[{number}]", text) for number, text in enumerate(cast("Iterable[object]", value))
+    ]
 
 
 def path_of(field: str, value: object) -> Path:

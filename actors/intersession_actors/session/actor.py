@@ -89,7 +89,20 @@ class SessionActor(Handler):
 
     def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
-        handle_timed(self.world, self.key, self._handle, message)
+        try:
+            handle_timed(self.world, self.key, self._handle, message)
+        except BaseException as error:
+            self._refuse_all(error)
+            raise
+
+    def _refuse_all(self, error: BaseException) -> None:
+        """Tell the doors that wait that this actor ends; a flow tells its step again when it hears of the restart."""
+        why = f"{type(error).__name__}: {error}"
+        if (under_way := self._owner.under_way) is not None:
+            unsure = f"the session failed, and it is not known whether this is recorded ({why}), look, or try again"
+            answer(under_way, Refused(code="unavailable", error=unsure))
+        for command in self._owner.waiting():
+            answer(command, Refused(code="internal", error=f"the session failed: {why}"))
 
     def _handle(self, message: object) -> None:
         match message:
@@ -339,13 +352,14 @@ class SessionActor(Handler):
     ) -> None:
         """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
 
-        What doors have asked for ends with this actor, so they are told; a flow tells its step again when it hears of the restart.
+        What doors have asked for ends with this actor, so they are told.
         """
-        if told is not None and isinstance(told.command, commands.RunReturned):
-            self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
-        refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
-        for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
-            answer(command, refused)
+        del owner
+        if told is not None:
+            if isinstance(told.command, commands.RunReturned):
+                self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
+            refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
+            answer(told.command, refused)
         self._transcripts.forget(self.key)
         raise error
 
