@@ -126,7 +126,7 @@ class Packing(Generic[S]):
             values.update(_UNPACK(part))
         fields = self._fields
         for number, value in values.items():
-            kind: type[object] = type(value)
+            kind: type[object] = value.__class__
             if kind is bytes:
                 apart[fields[number]] = unpacked(value)
             elif kind is list:
@@ -150,7 +150,7 @@ def _large(values: Sequence[Any]) -> tuple[Any, ...]:  # of a tuple's or a struc
 
 
 def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for it
-    kind: type[object] = type(value)
+    kind: type[object] = value.__class__
     if kind is str:
         return packed(value)
     if kind is tuple:
