@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.config import Config
+from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, TextBlock
 from intersession_events.log import Draft, Recorded, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
@@ -328,6 +329,22 @@ class Unread(PlainLog):
 def put(log: PlainLog, number: int) -> None:
     message = Message(id=f"m{number}", role="user", content=(TextBlock(text="hi"),), timestamp=number)
     log.put(STREAM, MessageRecorded(session_id="s1", message=message), time=number)
+
+
+def test_a_mirror_goes_on_when_the_log_can_be_read_again(tmp_path: Path) -> None:
+    log = PlainLog()
+    put(log, 1)
+    put(log, 2)
+    log.unreadable[2] = StoreUnavailable("the store is away")
+    mirror = transcript_mirror(log, tmp_path)
+    mirror.start()
+    mirror.wait(1, timeout=10)
+    del log.unreadable[2]
+    put(log, 3)
+    mirror.wait(3, timeout=10)
+    mirror.stop()
+
+    assert [line["id"] for line in lines(tmp_path)[1:]] == ["m1", "m2", "m3"]
 
 
 def test_what_is_committed_is_written_from_memory_and_what_was_missed_from_the_log(tmp_path: Path) -> None:

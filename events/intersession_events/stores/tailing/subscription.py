@@ -77,11 +77,16 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
                 self._moved = False
                 stopping = self._stopping
                 committed, self._committed = self._committed, []
-            left = self._log.head() - self._after
-            if stopping and left > _MOST_KEPT:
-                return False
-            if not failed and left > 0 and self._read(committed):
-                return True
+            try:
+                left = self._log.head() - self._after
+                if stopping and left > _MOST_KEPT:
+                    return False
+                if not failed and left > 0 and self._read(committed):
+                    return True
+            except LogError as error:  # the store is away: it is read when something happens again
+                _LOGGER.warning("the log can't be read behind position %d: %s", self._given, error)
+                if self._page:
+                    return True
             if stopping or not self._follows:
                 return False
             with self._changed:

@@ -61,13 +61,15 @@ class Tail(Generic[V]):
         """Follow the log."""
 
         def run() -> None:
-            self._runner = BaseProjectionRunner[Application[str]](
-                projection=self._pages,
-                application_class=application_of(self._log, self._pages.written),
-                tracking_recorder=self.view,
-                topics=(),
-            )
-            self._runner.__enter__()
+            try:
+                self._runner = BaseProjectionRunner[Application[str]](
+                    projection=self._pages,
+                    application_class=application_of(self._log, self._pages.written),
+                    tracking_recorder=self.view,
+                    topics=(),
+                ).__enter__()
+            except (OSError, LogError, PersistenceError, sqlite3.Error) as error:
+                _LOGGER.warning("%s is not kept up to date: %s", self.view.said, error)
 
         # The runner's threads are of the kind that makes them: these must not keep a process that forgets to stop.
         beginning = threading.Thread(target=run, name="views", daemon=True)
