@@ -89,10 +89,21 @@ def test_a_name_that_is_known_is_not(booth: Booth, tokens: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize(
-    "command", [("runs", "--session"), ("messages", "--to"), ("deliveries", "--session")]
+    "command",
+    [
+        ("runs", "--session"),
+        ("messages", "--to"),
+        ("deliveries", "--session"),
+        ("events", "--session"),
+        ("replay",),
+        ("reset",),
+        ("label", "--clear"),
+        ("abort",),
+    ],
+    ids=" ".join,
 )
 def test_a_session_that_nobody_knows_is_refused_with_those_that_look_like_it(
-    booth: Booth, command: tuple[str, str]
+    booth: Booth, command: tuple[str, ...]
 ) -> None:
     refused = shown(booth, *command, "reserch", "--json")
 

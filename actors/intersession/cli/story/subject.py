@@ -2,7 +2,7 @@
 
 import msgspec
 
-from intersession_actors.debugger import as_key, run_named
+from intersession_actors.debugger import as_key, near_sessions, run_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events import ids
@@ -101,9 +101,11 @@ def _session(reader: Reader, name: str) -> SessionSubject:
         case LookupMiss():
             pass
     if row is None:
+        near = near_sessions(reader, name)
+        alike = f" (there is {', '.join(near)})" if near else ""
         raise ToolRefused(
             "not_visible",
-            f"no exchange, spawn, run or session is called {name[:128]!r}; "
+            f"no exchange, spawn, run or session is called {name[:128]!r}{alike}; "
             "`intersession runs` and `intersession sessions` show what there is",
         )
     return SessionSubject(row=row, generation=generation)
