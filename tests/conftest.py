@@ -11,6 +11,8 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+from support.run_context import differing
+
 # No test is about how fast an example is, and a busy machine is slow. In CI, the same examples each time.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
@@ -62,3 +64,24 @@ def pytest_collection() -> Generator[None]:
         gc.freeze()
         gc.set_threshold(10_000, 10, 10)
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_run_is_as_recorded() -> Generator[None]:
+    """Hold the context of each run of each system that a test closes against its hash (finding A11, LENS-1)."""
+    from intersession import SessionSystem  # noqa: PLC0415 - not where nothing is run
+    from intersession_events.errors import LogError  # noqa: PLC0415
+
+    close = SessionSystem.close
+
+    def looked_at(self: SessionSystem, grace: float | None = None) -> None:
+        try:
+            different = differing(self.log) if self._started else []
+        except (LogError, LookupError, TypeError):
+            different = []  # what a test damaged, erased or made up
+        close(self, grace)
+        assert different == []
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SessionSystem, "close", looked_at)
+        yield

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from intersession_actors.prompt import RunContext, TranscriptFold
-from intersession_events.log import Recorded
+from intersession_events.facts import Erased, RunStarted
+from intersession_events.log import Log, Recorded
 
 
 def context_of(recorded: Iterable[Recorded], run_id: str) -> RunContext:
@@ -16,3 +17,24 @@ def context_of(recorded: Iterable[Recorded], run_id: str) -> RunContext:
     for item in recorded:
         fold.apply(item)
     return fold.context(run_id)
+
+
+def differing(log: Log, most: int = 5_000) -> list[str]:
+    """Return the runs of a log whose context, made anew from the log, has another hash than was recorded (LENS-1).
+
+    Only the first so many events are looked at.
+    """
+    folds: dict[str, TranscriptFold] = {}
+    found: list[str] = []
+    for item in log.all(limit=most):
+        if isinstance(item.event, Erased):
+            return []  # what runs were given is gone, and is meant to be
+        if not item.stream.startswith("session:"):
+            continue
+        fold = folds.setdefault(item.stream, TranscriptFold())
+        if isinstance(item.event, RunStarted):
+            context = fold.context(item.event.run_id)
+            if context.hash != item.event.context_hash:
+                found.append(f"{item.event.run_id} in {item.stream}, attempt {item.event.attempt}")
+        fold.apply(item)
+    return found
