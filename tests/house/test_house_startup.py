@@ -20,7 +20,9 @@ WHEN_USED = {
     "mcp",
     "mcp_types",
     "openai",
+    "pydantic",
     "pydantic_ai",
+    "pydantic_core",
     "sse_starlette",
 }
 """What takes seconds and tens of megabytes together. A gateway that nobody has asked for it has none of it."""

@@ -1,4 +1,4 @@
-"""What the gateway overrides and uses of uvicorn, websockets and h11 is as it was when it was tried (C8).
+"""What the gateway overrides and uses of litestar, uvicorn, websockets and h11 is as it was when it was tried (C8).
 
 None of it is promised by those projects, so `pyproject.toml` bounds their versions. When a version changes one of these, look
 at what `uvicorn_protocols.py` makes of it, run the tests of slow clients, frames and framing, and write the new digest here:
@@ -16,14 +16,17 @@ import h11
 import pytest
 import uvicorn
 import websockets.protocol
+from litestar import Litestar
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from intersession.gateway.http import routes
 from intersession.gateway.process import server, uvicorn_protocols
 from support.paths import ROOT
 
 OURS = [
+    (routes.Application, Litestar),
     (uvicorn_protocols.PatientHttp, H11Protocol),
     (uvicorn_protocols.CappedWebSocket, WebSocketsSansIOProtocol),
     (uvicorn_protocols.ServerConfig, uvicorn.Config),
@@ -51,6 +54,7 @@ USED: list[Callable[..., Any]] = [
 """What we call, or lean on without calling it."""
 
 DIGESTS: dict[str, str] = {
+    "litestar.app.Litestar._get_default_plugins": "c7c40d6d9bec4bd9",
     "uvicorn.protocols.http.h11_impl.H11Protocol.__init__": "ad1ed8e837b2db8d",
     "uvicorn.protocols.http.h11_impl.H11Protocol.connection_made": "6efb565ff3d36b91",
     "uvicorn.protocols.http.h11_impl.H11Protocol.data_received": "e03b145518ca44aa",
@@ -115,7 +119,7 @@ def test_what_is_overridden_and_used_is_as_it_was_when_it_was_tried() -> None:
     assert digests() == DIGESTS
 
 
-@pytest.mark.parametrize("name", ["uvicorn", "websockets", "h11"])
+@pytest.mark.parametrize("name", ["litestar", "uvicorn", "websockets", "h11"])
 def test_their_versions_are_bounded_and_the_installed_ones_are_within(name: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     [needed] = [each for each in extras["gateway"] if each.startswith(name)]

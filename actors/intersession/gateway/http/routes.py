@@ -13,6 +13,8 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.params import HeaderParameter, JSONBody, QueryParameter
+from litestar.plugins import PluginProtocol
+from litestar.plugins.core import MsgspecDIPlugin
 from litestar.response import Stream
 from litestar.types import ASGIApp
 
@@ -239,9 +241,17 @@ async def is_alive() -> Alive:
     return Alive(ok=True)
 
 
+class Application(Litestar):
+    """Litestar without what it does for pydantic and attrs: the routes know neither, and their import costs a tenth of a start."""
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        return [*plugins, MsgspecDIPlugin()]
+
+
 def routes(door: Door) -> ASGIApp:
     """Return the application of all HTTP routes."""
-    return Litestar(
+    return Application(
         route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive],
         state=State({"door": door}),
         exception_handlers={
