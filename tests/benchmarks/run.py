@@ -28,6 +28,7 @@ from benchmarks import (
     reading,
     recovery,
     send,
+    size,
     waking,
 )
 from benchmarks.figures import Figure, table
@@ -42,6 +43,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "loop": event_loop.measure,
     "actors": actors.measure,
     "audit": audit.measure,
+    "size": size.measure,
     "oracle": oracle.measure,
     "recovery": recovery.measure,
     "waking": waking.measure,
@@ -52,6 +54,8 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
 LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "list-100000": ("list", {"sessions": 100_000}),
     "list-1000000": ("list", {"sessions": 1_000_000}),
+    "size-1000000": ("size", {"sessions": 1_000_000, "messages": 1}),
+    "size-10000000": ("size", {"sessions": 100_000, "messages": 99}),
     "history-1000000": ("history", {"messages": 1_000_000}),
 }
 """Sizes that take minutes to make: run when they are named."""
@@ -66,6 +70,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "loop": {"sends": 4, "at_once": 2},
     "actors": {"actors": 20},
     "audit": {"sessions": 2, "messages": 4},
+    "size": {"sessions": 60, "messages": 2, "calls": 2},
     "oracle": {"pairs": 5},
     "recovery": {"sessions": 6, "messages": 2, "flows": 3},
     "waking": {"messages": 20, "times": 2},
