@@ -30,7 +30,7 @@ from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, FAULTY, disk_full
-from support.running import QUIET, WAIT, Booth, Gate, pass_time_until, recorded, wait_for
+from support.running import QUIET, WAIT, Booth, Gate, pass_time, pass_time_until, recorded, wait_for
 
 MAIN = "agent:main:main"
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -151,16 +151,17 @@ def test_every_way_to_fail_is_told(booth: Booth, heard: Heard, agent: Any, code:
 
 def test_a_run_that_takes_too_long_is_told_and_its_late_answer_too(booth: Booth, heard: Heard) -> None:
     """Finding D1, the kind."""
-    gate = Gate()
+    gate, clock = Gate(), ManualClock()
 
     def slow(turn: Turn) -> str:
         gate.stop(turn)
         return "at last"
 
-    system = booth.start(
-        {"main": slow}, None, {"agents": {"defaults": {"timeoutSeconds": 0.05}}}, on_failure=heard
-    )
+    limit = {"agents": {"defaults": {"timeoutSeconds": 7}}}
+    system = booth.start({"main": slow}, None, limit, on_failure=heard, clock=clock)
     run_id = speak(system, wait=None)["runId"]
+    gate.reached()
+    pass_time(system, clock, 7_000)
     failure = heard.next("run_failed")
     gate.open()
 

@@ -168,21 +168,23 @@ def test_a_turn_that_fails_ends_the_loop_with_its_error(booth: Booth) -> None:
 
 @pytest.mark.clause("LOOP-7", "LOOP-2")
 def test_a_turn_has_its_own_time_limit(booth: Booth) -> None:
-    gate = Gate()
+    gate, clock = Gate(), ManualClock()
 
     def asker(turn: Turn) -> str:
         gate.stop(turn)
         return "too late"
 
-    system = booth.start(
-        {"main": asker, "ops": talkative}, None, {"session": {"agentToAgent": {"turnTimeoutSeconds": 0.05}}}
-    )
+    limit = {"session": {"agentToAgent": {"turnTimeoutSeconds": 7}}}
+    system = booth.start({"main": asker, "ops": talkative}, None, limit, clock=clock)
 
-    events = closed_exchange(system, send(system)["runId"])
+    run_id = send(system)["runId"]
+    turn = gate.reached()
+    pass_time(system, clock, 7_000)
+    events = closed_exchange(system, run_id)
     gate.open()
 
     assert one(events, LoopEnded).reason == "turn_timeout"
-    assert gate.reached().deadline is not None
+    assert turn.deadline is not None
 
 
 @pytest.mark.clause("LOOP-4")

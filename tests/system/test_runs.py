@@ -352,19 +352,23 @@ def test_an_agent_that_breaks_ends_its_run_and_nothing_else(booth: Booth, what: 
 
 @pytest.mark.clause("L3", "LOOP-7")
 def test_an_agent_that_hangs_is_given_up_and_its_place_is_free_at_once(booth: Booth) -> None:
-    gate = Gate()
+    gate, clock = Gate(), ManualClock()
 
     def hanging(turn: Turn) -> str:
         if turn.message.startswith("hang"):
             gate.stop(turn)
         return fine(turn)
 
-    small = {"runs": {"poolSize": 1}, "agents": {"defaults": {"timeoutSeconds": 0.05}}}
-    system = booth.start({"main": fine, "ops": hanging}, None, QUIET, small)
+    small = {"runs": {"poolSize": 1}, "agents": {"defaults": {"timeoutSeconds": 60}}}
+    system = booth.start({"main": fine, "ops": hanging}, None, QUIET, small, clock=clock)
+    asked = {"sessionKey": OPS, "timeoutSeconds": 0}
 
     for number in range(3):
-        hung = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": f"hang {number}"})
-        assert (hung["status"], hung["error"]) == ("error", "timeout: the run had 0.05 s")
+        sent = system.tools(MAIN).call("sessions_send", {**asked, "message": f"hang {number}"})
+        gate.reached()
+        pass_time(system, clock, 60_000)
+        hung = system.gateway.call("agent.wait", {"runId": sent["runId"], "timeoutMs": int(WAIT * 1000)})
+        assert (hung["status"], hung["error"]) == ("timeout", "timeout: the run had 60 s")
     assert system.status()["zombies"] == 3
     again = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": "hello"})
 
