@@ -23,6 +23,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 _FORM: Final = "00000000-0000-0000-0000-000000000000"
 _BYTES: Final = 16
 _UUID_LENGTH: Final = len(_FORM)
+_AS_THEY_ARE: Final = frozenset({int, bool, type(None)})
 _REMEMBERED: Final = 4_096
 """Ids, each of which comes in several events and rows: what was made of them is kept, one or two megabytes."""
 
@@ -142,7 +143,9 @@ class Packing(Generic[S]):
     def _packed(self, values: Sequence[Any], others: Sequence[Any]) -> bytes:  # of the fields, in their order
         # Most fields are what they were: they are passed over without a line of Python each.
         changed = compress(zip(self._numbers, values, strict=True), map(ne, values, others))
-        return _PACK({number: _small(value) for number, value in changed})
+        return _PACK(
+            {number: value if type(value) in _AS_THEY_ARE else _small(value) for number, value in changed}
+        )
 
 
 def _large(values: Sequence[Any]) -> tuple[Any, ...]:  # of a tuple's or a struct's types

@@ -58,7 +58,7 @@ class SessionListView:
     """
 
     name = "session_list"
-    shape = 3
+    shape = 4
 
     def create(self, sql: Sql) -> None:
         """Create the tables."""
@@ -241,14 +241,17 @@ class _Taking:
     def _take_places(
         self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded
     ) -> None:
-        if before is None or _placed_by(before) != _placed_by(after):
+        is_moved = before is None or _placed_by(before) != _placed_by(after)
+        if is_moved:
             self._move_family(kept, before, after, recorded.position)
-        elif before.updated_at != after.updated_at:
+        elif before is not None and before.updated_at != after.updated_at:
             held = self._held(kept, before)
             sets.move(
                 self._sql, (kept.no, kept.key), held, Held(held.sets, -after.updated_at), recorded.position
             )
-        self._keep_searched(kept, after)
+        if is_moved or before is None or before.display_name != after.display_name:
+            self._held(kept, after)  # what it is searched in, in case nothing of this batch has asked for it
+            self._keep_searched(kept, after)
         if isinstance(recorded.event, SessionImported) and after.updated_at > recorded.time:
             self._sql.execute(
                 "INSERT INTO session_ahead VALUES (?, ?)", (recorded.position, after.updated_at)

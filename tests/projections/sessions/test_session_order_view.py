@@ -10,6 +10,8 @@ from intersession_events.facts import (
     Event,
     Message,
     MessageRecorded,
+    Route,
+    RouteChanged,
     SessionArchived,
     SessionImported,
     SessionOpened,
@@ -266,3 +268,16 @@ def test_names_are_found_after_a_rebuild_and_later_ones_too() -> None:
     assert rebuilt == incremental != []
     assert named(story.log, "ünique") == named(story.log, "quite-n") == ["agent:main:quite-new"]
     story.close()
+
+
+@pytest.mark.clause("LIST-4")
+def test_a_name_that_came_with_a_route_is_found_at_once(story: Story) -> None:
+    key = "agent:main:called-later"
+    story.log.append_now([opened(key, 1_000)])
+    story.put(
+        f"session:{key}",
+        RouteChanged(route=Route(channel="telegram", to="7"), display_name="Boiler room"),
+        time=1_000,
+    )
+
+    assert named(story.log, "boiler") == [key]
