@@ -33,9 +33,13 @@ if TYPE_CHECKING:
         Change,
         ChangesAnswer,
         Debugger,
+        EffectsAnswer,
         OpenLog,
+        OriginAnswer,
         PlaceAnswer,
+        SmellsAnswer,
         StateAnswer,
+        WhyAnswer,
         open_log,
     )
     from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
@@ -80,6 +84,7 @@ if TYPE_CHECKING:
     from intersession_events.keys import SessionKey
     from intersession_projections.places import UnknownPlace
     from intersession_projections.sessions import UnknownMessage
+    from intersession_projections.smells import Seen, Smell, SmellRule
 
 __all__ = [
     "AcceptedAnswer",
@@ -102,6 +107,7 @@ __all__ = [
     "Debugger",
     "DeliveryInDoubt",
     "DeliveryRefused",
+    "EffectsAnswer",
     "ExportFailed",
     "Failure",
     "ForgedTopic",
@@ -124,11 +130,13 @@ __all__ = [
     "NotALog",
     "NotStorable",
     "OpenLog",
+    "OriginAnswer",
     "Outbound",
     "PlaceAnswer",
     "Reply",
     "RunAnswer",
     "RuntimeStopped",
+    "Seen",
     "SendAnswer",
     "SessionAnswer",
     "SessionKey",
@@ -137,6 +145,9 @@ __all__ = [
     "SessionsList",
     "SessionsSend",
     "SessionsSpawn",
+    "Smell",
+    "SmellRule",
+    "SmellsAnswer",
     "SpawnAnswer",
     "StateAnswer",
     "StoreBusy",
@@ -152,6 +163,7 @@ __all__ = [
     "UnknownWord",
     "Usage",
     "WaitedInHandler",
+    "WhyAnswer",
     "WriterSuperseded",
     "console_channel",
     "echo",
@@ -174,7 +186,8 @@ _HOMES: Final = {
         """,
         "intersession_actors.config": "Config load_config",
         "intersession_actors.debugger": """
-            Change ChangesAnswer Debugger OpenLog PlaceAnswer StateAnswer open_log
+            Change ChangesAnswer Debugger EffectsAnswer OpenLog OriginAnswer PlaceAnswer SmellsAnswer
+            StateAnswer WhyAnswer open_log
         """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",
@@ -191,6 +204,7 @@ _HOMES: Final = {
         "intersession_events.keys": "SessionKey",
         "intersession_projections.places": "UnknownPlace",
         "intersession_projections.sessions": "UnknownMessage",
+        "intersession_projections.smells": "Seen Smell SmellRule",
     }.items()
     for name in names.split()
 }

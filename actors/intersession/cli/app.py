@@ -38,6 +38,15 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         f"{_TIME_TRAVEL}.state:state",
         "Show everything as it stood at a place of the log.",
     ),
+    "why": (
+        f"{_TIME_TRAVEL}.why:why",
+        "Say why something is as it is: what led to it, and by which rule it ended.",
+    ),
+    "origin": (
+        f"{_TIME_TRAVEL}.origin:origin",
+        "Say where words came from: who said them first, and each hop by which they reached others.",
+    ),
+    "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
     "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),

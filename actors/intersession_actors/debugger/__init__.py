@@ -13,11 +13,14 @@ from intersession_actors.debugger.named import (
     session_named,
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
+from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
 from intersession_actors.debugger.show import ShowAnswer
+from intersession_actors.debugger.smells import SmellAnswer, SmellsAnswer, smells_of
 from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
 from intersession_actors.debugger.state import ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS, Verb
 from intersession_actors.debugger.view import At, View
+from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
 
 __all__ = [
     "VERBS",
@@ -25,15 +28,24 @@ __all__ = [
     "Change",
     "ChangesAnswer",
     "Debugger",
+    "EffectAnswer",
+    "EffectsAnswer",
+    "HopAnswer",
     "LensAnswer",
     "LensDialect",
     "OpenAnswer",
     "OpenLog",
+    "OriginAnswer",
     "PlaceAnswer",
+    "RootAnswer",
     "ShowAnswer",
+    "SmellAnswer",
+    "SmellsAnswer",
     "StateAnswer",
+    "ToldAnswer",
     "Verb",
     "View",
+    "WhyAnswer",
     "as_key",
     "delivery_named",
     "near_sessions",
@@ -41,4 +53,5 @@ __all__ = [
     "run_meant",
     "run_named",
     "session_named",
+    "smells_of",
 ]

@@ -1,14 +1,17 @@
 """The face of the debugger: all its verbs on one log, for Python, the command line, the gateway and MCP."""
 
 import asyncio
-from typing import cast, overload
+from typing import Literal, cast, overload
 
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
+from intersession_actors.debugger.origin import OriginAnswer
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
+from intersession_actors.debugger.smells import SmellsAnswer
 from intersession_actors.debugger.standing import StateAnswer
 from intersession_actors.debugger.state import ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
+from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
@@ -144,3 +147,36 @@ class Debugger:
             ToolRefused: as `show`.
         """
         return drawing(self._view, read_arguments(Show, present({"run": run, "at": at})))
+
+    @overload
+    def why(self, of: At, *, forward: Literal[False] = False) -> WhyAnswer: ...
+    @overload
+    def why(self, of: At, *, forward: Literal[True]) -> EffectsAnswer: ...
+    def why(self, of: At, *, forward: bool = False) -> WhyAnswer | EffectsAnswer:
+        """Return what led to an event, and why things ended, were refused or reached nobody (WHY); or what it led to (`forward`).
+
+        `of` is a place, an event's id, or the id of an exchange, a spawn, a run or a delivery: of one of these, all that ended,
+        was refused or reached nobody in it is explained.
+
+        Raises:
+            ToolRefused: nothing is called that, or there is no event there (`invalid_request`).
+        """
+        return cast("WhyAnswer | EffectsAnswer", self.call("why", {"of": of, "forward": forward}))
+
+    def origin(self, words: str, *, run: str | None = None, at: At | None = None) -> OriginAnswer:
+        """Return where words came from, as the log stood at a place: who said them first, and how they reached others (ORIGIN-1).
+
+        With a `run`, it is where those words came from that are in this run, or in its exchange or spawn.
+
+        Raises:
+            ToolRefused: there are no words (`invalid_request`), or a place or a name is none.
+        """
+        return cast("OriginAnswer", self.call("origin", present({"words": words, "run": run, "at": at})))
+
+    def smells(self, run: str) -> SmellsAnswer:
+        """Return what is seldom meant in a run, or in the exchange or the spawn that it belongs to (SMELL-1).
+
+        Raises:
+            ToolRefused: nothing is called that, or several are (`invalid_request`).
+        """
+        return cast("SmellsAnswer", self.call("smells", {"run": run}))

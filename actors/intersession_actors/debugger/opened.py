@@ -1,5 +1,6 @@
 """Opens a log to be read, with the debugger on it: for notebooks, scripts and tests, beside whoever writes it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,14 +14,15 @@ from intersession_events.log import Log
 from intersession_events.plain_json import JsonMapping
 from intersession_events.stores import open_log as open_store
 from intersession_projections.inline_views import inline_views
+from intersession_projections.smells import SmellRule
 
 
 class OpenLog:
     """A log that is open to be read, and no more. Use it as a context manager, or close it."""
 
-    def __init__(self, log: Log, config: Config) -> None:
+    def __init__(self, log: Log, config: Config, smells: Sequence[SmellRule] = ()) -> None:
         self.log = log
-        self._reader = Reader(log, config=lambda: config, clock=SystemClock())
+        self._reader = Reader(log, config=lambda: config, clock=SystemClock(), smells=smells)
 
     @property
     def debug(self) -> Debugger:
@@ -41,12 +43,15 @@ class OpenLog:
 
 
 def open_log(
-    store: str | Path | None = None, *, config: Config | JsonMapping | Path | str | None = None
+    store: str | Path | None = None,
+    *,
+    config: Config | JsonMapping | Path | str | None = None,
+    smells: Sequence[SmellRule] = (),
 ) -> OpenLog:
     """Open a log to be read, beside a process that writes it: `open_log("host.db").debug.state(at="head")`.
 
     `store` is a file or a URL; without one the configuration's, `$INTERSESSION_STORE`, else `./intersession.db`. `config` is whose
-    rules hold where the log does not say which were in force.
+    rules hold where the log does not say which were in force. `smells` are rules of the host's own for what is seldom meant.
 
     Raises:
         NoSuchStore: it is not there; nothing was made.
@@ -56,4 +61,4 @@ def open_log(
     """
     loaded = load_config(config).config
     url = str(store) if store is not None else loaded.store
-    return OpenLog(open_store(url, read_only=True, inline=inline_views()), loaded)
+    return OpenLog(open_store(url, read_only=True, inline=inline_views()), loaded, smells)

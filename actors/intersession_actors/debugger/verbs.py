@@ -6,9 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.debugger.lens import Lens, lens
+from intersession_actors.debugger.origin import Origin, origin
 from intersession_actors.debugger.show import Show, show
+from intersession_actors.debugger.smells import SmellsOf, smells
 from intersession_actors.debugger.state import State, state
 from intersession_actors.debugger.view import View
+from intersession_actors.debugger.why import Why, why
 
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +62,39 @@ VERBS: Final[Mapping[str, Verb]] = {
             ),
             arguments=State,
             call=state,
+        ),
+        Verb(
+            name="why",
+            title="Why it is so",
+            description=(
+                "Why an event is there: its causes over all sessions, back to a person, a call, a timer or a start; and why "
+                "an exchange, a spawn, a run or a delivery ended as it did, was refused, or reached nobody: the rule, what "
+                "it looked at, what would have changed it. With `forward`, all that it led to. `of` is a place, an event's "
+                "id, or the id of an exchange, a spawn, a run or a delivery."
+            ),
+            arguments=Why,
+            call=why,
+        ),
+        Verb(
+            name="origin",
+            title="Where words came from",
+            description=(
+                "The first message that holds some words, and each hop by which they reached others: who said them first, "
+                "and who repeated them. Words that nobody said so are looked for in any case and white space, then by the "
+                "longest run of them."
+            ),
+            arguments=Origin,
+            call=origin,
+        ),
+        Verb(
+            name="smells",
+            title="What is seldom meant",
+            description=(
+                "What is seldom meant in an exchange, a spawn or a run: turns that repeat each other, a late or a doubled "
+                "message, a loop that a limit cut, a guard that refused, an announce that nobody got."
+            ),
+            arguments=SmellsOf,
+            call=smells,
         ),
     )
 }

@@ -175,7 +175,11 @@ class View:
             raise ToolRefused("not_visible", f"{field}: {name} was not there yet at position {at}")
         config = self.config_at(at) or self.reader.config
         then = Reader(
-            self.log, config=lambda: config, clock=self.reader.clock, transcripts=self.reader.transcripts
+            self.log,
+            config=lambda: config,
+            clock=self.reader.clock,
+            transcripts=self.reader.transcripts,
+            smells=self.reader.smells,
         )
         eyes = View(then, then.requester(key, as_of=at), within=self.sees)
         eyes.touched = self.touched

@@ -1,6 +1,6 @@
 """Reads for every door: the log, its views, the configuration in force. It also says how a session is shown to whom."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from intersession_actors.config import Config
@@ -16,6 +16,7 @@ from intersession_projections.places import Located, Places, Sees, UnknownPlace,
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import History, Seen, SessionRow, Sessions
+from intersession_projections.smells import SmellRule
 from intersession_projections.transcript_files import file_name
 
 Record = Callable[[str | None, AccessEvent], None]
@@ -25,7 +26,8 @@ Record = Callable[[str | None, AccessEvent], None]
 class Reader:
     """The reading half of the system, for every door. It changes nothing but for access receipts.
 
-    `transcripts` is the directory of the mirrored transcripts, where there is one (LIST-5).
+    `transcripts` is the directory of the mirrored transcripts, where there is one (LIST-5). `smells` are rules of the host's
+    own for what is seldom meant (SMELL-1).
     """
 
     def __init__(
@@ -36,12 +38,14 @@ class Reader:
         clock: Clock,
         record: Record | None = None,
         transcripts: Path | None = None,
+        smells: Sequence[SmellRule] = (),
     ) -> None:
         self._config = config
         self._record = record
         self.log = log
         self.clock = clock
         self.transcripts = transcripts
+        self.smells = tuple(smells)
         self.sessions = Sessions(log)
         self.runs = Runs(log)
         self.flows = Flows(log)

@@ -1,8 +1,8 @@
 """The spawner: drives each `sessions_spawn` through its child's task, the announce and the archiving."""
 
 from intersession_actors.spawn.commands import AskStarted, OpenSpawn
-from intersession_actors.spawn.rules import Spawn
+from intersession_actors.spawn.rules import Circumstances, Spawn, decide
 from intersession_actors.spawn.rules import evolve as evolve_spawn
 from intersession_actors.spawn.spawner import Spawner
 
-__all__ = ["AskStarted", "OpenSpawn", "Spawn", "Spawner", "evolve_spawn"]
+__all__ = ["AskStarted", "Circumstances", "OpenSpawn", "Spawn", "Spawner", "decide", "evolve_spawn"]

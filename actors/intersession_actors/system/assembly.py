@@ -34,6 +34,7 @@ from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
 from intersession_events.stores import Tail, ViewFile
 from intersession_projections.flows import DeliverySummary
+from intersession_projections.smells import SmellRule
 from intersession_projections.tailed_views import tails_of
 from intersession_projections.transcript_mirror import Transcripts, mirror_directory, transcript_mirror
 
@@ -60,6 +61,7 @@ class Assembly:
         tracer_provider: Any,  # OpenTelemetry's, which not every host has
         key: PrivateKey | None,
         targets: Sequence[Target],
+        smells: Sequence[SmellRule] = (),
     ) -> None:
         self._config = config
         self._clock = clock
@@ -111,7 +113,9 @@ class Assembly:
         self._tails: list[Tail[Transcripts] | Tail[ViewFile]] = [*tails_of(log, config().views.keep)]
         if transcripts is not None:
             self._tails.append(transcript_mirror(log, transcripts))
-        reader = Reader(log, config=config, clock=clock, record=receipts.record, transcripts=transcripts)
+        reader = Reader(
+            log, config=config, clock=clock, record=receipts.record, transcripts=transcripts, smells=smells
+        )
         self._chains = ChainLedger(log, partial(_runs_of, reader))
         # Who made an append tells it as well, but may have failed before it could.
         self._stop_forgetting = log.on_committed(self.executor.results.take)

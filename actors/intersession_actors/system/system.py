@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -66,6 +66,7 @@ from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.openclaw_state import ExportReport
+from intersession_projections.smells import SmellRule
 
 logger = logging.getLogger("intersession.config")
 
@@ -77,7 +78,8 @@ class SessionSystem:
     `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
     `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
     simulations. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
-    may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. `smells`
+    are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
@@ -98,6 +100,7 @@ class SessionSystem:
         runtime: Runtime | None = None,
         on_failure: OnFailure | None = None,
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
+        smells: Sequence[SmellRule] = (),
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         callable_of("on_failure", on_failure)
@@ -108,6 +111,7 @@ class SessionSystem:
         self._runtime = runtime
         self._on_failure = on_failure
         self._tracer_provider = tracer_provider
+        self._smells = tuple(smells)
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
@@ -140,6 +144,7 @@ class SessionSystem:
                 tracer_provider=self._tracer_provider,
                 key=self._settings.begun.key,
                 targets=self._settings.begun.targets,
+                smells=self._smells,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)

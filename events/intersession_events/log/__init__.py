@@ -27,7 +27,7 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.report import Finding, LogHead, VerifyReport
-from intersession_events.log.row_state import hash_in, of_id, opened
+from intersession_events.log.row_state import Named, hash_in, named_in, of_id, opened, payload_in
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -72,6 +72,7 @@ __all__ = [
     "Log",
     "LogHead",
     "Moment",
+    "Named",
     "OnCommitted",
     "OnLoaded",
     "OnOutcome",
@@ -94,8 +95,10 @@ __all__ = [
     "head",
     "left_of",
     "marks_of",
+    "named_in",
     "of_id",
     "opened",
+    "payload_in",
     "payload_of",
     "place_problems",
     "read_snapshot",

@@ -15,7 +15,16 @@ from intersession_events.errors import CorruptEvent
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
 from intersession_events.log import FORMATS, Draft, StreamAppend, verify_log
-from intersession_events.log.row_state import Envelope, as_state, is_short, of_id, opened
+from intersession_events.log.row_state import (
+    Envelope,
+    Named,
+    as_state,
+    is_short,
+    named_in,
+    of_id,
+    opened,
+    payload_in,
+)
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.sqlite.identity import APPLICATION_ID
 
@@ -52,6 +61,13 @@ def test_an_envelope_is_read_as_it_was_written(envelope: Envelope, short: bool) 
 
     assert opened(state, where="a row") == envelope
     assert short or not is_short(state)
+    assert named_in(state) == Named(envelope.id, envelope.causation, envelope.correlation)
+    assert payload_in(state) == bytes(envelope.data)
+
+
+@pytest.mark.parametrize("state", [b"", b"\x03", b"{}", b"[", b"\xff", b"[" * 5_000])
+def test_what_is_no_envelope_has_no_names(state: bytes) -> None:
+    assert named_in(state) is None
 
 
 def test_the_places_are_those_of_the_page() -> None:

@@ -112,7 +112,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
         events = recorded_at(reader.log, (step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        standing = Standing.of(reader, subject.flow, at_work=at_work)
+        standing = Standing.of(reader, subject.flow, at_work=at_work).with_smells(reader)
         return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
 
     def value(self, *, steps: bool) -> JsonObject:
@@ -146,6 +146,9 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             _show_steps(screen, self.steps, names)
         else:
             BeatPrinter(screen, names, whole=whole, today=today).print_all(self.beats)
+        for smell in () if self.standing is None else self.standing.smells or ():
+            position = f"#{smell['place']['position']:<4} "
+            screen.one_line(safe(f"{position}{smell['code']}: ", "yellow"), smell["text"])
         if self.waiting:
             screen.line()
             for words in self.waiting:

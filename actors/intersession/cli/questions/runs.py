@@ -1,6 +1,7 @@
 """`intersession runs`: the exchanges, spawns and runs of a log, with the ids that `replay` takes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -46,6 +47,10 @@ def runs(
     words: Annotated[
         str | None, Parameter(help="Only where somebody said all of these words at once, in any case.")
     ] = None,
+    smell: Annotated[
+        bool,
+        Parameter(help="Mark what is seldom meant: turns that repeat each other, announces nobody got, …"),
+    ] = False,
     page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
@@ -74,6 +79,8 @@ def runs(
         at_work = has_writer(reader.log)
         found = (Standing.of(reader, flow, at_work=at_work) for flow in WorkFound(reader.log).newest(wanted))
         listing = page.of(found, lambda standing: standing.flow.accepted)
+        if smell:
+            listing = replace(listing, rows=[standing.with_smells(reader) for standing in listing.rows])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)
     hint = "`intersession replay ID` tells one of them"

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from intersession.cli.story.beat import Beat, beat_of
-from intersession.cli.story.causes import Causes
 from intersession.cli.story.messages import attempt_words, message_words
 from intersession_actors.prompt import is_reply_skip
 from intersession_events import facts
 from intersession_events.log import Recorded
+from intersession_projections.causes import ShownCauses
 from intersession_projections.timeline import Words, asker_of, route_text, words_of
 
 _OPERATOR = "the operator"
@@ -23,7 +23,7 @@ class FlowStory:
     """
 
     def __init__(self, *, alone: bool = False) -> None:
-        self._causes = Causes()
+        self._causes = ShownCauses()
         self._asker = _OPERATOR
         self._asked: str | None = None
         self._max_turns = 0

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from intersession.cli.story.beat import Beat, beat_of
-from intersession.cli.story.causes import Causes
 from intersession.cli.story.messages import attempt_words, message_words
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
+from intersession_projections.causes import ShownCauses
 from intersession_projections.timeline import Words, route_text, words_of
 
 
@@ -16,7 +16,7 @@ class SessionStory:
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._causes = Causes()
+        self._causes = ShownCauses()
         self._route: facts.Route | None = None
         self._routes: dict[str, str] = {}
         """Where each delivery goes."""

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from intersession.cli.shell import clock
 from intersession.cli.story.summary import flow_value, in_words
+from intersession_actors.debugger import SmellAnswer, View, smells_of
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
@@ -16,13 +17,14 @@ from intersession_projections.work import deliveries_of
 class Standing(NamedTuple):
     """A flow, the deliveries of its texts, and whether a process is at work on the log.
 
-    `retry` is the run that tries a failed one again.
+    `retry` is the run that tries a failed one again. `smells` is what is seldom meant in it, None where that was not asked for.
     """
 
     flow: Flow
     deliveries: tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
     at_work: bool
     retry: RunOutcome | None = None
+    smells: tuple[SmellAnswer, ...] | None = None
 
     @classmethod
     def of(cls, reader: Reader, flow: Flow, *, at_work: bool) -> "Standing":
@@ -49,6 +51,8 @@ class Standing(NamedTuple):
             value["deliveries"] = [delivery_value(row, note) for row, note in self.deliveries]
         if self.retry is not None:
             value["retriedBy"] = self.retry.run_id
+        if self.smells is not None:
+            value["smells"] = list(self.smells)
         return value
 
     def in_words(self) -> str:
@@ -61,7 +65,13 @@ class Standing(NamedTuple):
         ]
         if self.retry is not None:
             told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=self.at_work)}")
+        if self.smells:
+            told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in self.smells))}")
         return "; ".join([in_words(self.flow, at_work=self.at_work), *told])
+
+    def with_smells(self, reader: Reader) -> "Standing":
+        """Return it with what is seldom meant in it."""
+        return self._replace(smells=tuple(smells_of(View(reader), self.flow)))
 
 
 def delivery_value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:

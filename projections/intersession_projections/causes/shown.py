@@ -1,9 +1,9 @@
-"""Finds the last event before another that is shown and led to it, in a story that leaves events out."""
+"""The nearest cause that is shown, in a story that leaves events out. Pure."""
 
 from intersession_events.log import Recorded
 
 
-class Causes:
+class ShownCauses:
     """Remembers the causes of events as they come, in log order."""
 
     def __init__(self) -> None:

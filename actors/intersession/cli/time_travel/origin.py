@@ -1,0 +1,84 @@
+"""`intersession origin`: who said something first, and how it reached others."""
+
+from typing import Annotated, cast
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, day, one_line, safe
+from intersession.cli.story import Names
+from intersession.cli.time_travel.seeing import At, debugger_of
+from intersession_actors.debugger import HopAnswer, OriginAnswer
+from intersession_events.plain_json import present
+from intersession_projections.timeline import counted
+
+_TEXT = 160
+_HOW = {
+    "person": "says",
+    "agent": "says",
+    "sessions_send": "tells",
+    "sessions_spawn": "hands over",
+    "tool": "gives",
+    "delivery": "sends",
+    "system": "asks",
+}
+_FOUND = {
+    "exact": "",
+    "folded": "nobody said it like that; in other case or white space:",
+    "shared": "nobody said all of it; the longest part that somebody said:",
+}
+
+
+def origin(
+    words: Annotated[str, Parameter(name="PHRASE", help="The words, as somebody said them.")],
+    /,
+    *,
+    run: Annotated[
+        str | None,
+        Parameter(help="Only where those words came from that are in this exchange, spawn or run."),
+    ] = None,
+    at: At = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Say where words came from: who said them first, and each hop by which they reached others.
+
+    The first message of the log that holds them, and all others that do, over all sessions, tools and channels; behind the
+    arrow stands where each had them from. Words that nobody said so are looked for in any case and white space, then by the
+    longest run of them that anybody said. The exit code is 1 where nobody did.
+    """
+    with debugger_of(reading) as debugger:
+        found = debugger.call("origin", present({"words": words, "run": run, "at": at}))
+    answer = cast("OriginAnswer", found)
+    code = OK if answer["first"] is not None else REFUSED
+    return Answer(found, lambda screen: _show(screen, answer), code)
+
+
+def _show(screen: Screen, found: OriginAnswer) -> None:
+    first, names = found["first"], Names()
+    if first is None:
+        screen.line("Nobody said that." + _up_to(found))
+        return
+    if found["match"] is not None and _FOUND[found["match"]]:
+        screen.one_line(safe(f"{_FOUND[found['match']]} ", "yellow"), found["words"] or "")
+    screen.line(safe(f"first said, {day(first['timeMs'])} (times are UTC)", "bold"))
+    _line(screen, names, first)
+    if found["hops"]:
+        screen.line(safe("from there", "bold"))
+    for hop in found["hops"]:
+        _line(screen, names, hop)
+    screen.line(safe(f"{counted(len(found['hops']), 'hop')}.{_up_to(found)}", "dim"))
+
+
+def _up_to(found: OriginAnswer) -> str:
+    return "" if found["cut"] is None else f" Only the log up to #{found['cut']} was looked through."
+
+
+def _line(screen: Screen, names: Names, hop: HopAnswer) -> None:
+    to = "" if hop["to"] is None else f" → {names.of(hop['to'])}"
+    cause = "" if hop["cause"] is None else f"  ← #{hop['cause']}"
+    screen.one_line(
+        safe(f"  #{hop['position']}  {clock(hop['timeMs'])}  ", "dim"),
+        safe(f"{names.of(hop['who'])}{to}", "bold"),
+        f" {_HOW[hop['via']]}: ",
+        one_line(hop["text"], _TEXT),
+        safe(cause, "dim"),
+    )

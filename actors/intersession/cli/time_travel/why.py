@@ -1,0 +1,147 @@
+"""`intersession why`: what led to an event, what it led to, and why things ended, were refused or reached nobody."""
+
+from collections.abc import Iterable
+from typing import Annotated, cast
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import READING, Answer, Reading, Screen, clock, moment, one_line, safe
+from intersession.cli.story import Names
+from intersession.cli.time_travel.seeing import debugger_of
+from intersession_actors.debugger import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
+from intersession_events.plain_json import JsonObject
+from intersession_projections.timeline import counted
+
+_TEXT = 100
+_ROOTS = {
+    "person": "a person said so",
+    "operator": "somebody called a door of the system",
+    "timer": "its time had come",
+    "start": "the system was started",
+    "import": "the import shows no more",
+    "system": "the system does so of its own accord",
+}
+
+
+def why(
+    of: Annotated[
+        str,
+        Parameter(
+            name="EVENT|PLACE",
+            help="An event, by its position, its id or as any place (RUN@turn:2); or an exchange, a spawn, a run or a delivery.",
+        ),
+    ],
+    /,
+    *,
+    forward: Annotated[
+        bool, Parameter(help="What it led to, as a tree, and what of that is still open.")
+    ] = False,
+    steps: Annotated[
+        bool, Parameter(help="Every event, also those by which a text was only carried.")
+    ] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Say why something is as it is: what led to it, and by which rule it ended.
+
+    The causes go back over all sessions to a person, a call, a timer or a start. What ended, was refused or reached nobody is
+    explained: the rule, what it looked at and who set that, and what would have changed it. Of an exchange, a spawn or a run,
+    everything of that is. --forward shows what came of it instead.
+    """
+    with debugger_of(reading) as debugger:
+        found = debugger.call("why", {"of": of, "forward": forward})
+    if forward:
+        effects = cast("EffectsAnswer", found)
+        return Answer(found, lambda screen: _show_effects(screen, effects, steps=steps))
+    answer = cast("WhyAnswer", found)
+    return Answer(found, lambda screen: _show(screen, answer, steps=steps))
+
+
+def _show(screen: Screen, found: WhyAnswer, *, steps: bool) -> None:
+    names = Names()
+    _line(screen, names, found["event"])
+    for explanation in found["explanations"]:
+        screen.line()
+        _show_explanation(screen, explanation)
+    causes = found["causes"] if steps else _told(found["event"], found["causes"])
+    if causes:
+        screen.line()
+        screen.line(safe("because", "bold"))
+        for cause in causes:
+            _line(screen, names, cause, indent=2)
+    root = found["root"]
+    screen.line()
+    if root is None:
+        screen.line(safe("What it began with is beyond reach.", "dim"))
+        return
+    began = f"#{root['position']}  {moment(root['timeMs'])} UTC"
+    screen.one_line(safe(f"It began with {began}: {_ROOTS[root['kind']]}.", "dim"))
+
+
+def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
+    how = {True: "", False: "; the rules of today say otherwise", None: ""}[explanation["asDecided"]]
+    head = f"  #{explanation['position']}  {explanation['rule']} {explanation['code']}{how}"
+    screen.one_line(safe(f"why the {explanation['about']}", "bold"), safe(head, "dim"))
+    screen.line(f"  {explanation['text']}")
+    for given in explanation["inputs"]:
+        set_at = "" if given.get("position") is None else f", #{given['position']}"
+        value = "nothing" if given["value"] is None else one_line(str(given["value"]), _TEXT)
+        screen.one_line(f"    {given['name']} = ", value, safe(f"  ({given['setBy']}{set_at})", "dim"))
+    for other in explanation["instead"]:
+        verdict = "" if "verdict" not in other else f" → {other['verdict']}"
+        screen.one_line(safe("    otherwise: ", "dim"), f"{other['change']}{verdict}")
+
+
+def _show_effects(screen: Screen, found: EffectsAnswer, *, steps: bool) -> None:
+    names = Names()
+    _line(screen, names, found["event"])
+    _show_tree(screen, names, found["effects"], 1, found["event"]["text"], steps=steps)
+    screen.line()
+    opened = ", ".join(f"{one['kind']} {one['id']} (#{one['position']})" for one in found["open"])
+    screen.line(safe(f"still open: {opened or 'nothing'}", "dim"))
+
+
+def _show_tree(
+    screen: Screen, names: Names, effects: Iterable[EffectAnswer], depth: int, text: str, *, steps: bool
+) -> None:
+    """Print a tree. What follows from one thing alone stands below it, at the same depth: only branches go in."""
+    left = [(effect, depth, text) for effect in reversed(list(effects))]
+    while left:
+        effect, level, before = left.pop()
+        told = steps or (_is_told(effect) and effect["text"] != before)
+        if told:
+            _line(screen, names, effect, indent=2 * level)
+        if effect["more"]:
+            more = counted(effect["more"], "more event")
+            screen.line(safe(f"{'  ' * (level + 1)}… {more}: why {effect['position']} --forward", "dim"))
+        below = effect["effects"]
+        inner = level + 1 if len(below) > 1 else level
+        said = effect["text"] if told else before
+        left.extend((one, inner, said) for one in reversed(below))
+
+
+def _told(event: ToldAnswer, causes: Iterable[ToldAnswer]) -> list[ToldAnswer]:
+    """Leave out what only carried a text that another event tells."""
+    shown: list[ToldAnswer] = []
+    said = event["text"]
+    for cause in causes:
+        if _is_told(cause) and cause["text"] != said:
+            shown.append(cause)
+            said = cause["text"]
+    return shown
+
+
+def _is_told(event: ToldAnswer) -> bool:
+    return bool(event["how"]) or event["way"] == "said"
+
+
+def _line(screen: Screen, names: Names, event: ToldAnswer, *, indent: int = 0) -> None:
+    head = safe(f"{' ' * indent}#{event['position']}  {clock(event['timeMs'])}  ", "dim")
+    who, to = (None if name is None else names.of(name) for name in (event["who"], event["to"]))
+    if event["way"] == "said":
+        between = f"{who or ''} → {to}".strip() if to is not None else who or ""
+        screen.one_line(
+            head, safe(between, "bold"), f" {event['how']}".rstrip() + ": ", one_line(event["text"], _TEXT)
+        )
+        return
+    words = event["how"] or f"{event['topic'].rpartition('.')[0]}: {one_line(event['text'], _TEXT)}"
+    screen.one_line(head, words if who is None or event["how"] else f"{who}  {words}")

@@ -1,0 +1,108 @@
+"""The verb `origin`: where words came from, and by which hops they reached others (ORIGIN-1)."""
+
+from typing import Annotated, NotRequired, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import KeyText, PlaceText, SearchText, invalid
+from intersession_events.facts import ready
+from intersession_projections.origins import Hop, Match, Origins, Via
+from intersession_projections.places import steps_of_flow
+
+
+@ready
+class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `origin` gives."""
+
+    words: Annotated[SearchText, msgspec.Meta(description="The words, as somebody said them.")]
+    run: Annotated[
+        KeyText | None,
+        msgspec.Meta(description="Only where the words in this exchange, spawn or run came from."),
+    ] = None
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="As the log stood at this place. Default: head."),
+    ] = None
+
+
+class HopAnswer(TypedDict):
+    """Words where they were said or came to. `cause` is the position that they came from; None where they were said anew.
+
+    `via` is `person`, `agent`, `sessions_send`, `sessions_spawn`, `tool`, `delivery` or `system`; `to` is where they went.
+    """
+
+    position: int
+    eventId: str
+    timeMs: int
+    sessionKey: str
+    who: str
+    to: str | None
+    via: Via
+    text: str
+    cause: int | None
+    runId: NotRequired[str]
+
+
+class OriginAnswer(TypedDict):
+    """The first message that holds the words, None if there is none, and all others that do, in log order.
+
+    `match` is `exact`, `folded` (in other case or white space) or `shared` (`words` are the longest run of them that anybody
+    said). `cut` is the position at which the search was given up, None if it was not.
+    """
+
+    first: HopAnswer | None
+    hops: list[HopAnswer]
+    match: Match | None
+    words: str | None
+    cut: int | None
+
+
+def origin(view: View, given: Origin) -> OriginAnswer:
+    """Return where words came from.
+
+    Raises:
+        ToolRefused: there are no words, or the place or the run is none.
+    """
+    if not given.words.strip():
+        raise invalid("words", "blank, give the words to look for")
+    place = view.place(given.at)
+    within, to = None, place.position
+    if given.run is not None:
+        flow = view.flow(given.run)
+        within = frozenset(step.position for step in steps_of_flow(view.log, flow))
+        to = min(to, max(within, default=0))
+    found = Origins(view.log, shows=None if view.is_operator else lambda hop: _shown(view, hop)).of(
+        given.words, to=to, within=within
+    )
+    for hop in (*(() if found.first is None else (found.first,)), *found.hops):
+        view.is_seen(hop.session_key)
+    return {
+        "first": None if found.first is None else _answer(found.first),
+        "hops": [_answer(hop) for hop in found.hops],
+        "match": found.match,
+        "words": found.words,
+        "cut": found.cut,
+    }
+
+
+def _shown(view: View, hop: Hop) -> str | None:
+    """Return what of a text who asks may read: a secret can't be found by searching for it (FIND-1)."""
+    return view.shown(hop.text, hop.session_key) if view.is_seen(hop.session_key) else None
+
+
+def _answer(hop: Hop) -> HopAnswer:
+    answer: HopAnswer = {
+        "position": hop.position,
+        "eventId": hop.event_id,
+        "timeMs": hop.time_ms,
+        "sessionKey": hop.session_key,
+        "who": hop.who,
+        "to": hop.to,
+        "via": hop.via,
+        "text": hop.text,
+        "cause": hop.cause,
+    }
+    if hop.run_id is not None:
+        answer["runId"] = hop.run_id
+    return answer

@@ -1,0 +1,222 @@
+"""The verb `why`: what led to an event, what it led to, and why things ended, were refused or reached nobody (WHY)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, NamedTuple, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.named import delivery_named
+from intersession_actors.debugger.view import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.explaining import Explaining, Explanation
+from intersession_actors.gate import PlaceText
+from intersession_events.facts import ready
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
+from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
+from intersession_projections.places import Flow, sessions_of, steps_of_flow
+from intersession_projections.timeline import recorded_at
+
+_EVENT = "event:"
+
+
+@ready
+class Why(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `why` gives."""
+
+    of: Annotated[
+        int | float | PlaceText,
+        msgspec.Meta(
+            description="An event, as a place or by its id, or an exchange, spawn, run or delivery."
+        ),
+    ]
+    forward: Annotated[
+        bool, msgspec.Meta(description="What it led to, as a tree, in place of what led to it.")
+    ] = False
+
+
+class ToldAnswer(TypedDict):
+    """An event in words. `who` acts and `to` is acted on, None where there is nobody; `text` is what was said or happened.
+
+    `how` is for people: a sentence, or a verb after `who`; it is empty where a story leaves the event out, because another one
+    says the same. `way` is how it is told: `said`, `tool`, `note` or `end`.
+    """
+
+    position: int
+    eventId: str
+    timeMs: int
+    stream: str
+    topic: str
+    way: str
+    who: str | None
+    to: str | None
+    text: str
+    how: str
+
+
+class RootAnswer(ToldAnswer):
+    """What it all began with: `kind` is `person`, `operator`, `timer`, `start`, `import` or `system`."""
+
+    kind: RootKind
+
+
+class WhyAnswer(TypedDict):
+    """An event, what led to it (the nearest first), and what it all began with; None if that is not within reach.
+
+    `explanations` say why it, what it came of, and (for an exchange, a spawn or a run) anything of it ended, was refused or
+    reached nobody: `{position, about, code, rule, text, inputs, instead, asDecided}`.
+    """
+
+    event: ToldAnswer
+    causes: list[ToldAnswer]
+    root: RootAnswer | None
+    explanations: list[JsonObject]
+
+
+class EffectAnswer(ToldAnswer):
+    """An event and what it led to. `more` events are left out below one that is very deep, else 0."""
+
+    effects: "list[EffectAnswer]"
+    more: int
+
+
+class EffectsAnswer(TypedDict):
+    """An event, what it led to, and what of that is still open: `{kind, id, position, eventId}`."""
+
+    event: ToldAnswer
+    effects: list[EffectAnswer]
+    open: list[JsonObject]
+
+
+def why(view: View, given: Why) -> WhyAnswer | EffectsAnswer:
+    """Return why an event is there, or what it led to.
+
+    Raises:
+        ToolRefused: nothing is called that, or there is no event there (`invalid_request`).
+    """
+    asked = _asked(view, given.of)
+    seeing = _Seeing(view)
+    return _effects(seeing, asked.position) if given.forward else _why(seeing, asked)
+
+
+class _Asked(NamedTuple):
+    """The event that is asked about, and the exchange, spawn or run that it was named by."""
+
+    position: int
+    flow: Flow | None = None
+
+
+def _asked(view: View, of: float | str) -> _Asked:
+    try:
+        position = view.place(of, field="of").position
+    except ToolRefused as no_place:
+        found = _named(view, of) if isinstance(of, str) else None
+        if found is None:
+            raise no_place from None
+        return found
+    if position == 0:
+        raise ToolRefused("invalid_request", "of: 0 is before the first event, give an event")
+    return _Asked(position)
+
+
+def _named(view: View, of: str) -> _Asked | None:
+    """Return the last event of what a name means: an exchange, a spawn, a run, a delivery; or the event of an id."""
+    try:
+        flow = view.flow(of, field="of")
+    except ToolRefused:
+        pass
+    else:
+        return _Asked(flow.position, flow)
+    try:
+        return _Asked(view.place(f"{_EVENT}{of}", field="of").position)
+    except ToolRefused:
+        pass
+    try:
+        row = view.reader.flows.delivery(delivery_named(view.reader, of))
+    except ToolRefused:
+        return None
+    return None if row is None or not view.is_seen(row.session_key) else _Asked(row.position)
+
+
+def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
+    view = seeing.view
+    causes = Causes(view.log)
+    found = causes.why(asked.position)
+    path = [recorded for recorded in causes.path(asked.position) if seeing.is_seen(recorded.position)]
+    if found is None or not path or path[0].position != asked.position:
+        raise ToolRefused("invalid_request", f"of: there is no event at position {asked.position}")
+    root: RootAnswer | None = None
+    if seeing.is_seen(found.root.position):
+        root = {**seeing.told(found.root), "kind": found.root_kind}
+    return {
+        "event": seeing.told(found.event),
+        "causes": [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)],
+        "root": root,
+        "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
+    }
+
+
+def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) -> Iterator[Explanation]:
+    view = seeing.view
+    explaining = Explaining(view.reader, secretly=not view.is_operator)
+    found = {one.position: one for one in explaining.along(path)}
+    if flow is not None:
+        positions = (step.position for step in steps_of_flow(view.log, flow))
+        steps = recorded_at(view.log, filter(seeing.is_seen, positions))
+        found |= {one.position: one for one in explaining.of_all(steps)}
+    yield from (found[position] for position in sorted(found))
+
+
+def _effects(seeing: "_Seeing", position: int) -> EffectsAnswer:
+    led = Effects(seeing.view.log).of(position)
+    if led is None or not seeing.is_seen(position):
+        raise ToolRefused("invalid_request", f"of: there is no event at position {position}")
+    return {
+        "event": seeing.told(led.event),
+        "effects": list(seeing.effects(led.effects)),
+        "open": [msgspec.to_builtins(one) for one in led.open if seeing.is_seen(one.position)],
+    }
+
+
+class _Seeing:
+    """Shows events to who asks: what is beyond reach is left out, and what it led to stands in its place."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def is_seen(self, position: int) -> bool:
+        if self.view.is_operator:
+            return True
+        for recorded in self.view.log.all(after=position - 1, to=position):
+            return any(map(self.view.is_seen, sessions_of(self.view.log, recorded)))
+        return False
+
+    def told(self, told: Told) -> ToldAnswer:
+        kind, _, key = told.stream.partition(":")
+        if kind == "session":
+            self.view.is_seen(key)
+        return {
+            "position": told.position,
+            "eventId": told.event_id,
+            "timeMs": told.time_ms,
+            "stream": told.stream,
+            "topic": told.topic,
+            "way": told.way,
+            "who": told.who,
+            "to": told.to,
+            "text": self.view.shown(told.text, key) or "",
+            "how": self.view.shown(told.how, key) or "",
+        }
+
+    def effects(self, effects: Iterable[Effect]) -> Iterator[EffectAnswer]:
+        for effect in effects:
+            below = list(self.effects(effect.effects))
+            if not self.is_seen(effect.position):
+                yield from below
+                continue
+            yield {**self.told(effect), "effects": below, "more": effect.more}
+
+    def explained(self, explanation: Explanation) -> JsonObject:
+        """Return an explanation as JSON has it."""
+        answer: JsonObject = msgspec.json.decode(msgspec.json.encode(explanation))
+        return answer

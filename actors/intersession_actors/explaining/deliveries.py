@@ -1,0 +1,74 @@
+"""Explains why a text reached nobody: refused by its channel, in doubt, forbidden, or still waiting."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from intersession_actors.explaining.explanation import Explanation, Input
+from intersession_actors.explaining.failures import UNDELIVERED, Undelivered
+from intersession_actors.explaining.settings import InForce
+from intersession_actors.explaining.speaking import said_by_policy, what_would_let_out
+from intersession_actors.service import Reader
+from intersession_events import facts
+from intersession_events.log import Recorded
+from intersession_projections.timeline import route_text
+
+Ending = facts.DeliveryFailed | facts.DeliveryUnknown | facts.DeliveryDenied
+
+
+def explain_ending(
+    reader: Reader, in_force: InForce, recorded: Recorded, event: Ending
+) -> Explanation | None:
+    """Explain why an attempt to deliver a text was its last, or how it goes on."""
+    decided = reader.log.stream(recorded.stream, to=1)
+    first = decided[0].event if decided else None
+    if not isinstance(first, facts.DeliveryDecided):
+        return None
+    code, said = _told(event)
+    rule = UNDELIVERED[code]
+    place = route_text(first.route)
+    whole = Explanation(
+        position=recorded.position,
+        about="delivery",
+        code=code,
+        rule=rule.clause,
+        text=f"{place} did not get it, {said}: {rule.says}.",
+        inputs=tuple(_inputs(event, first, place, decided[0].position)),
+        instead=rule.others,
+    )
+    if isinstance(event, facts.DeliveryDenied):
+        speaking = said_by_policy(reader, in_force, first.session_key, first.route.channel, recorded.position)
+        return replace(
+            whole,
+            inputs=whole.inputs + speaking.inputs,
+            instead=what_would_let_out(speaking) or whole.instead,
+            as_decided=speaking.verdict.rule == event.rule,
+        )
+    return whole
+
+
+def _told(event: Ending) -> tuple[Undelivered, str]:
+    match event:
+        case facts.DeliveryFailed(retry_at_ms=None):
+            return "failed", f"attempt {event.attempt} was the last one ({event.error})"
+        case facts.DeliveryFailed():
+            return "retrying", f"attempt {event.attempt} failed ({event.error})"
+        case facts.DeliveryUnknown():
+            return "unknown", f"or it did: attempt {event.attempt} was cut off between call and receipt"
+        case facts.DeliveryDenied():
+            return "denied", f"the send policy forbade it ({event.rule})"
+
+
+def _inputs(event: Ending, first: facts.DeliveryDecided, place: str, position: int) -> Iterator[Input]:
+    yield Input(name="route", value=place, set_by="session", position=position)
+    yield Input(name="purpose", value=first.purpose, set_by="log", position=position)
+    match event:
+        case facts.DeliveryFailed():
+            yield Input(name="attempt", value=event.attempt, set_by="log")
+            yield Input(name="error", value=event.error, set_by="channel")
+            if event.retry_at_ms is not None:
+                yield Input(name="retryAt", value=event.retry_at_ms, set_by="log")
+        case facts.DeliveryUnknown():
+            yield Input(name="attempt", value=event.attempt, set_by="log")
+        case facts.DeliveryDenied():
+            yield Input(name="rule", value=event.rule, set_by="log")

@@ -1,0 +1,93 @@
+"""Explains ends of exchanges: of the loop, of the announce, of all of it. The rules of the exchange are asked again."""
+
+from collections.abc import Iterator
+
+from intersession_actors.explaining.changes import ANNOUNCE, TURNS, instead_of
+from intersession_actors.explaining.decisions import Decision, decision_of
+from intersession_actors.explaining.ends import CLOSES, LOOP_ENDS, SILENCES
+from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
+from intersession_actors.explaining.settings import InForce
+from intersession_actors.policy import check_run
+from intersession_actors.streams import RunEnded
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_projections.timeline import route_text
+
+Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
+
+
+def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
+    """Explain an end in an exchange's stream."""
+    about, code, rule, said = _told(event)
+    decision = decision_of(log, recorded)
+    holds = None if decision is None else decision.holds
+    instead: tuple[Instead, ...] = ()
+    if decision is not None and holds:
+        instead = instead_of(decision, event)
+    return Explanation(
+        position=recorded.position,
+        about=about,
+        code=code,
+        rule=rule.clause,
+        text=f"{said}: {rule.says}.",
+        inputs=() if decision is None else tuple(_inputs(log, in_force, decision, event)),
+        instead=instead or rule.others,
+        as_decided=holds,
+    )
+
+
+def _told(event: Ending) -> tuple[About, str, Rule, str]:
+    match event:
+        case facts.LoopEnded():
+            rule = LOOP_ENDS[event.reason]
+            turns = "1 turn" if event.turns == 1 else f"{event.turns} turns"
+            return "loop", event.reason, rule, f"The loop ended after {turns}{_more(event.limit, event.note)}"
+        case facts.AnnounceDecided(text=None):
+            return (
+                "announce",
+                event.why,
+                SILENCES[event.why],
+                f"Nothing was announced{_more(event.limit, None)}",
+            )
+        case facts.AnnounceDecided():
+            return "announce", event.why, SILENCES[event.why], "There was a text to announce"
+        case facts.ExchangeClosed():
+            rule = CLOSES[event.reason]
+            return "exchange", event.reason, rule, f"The exchange was closed{_more(event.limit, event.note)}"
+
+
+def _inputs(log: Log, in_force: InForce, decision: Decision, event: Ending) -> Iterator[Input]:
+    state, accepted, outcome = decision.state, decision.state.accepted, decision.outcome
+    begun = log.stream(decision.came[0].stream, to=1)[0].position
+    if isinstance(outcome, RunEnded):
+        yield Input(name="status", value=outcome.status, set_by="agent", position=decision.told_at)
+        yield Input(name="reply", value=outcome.text, set_by="agent", position=decision.told_at)
+    else:
+        yield Input(name="delivery", value=outcome.outcome, set_by="channel", position=decision.told_at)
+    if isinstance(event, facts.LoopEnded):
+        yield Input(name="turn", value=state.turn, set_by="log")
+        turns = in_force.setting(TURNS, begun)
+        yield _kept(turns, accepted.settings.max_turns, begun)
+        yield Input(name="requester", value=accepted.requester, set_by="call", position=begun)
+    else:
+        route = None if accepted.route is None else route_text(accepted.route)
+        yield Input(name="route", value=route, set_by="session", position=begun)
+        yield _kept(in_force.setting(ANNOUNCE, begun), accepted.settings.announce, begun)
+    tripped = check_run(state.budget, decision.now.spent, decision.now.now_ms)
+    if tripped is not None:
+        yield Input(name=f"{tripped.setting}.used", value=tripped.value, set_by="log")
+        yield _kept(in_force.setting(tripped.setting, begun), tripped.allowed, begun)
+    for refused in decision.now.refused.values():
+        yield Input(name="refused", value=refused.error or refused.code, set_by="session")
+
+
+def _kept(setting: Input, value: int | str, begun: int) -> Input:
+    """Return a setting that an exchange was accepted with; who set it, if the configuration says the same (CFG-3)."""
+    if setting.value == value:
+        return setting
+    return Input(name=setting.name, value=value, set_by="exchange", position=begun)
+
+
+def _more(limit: str | None, note: str | None) -> str:
+    parts = [part for part in (limit, note) if part]
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,67 @@
+"""What an explanation says: the rule, what it looked at, and what would have changed the verdict (WHY-2)."""
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from intersession_events.plain_json import JsonValue
+
+About = Literal["loop", "announce", "exchange", "spawn", "run", "delivery", "refusal", "session"]
+"""What was decided upon."""
+
+SetBy = Literal["default", "configuration", "session", "exchange", "call", "agent", "channel", "log"]
+"""Who a value is from: nobody (`default`), the configuration, a setting of the session, the values that the exchange was
+accepted with, whoever called, what an agent answered, what a channel answered, or what the log counts."""
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A value that a rule looked at. `position` is where it was set, as far as the log shows that."""
+
+    name: str
+    value: JsonValue
+    set_by: SetBy
+    position: int | None = None
+
+
+class Instead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What would have changed a verdict.
+
+    `change` says it in words. Where the rule itself was asked again with that change, `verdict` is what it said: the code of
+    another end, or the name of the event that would have come. `setting` and `value` are set where a setting is the change.
+    """
+
+    change: str
+    verdict: str | None = None
+    setting: str | None = None
+    value: JsonValue = None
+
+
+class Rule(NamedTuple):
+    """A rule in words: its clause, what it says, and what else could have come."""
+
+    clause: str
+    says: str
+    instead: str
+
+    @property
+    def others(self) -> tuple[Instead, ...]:
+        """What else could have come, where the rule itself is not asked again."""
+        return (Instead(change=self.instead),) if self.instead else ()
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Why something ended, was refused or reached nobody.
+
+    `position` is that of the event that says so, `code` the reason in it, `rule` the clause of the protocol. `text` says it
+    in words. `as_decided`: the rule of today, asked again with what the log has, says the same; None where it can't be
+    asked, because the log does not have all that it looks at.
+    """
+
+    position: int
+    about: About
+    code: str
+    rule: str
+    text: str
+    inputs: tuple[Input, ...] = ()
+    instead: tuple[Instead, ...] = ()
+    as_decided: bool | None = None

@@ -1,0 +1,109 @@
+"""Explains why a run failed, was cut off or aborted, or why its answer was used nowhere."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from intersession_actors.explaining.explanation import Explanation, Input
+from intersession_actors.explaining.failures import CUTS, FAILURES
+from intersession_actors.explaining.settings import InForce
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_projections.run_outcomes import RunOutcome, Runs
+
+Ending = facts.RunFailed | facts.RunAborted | facts.RunInterrupted | facts.LateReplyDropped
+
+_TIMES: Final = {
+    "message": "agents.defaults.timeoutSeconds",
+    "reply": "session.agentToAgent.turnTimeoutSeconds",
+    "announce": "session.agentToAgent.turnTimeoutSeconds",
+}
+"""Which setting limits a run, by its step."""
+
+_AGAIN: Final = "runs.retryInterrupted"
+_LIMITS: Final = "session.agentToAgent.limits"
+
+
+def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
+    """Explain how an attempt of a run ended."""
+    outcome = Runs(log).get(event.run_id)
+    code: str
+    match event:
+        case facts.RunFailed():
+            code, rule = event.code, FAILURES[event.code]
+            said = f"The run failed in attempt {event.attempt} ({event.error})"
+        case facts.RunAborted():
+            code, rule = "aborted", CUTS["aborted"]
+            how = ", by archiving its session" if event.gone else ""
+            said = f"{event.by} aborted the run{how}"
+        case facts.RunInterrupted():
+            code, rule = "interrupted", CUTS["interrupted"]
+            said = f"Attempt {event.attempt} was cut off"
+        case facts.LateReplyDropped():
+            code, rule = "late", CUTS["late"]
+            said = f"Attempt {event.attempt} answered when it was over"
+    return Explanation(
+        position=recorded.position,
+        about="run",
+        code=code,
+        rule=rule.clause,
+        text=f"{said}: {rule.says}.",
+        inputs=tuple(_inputs(log, in_force, recorded, event, outcome)),
+        instead=rule.others,
+    )
+
+
+def _inputs(
+    log: Log, in_force: InForce, recorded: Recorded, event: Ending, outcome: RunOutcome | None
+) -> Iterator[Input]:
+    yield Input(name="attempt", value=event.attempt, set_by="log")
+    if outcome is None:
+        return
+    of_run = log.stream(recorded.stream, after=outcome.first_version - 1, to=recorded.version)
+    queued = next((one for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
+    started = next((one for one in reversed(of_run) if _is(one, facts.RunStarted, event.run_id)), None)
+    if queued is not None and isinstance(queued.event, facts.RunQueued) and queued.event.timeout_ms:
+        setting = in_force.setting(_TIMES[outcome.step], queued.position)
+        seconds = queued.event.timeout_ms / 1000
+        if setting.value == seconds:
+            yield setting
+        else:
+            yield Input(name="timeoutSeconds", value=seconds, set_by="call", position=queued.position)
+    if started is not None:
+        yield Input(name="started", value=started.time, set_by="log", position=started.position)
+        yield Input(name="ended", value=recorded.time, set_by="log", position=recorded.position)
+    match event:
+        case facts.RunFailed(code="limit") if queued is not None:
+            yield from _of_limit(in_force, queued)
+        case facts.RunFailed(code="interrupted") | facts.RunInterrupted():
+            yield in_force.setting(_AGAIN, recorded.position)
+            yield from _of_start(log, recorded, started)
+        case facts.RunAborted():
+            yield Input(name="by", value=event.by, set_by="call", position=recorded.position)
+        case facts.LateReplyDropped():
+            yield Input(name="reply", value=event.reply, set_by="agent", position=recorded.position)
+            if outcome.ended:
+                yield Input(name="status", value=outcome.status, set_by="log", position=outcome.position)
+        case _:
+            pass
+
+
+def _of_limit(in_force: InForce, queued: Recorded) -> Iterator[Input]:
+    for name in ("tokens", "costMicros", "runs", "wallSeconds"):
+        setting = in_force.setting(f"{_LIMITS}.{name}", queued.position)
+        if setting.value:
+            yield setting
+
+
+def _of_start(log: Log, recorded: Recorded, started: Recorded | None) -> Iterator[Input]:
+    """Name the start of the system that came between an attempt and the word that it was cut off."""
+    if started is None or recorded.epoch == started.epoch:
+        return
+    for opened in reversed(log.stream("log")):
+        if isinstance(opened.event, facts.LogOpened) and opened.event.epoch == recorded.epoch:
+            yield Input(name="start", value=opened.event.epoch, set_by="log", position=opened.position)
+            return
+
+
+def _is(recorded: Recorded, kind: type[facts.RunQueued | facts.RunStarted], run_id: str) -> bool:
+    event = recorded.event
+    return isinstance(event, kind) and event.run_id == run_id

@@ -1,0 +1,133 @@
+"""Explains ends of spawns: of the announce, and of all of it. The rules of the spawn are asked again."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from intersession_actors import spawn
+from intersession_actors.explaining.decisions import delivery_ended, parted, run_ended, spent_at
+from intersession_actors.explaining.ends import CLOSES, SILENCES
+from intersession_actors.explaining.explanation import Explanation, Input
+from intersession_actors.policy import budget_of
+from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
+from intersession_events import facts, ids
+from intersession_events.log import Log, Recorded
+from intersession_projections.timeline import route_text
+
+Ending = facts.AnnounceDecided | facts.SpawnClosed
+
+
+class _Decision(NamedTuple):
+    state: spawn.Spawn
+    outcome: RunEnded | DeliveryEnded
+    now: spawn.Circumstances
+    came: tuple[Recorded, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the rules of today say what was recorded. Words of an announce name a path, which the log does not know."""
+        again = spawn.decide(self.state, self.outcome, self.now)
+        return [_said(event) for event in again] == [_said(recorded.event) for recorded in self.came]
+
+
+def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
+    """Explain an end in a spawn's stream."""
+    decision = _decision_of(log, recorded)
+    code: str
+    match event:
+        case facts.AnnounceDecided():
+            rule, code = SILENCES[event.why], event.why
+            said = "Nothing was announced" if event.text is None else "There was a text to announce"
+        case facts.SpawnClosed():
+            rule, code = CLOSES[event.reason], event.reason
+            parts = ", ".join(part for part in (event.code, event.limit, event.note) if part)
+            said = f"The spawn was closed ({parts})" if parts else "The spawn was closed"
+    return Explanation(
+        position=recorded.position,
+        about="announce" if isinstance(event, facts.AnnounceDecided) else "spawn",
+        code=code,
+        rule=rule.clause,
+        text=f"{said}: {rule.says}.",
+        inputs=tuple(_inputs(log, recorded, decision)),
+        instead=rule.others,
+        as_decided=None if decision is None else decision.holds,
+    )
+
+
+def _decision_of(log: Log, recorded: Recorded) -> _Decision | None:
+    before, came = parted(log.stream(recorded.stream), recorded)
+    state: spawn.Spawn | None = None
+    for earlier in before:
+        if isinstance(earlier.event, facts.SpawnEvent):
+            state = spawn.evolve_spawn(state, earlier.event)
+    if state is None or state.accepted.inferred:
+        return None
+    first = came[0]
+    outcome: RunEnded | DeliveryEnded | None = None
+    if isinstance(first.event, facts.SpawnClosed):
+        outcome = delivery_ended(log, state.pending, first.position)
+    elif isinstance(first.event, facts.ChildEnded | facts.AnnounceDecided):
+        outcome = run_ended(log, first.stream, state.pending)
+    if outcome is None:
+        return None
+    return _Decision(state, outcome, _circumstances(log, state, came), tuple(came))
+
+
+def _circumstances(log: Log, state: spawn.Spawn, came: list[Recorded]) -> spawn.Circumstances:
+    first, stream = came[0], came[0].stream
+    events = [recorded.event for recorded in came]
+    accepted = state.accepted
+    refused: dict[str, StepRefused] = {}
+    for event in events:
+        match event:
+            case facts.SpawnClosed(reason="requester_gone"):
+                said = StepRefused(stream=stream, run_id="", code="not_visible", error=event.note or "")
+                refused[""] = said
+            case facts.AnnounceDecided(why="child_failed") if _is_well(events):
+                run_id = ids.derive(log.log_id, "run", accepted.spawn_id, "announce")
+                refused[run_id] = StepRefused(stream=stream, run_id=run_id, code="not_visible", error="")
+            case _:
+                pass
+    budget = budget_of(accepted, first.correlation, 0)
+    return spawn.Circumstances(
+        log_id=log.log_id,
+        now_ms=first.time,
+        has_route=any(isinstance(event, facts.AnnounceDecided) and event.delivery_id for event in events),
+        budget=budget,
+        spent=spent_at(log, budget.root, first.position),
+        refused=refused,
+    )
+
+
+def _is_well(events: list[facts.Event]) -> bool:
+    return any(isinstance(event, facts.ChildEnded) and event.status == "ok" for event in events)
+
+
+def _said(event: facts.Event) -> tuple[object, ...]:
+    match event:
+        case facts.AnnounceDecided():
+            return ("announce", event.why, event.text is None, event.delivery_id, event.limit)
+        case facts.SpawnClosed():
+            return ("closed", event.reason, event.note, event.limit)
+        case _:
+            return (event,)
+
+
+def _inputs(log: Log, recorded: Recorded, decision: _Decision | None) -> Iterator[Input]:
+    stream = log.stream(recorded.stream, to=recorded.version)
+    for earlier in stream:
+        match earlier.event:
+            case facts.SpawnAccepted() as accepted:
+                at = earlier.position
+                route = None if accepted.route is None else route_text(accepted.route)
+                yield Input(name="requester", value=accepted.requester, set_by="call", position=at)
+                yield Input(name="route", value=route, set_by="session", position=at)
+                yield Input(name="cleanup", value=accepted.cleanup, set_by="call", position=at)
+            case facts.ChildEnded() as ended:
+                yield Input(name="status", value=ended.status, set_by="agent", position=earlier.position)
+                yield Input(name="result", value=ended.text, set_by="agent", position=earlier.position)
+                if ended.error is not None:
+                    yield Input(name="error", value=ended.error, set_by="agent", position=earlier.position)
+            case _:
+                pass
+    if decision is not None and isinstance(decision.outcome, DeliveryEnded):
+        yield Input(name="delivery", value=decision.outcome.outcome, set_by="channel")

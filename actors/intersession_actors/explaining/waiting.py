@@ -1,0 +1,62 @@
+"""Explains why a run, or a text on its way outside, has not gone on yet."""
+
+from intersession_actors.explaining.explanation import About, Explanation, Input
+from intersession_actors.explaining.failures import WAITING, Waiting
+from intersession_actors.service import Reader
+from intersession_events import facts
+from intersession_events.log import Recorded
+from intersession_projections.timeline import route_text
+
+
+def explain_waiting(
+    reader: Reader, recorded: Recorded, event: facts.RunQueued | facts.DeliveryDecided
+) -> tuple[Explanation, ...]:
+    """Explain why something is not over; nothing where it is."""
+    match event:
+        case facts.RunQueued():
+            return _of_run(reader, recorded, event)
+        case facts.DeliveryDecided():
+            return _of_delivery(reader, recorded, event)
+
+
+def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple[Explanation, ...]:
+    run = reader.runs.get(event.run_id)
+    if run is None or run.ended:
+        return ()
+    row = reader.sessions.get(run.session_key)
+    before = None if row is None or row.running == run.run_id else row.running
+    code: Waiting = "under_way"
+    if run.status == "queued":
+        code = "waits_for_agent" if before is None else "waits_in_queue"
+    inputs = [Input(name="status", value=run.status, set_by="log", position=run.position)]
+    if before is not None:
+        inputs.append(Input(name="running", value=before, set_by="log"))
+    return (_explained(recorded, "run", code, f"The run of {run.session_key} is not over", tuple(inputs)),)
+
+
+def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecided) -> tuple[Explanation, ...]:
+    row = reader.flows.delivery(event.delivery_id)
+    if row is None or not row.is_open or row.state == "retrying":
+        return ()  # what is tried again is explained by how it failed
+    place = route_text(event.route)
+    code: Waiting = "waits_for_channel" if row.state == "decided" else "under_way"
+    inputs = (
+        Input(name="route", value=place, set_by="session", position=recorded.position),
+        Input(name="state", value=row.state, set_by="log", position=row.position),
+    )
+    return (_explained(recorded, "delivery", code, f"{place} has not got it yet", inputs),)
+
+
+def _explained(
+    recorded: Recorded, about: About, code: Waiting, said: str, inputs: tuple[Input, ...]
+) -> Explanation:
+    rule = WAITING[code]
+    return Explanation(
+        position=recorded.position,
+        about=about,
+        code=code,
+        rule=rule.clause,
+        text=f"{said}: {rule.says}.",
+        inputs=inputs,
+        instead=rule.others,
+    )

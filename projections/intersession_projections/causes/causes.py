@@ -1,0 +1,62 @@
+"""Why an event is there: its causes, one by one, over all sessions, back to what it all began with (WHY-1)."""
+
+from typing import Final
+
+import msgspec
+
+from intersession_events.log import Log, Recorded
+from intersession_projections.causes.links import Links
+from intersession_projections.causes.roots import RootKind, begins, root_kind, words_beside
+from intersession_projections.causes.told import Telling, Told
+
+_BESIDE: Final = 4
+"""How many events of one append can stand before a person's message, and one more."""
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """An event, what led to it (the nearest first), and what it all began with.
+
+    `root` is the last of the causes, or the event itself; where that only opened a session for a person's words, it is
+    those words.
+    """
+
+    event: Told
+    causes: tuple[Told, ...]
+    root: Told
+    root_kind: RootKind
+
+
+class Causes:
+    """Queries on causes, by what each event says that it was caused by."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._telling = Telling(log)
+
+    def path(self, position: int) -> list[Recorded]:
+        """Return an event and its causes, the nearest first; none for a position that has no event."""
+        found: list[Recorded] = []
+        for link in Links(self._log).path(position):
+            recorded = self._telling.at(link.position)
+            if recorded is None:
+                break
+            found.append(recorded)
+            if begins(recorded):
+                break
+        return found
+
+    def why(self, position: int) -> Why | None:
+        """Return why an event is there; None for a position that has no event."""
+        path = self.path(position)
+        if not path:
+            return None
+        last = path[-1]
+        behind = self._log.stream(last.stream, after=last.version, to=last.version + _BESIDE)
+        words = words_beside(last, behind) or last
+        told = [self._telling.told(recorded) for recorded in path]
+        return Why(
+            event=told[0],
+            causes=tuple(told[1:]),
+            root=told[-1] if words is last else self._telling.told(words),
+            root_kind=root_kind(words),
+        )

@@ -1,0 +1,119 @@
+"""All that an event led to, over all sessions, as a tree, and what of it is still open (WHY-1)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_projections.causes.links import Links
+from intersession_projections.causes.told import Telling, Told
+from intersession_projections.timeline import recorded_at
+
+_DEEPEST: Final = 200
+"""How many causes deep a tree goes: readers and writers of JSON give up at a thousand levels, and each takes two."""
+
+OpenKind = Literal["exchange", "spawn", "run", "delivery"]
+
+
+class Effect(Told, frozen=True, kw_only=True):
+    """An event and all that it led to. `more` of what it led to is left out, where the tree would be too deep."""
+
+    effects: tuple["Effect", ...] = ()
+    more: int = 0
+
+
+class StillOpen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an event led to and is not over. `id` is of the exchange, the spawn, the run or the delivery."""
+
+    kind: OpenKind
+    id: str
+    position: int
+    event_id: str
+
+
+class Led(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event, what it led to, and what of that is not over, in log order."""
+
+    event: Told
+    effects: tuple[Effect, ...]
+    open: tuple[StillOpen, ...]
+
+
+class Effects:
+    """Queries on effects, by what each event says that it was caused by."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._telling = Telling(log)
+
+    def of(self, position: int, *, to: int | None = None) -> Led | None:
+        """Return what an event led to, as the log stood at `to`; None for a position that has no event."""
+        causes = Links(self._log).effects(position, to=to)
+        events = {recorded.position: recorded for recorded in recorded_at(self._log, [position, *causes])}
+        if position not in events:
+            return None
+        whole = _tree(position, causes, {at: self._telling.told(found) for at, found in events.items()})
+        return Led(
+            event=self._telling.told(events[position]), effects=whole.effects, open=_open(events.values())
+        )
+
+
+def _tree(root: int, causes: Mapping[int, int], told: Mapping[int, Told]) -> Effect:
+    """Put effects below their causes, which come before them in `causes`: so the last ones are put in place first."""
+    levels = {root: 0}
+    for position, cause in causes.items():
+        levels[position] = levels[cause] + 1
+    below: dict[int, list[Effect]] = {position: [] for position in levels}
+    number = dict.fromkeys(levels, 0)
+    for position, cause in reversed(tuple(causes.items())):
+        number[cause] += 1 + number[position]
+        below[cause].append(_effect(told[position], below[position], levels[position], number[position]))
+    return _effect(told[root], below[root], 0, number[root])
+
+
+def _effect(told: Told, effects: Sequence[Effect], level: int, number: int) -> Effect:
+    fields = {name: getattr(told, name) for name in Told.__struct_fields__}
+    if level >= _DEEPEST:
+        return Effect(**fields, more=number)
+    return Effect(**fields, effects=tuple(sorted(effects, key=lambda effect: effect.position)))
+
+
+def _open(events: Iterable[Recorded]) -> tuple[StillOpen, ...]:
+    begun: dict[tuple[OpenKind, str], Recorded] = {}
+    for recorded in events:
+        match recorded.event:
+            case facts.RunQueued(run_id=name):
+                begun["run", name] = recorded
+            case (
+                facts.RunCompleted(run_id=name) | facts.RunFailed(run_id=name) | facts.RunAborted(run_id=name)
+            ):
+                begun.pop(("run", name), None)
+            case facts.ExchangeAccepted(exchange_id=name):
+                begun["exchange", name] = recorded
+            case facts.ExchangeClosed():
+                begun.pop(("exchange", _name(recorded)), None)
+            case facts.SpawnAccepted(spawn_id=name):
+                begun["spawn", name] = recorded
+            case facts.SpawnClosed():
+                begun.pop(("spawn", _name(recorded)), None)
+            case facts.DeliveryDecided(delivery_id=name) | facts.DeliveryRetried(delivery_id=name):
+                begun.setdefault(("delivery", name), recorded)
+            case (
+                facts.DeliveryDone(delivery_id=name)
+                | facts.DeliveryUnknown(delivery_id=name)
+                | facts.DeliveryDenied(delivery_id=name)
+                | facts.DeliveryFailed(delivery_id=name, retry_at_ms=None)
+            ):
+                begun.pop(("delivery", name), None)
+            case _:
+                pass
+    return tuple(
+        StillOpen(kind=kind, id=name, position=recorded.position, event_id=recorded.id)
+        for (kind, name), recorded in sorted(begun.items(), key=lambda item: item[1].position)
+    )
+
+
+def _name(recorded: Recorded) -> str:
+    return recorded.stream.partition(":")[2]

@@ -1,0 +1,192 @@
+"""Which event led to which: read from rows as they lie in the log, since a whole log of events would take long to make.
+
+Nothing is proven here. What is shown of an event is read by its position, and proven then.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from intersession_events.log import Log, Row, named_in
+
+_WINDOW: Final = 4096
+_FIRST_WINDOW: Final = 64
+"""Rows that are read at a time, and at first: what led to an event is near in most cases."""
+
+_RECEIPTS: Final = "access:"
+_RUN_STARTED: Final = "run_started."
+_CONFIG_LOADED: Final = "config_loaded."
+_LOG_OPENED: Final = "log_opened."
+
+
+class Link(NamedTuple):
+    """An event without its payload: where it stands, and what led to it."""
+
+    position: int
+    stream: str
+    topic: str
+    id: str
+    causation: str | None
+    correlation: str | None
+
+
+class Links:
+    """Looks for events by their ids, and for what an event led to. A row that is no envelope is passed over."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._head = log.head()
+
+    def path(self, position: int) -> Iterator[Link]:
+        """Yield an event and its causes, the nearest first, as far as somebody asks for more.
+
+        A cause stands before its event, in the same stretch of the log more often than not: rows are read backwards, each once.
+        Only an import may have one that stands behind.
+        """
+        behind = _Behind(self, position)
+        link, passed = behind.at(position), set[int]()
+        while link is not None and link.position not in passed:
+            passed.add(link.position)
+            yield link
+            link = self._cause_of(link, behind)
+
+    def _cause_of(self, link: Link, behind: "_Behind") -> Link | None:
+        """Return the event that led to another; None for one that nothing led to.
+
+        A receipt names no cause: it is of the run that its session was at. A configuration is of the start beside it.
+        """
+        if link.causation is None:
+            return behind.first(link, _is_of) if _is_told_by_place(link) else None
+        found = behind.named(link.causation)
+        if found is None:
+            ahead = self._forwards(behind.top, self._head)
+            found = next((later for later in ahead if later.id == link.causation), None)
+        return found
+
+    def effects(self, position: int, *, to: int | None = None) -> dict[int, int]:
+        """Return the positions of all that an event led to up to `to`, each with that of its cause, which comes before it.
+
+        In one append, and in an import, an event may stand before its cause, so a little is read of what was there before.
+        """
+        last = self._head if to is None else min(to, self._head)
+        links = list(self._forwards(max(0, position - _WINDOW), last))
+        positions = {link.id: link.position for link in links}
+        below: dict[int, list[int]] = {}
+        placed: dict[tuple[str, str | None], int] = {}
+        for link in links:
+            _place(link, placed)
+            cause = positions.get(link.causation) if link.causation is not None else _placed(link, placed)
+            if cause is not None:
+                below.setdefault(cause, []).append(link.position)
+        found: dict[int, int] = {}
+        ways = deque([position])
+        while ways:
+            cause = ways.popleft()
+            for effect in below.get(cause, ()):
+                if effect != position and effect not in found:
+                    found[effect] = cause
+                    ways.append(effect)
+        return found
+
+    def _forwards(self, after: int, to: int) -> Iterator[Link]:
+        while after < to:
+            yield from self.between(after, min(after + _WINDOW, to))
+            after += _WINDOW
+
+    def between(self, after: int, to: int) -> Iterator[Link]:
+        """Yield the events with `after < position <= to`."""
+        to = min(to, self._head)
+        for row in self._log.rows(after=after, limit=to - after) if to > after else ():
+            if row[0] > to:
+                return
+            link = _link(row)
+            if link is not None:
+                yield link
+
+
+class _Behind:
+    """The events up to a position, read backwards as far as somebody looks."""
+
+    def __init__(self, links: Links, top: int) -> None:
+        self._links = links
+        self.top = top
+        self._low = top
+        """All events with `low < position <= top` have been read."""
+        self._window = _FIRST_WINDOW
+        self._named: dict[str, Link] = {}
+        self._newest_first: list[Link] = []
+
+    def at(self, position: int) -> Link | None:
+        self._extend()
+        return next((link for link in self._newest_first if link.position == position), None)
+
+    def named(self, event_id: str) -> Link | None:
+        while event_id not in self._named and self._extend():
+            pass
+        return self._named.get(event_id)
+
+    def first(self, of: Link, is_wanted: Callable[[Link, Link], bool]) -> Link | None:
+        """Return the last event before another that is wanted for it."""
+        at = 0
+        while True:
+            while at < len(self._newest_first):
+                link = self._newest_first[at]
+                if link.position < of.position and is_wanted(of, link):
+                    return link
+                at += 1
+            if not self._extend():
+                return None
+
+    def _extend(self) -> bool:
+        """Read some more, twice as many each time; False if there are none."""
+        if self._low <= 0:
+            return False
+        after = max(0, self._low - self._window)
+        for link in reversed(list(self._links.between(after, self._low))):
+            self._named.setdefault(link.id, link)
+            self._newest_first.append(link)
+        self._low, self._window = after, min(2 * self._window, _WINDOW)
+        return True
+
+
+def _link(row: Row) -> Link | None:
+    position, stream, _, topic, state = row
+    named = named_in(state)
+    if named is None:
+        return None
+    return Link(position, stream, topic, named.id, named.causation, named.correlation)
+
+
+def _place(link: Link, placed: dict[tuple[str, str | None], int]) -> None:
+    """Keep where the last start of a run, and of the system, stands."""
+    if link.topic.startswith(_RUN_STARTED):
+        placed[link.stream, link.correlation] = link.position
+    elif link.topic.startswith(_LOG_OPENED):
+        placed[link.stream, None] = link.position
+
+
+def _placed(link: Link, placed: Mapping[tuple[str, str | None], int]) -> int | None:
+    """Return where the cause of an event stands that names none."""
+    if not _is_told_by_place(link):
+        return None
+    is_receipt = link.stream.startswith(_RECEIPTS)
+    return placed.get((_session_of(link), link.correlation) if is_receipt else (link.stream, None))
+
+
+def _is_told_by_place(link: Link) -> bool:
+    receipt = link.stream.startswith(_RECEIPTS) and link.correlation is not None
+    return receipt or link.topic.startswith(_CONFIG_LOADED)
+
+
+def _is_of(link: Link, earlier: Link) -> bool:
+    if link.topic.startswith(_CONFIG_LOADED):
+        return earlier.topic.startswith(_LOG_OPENED)
+    return (
+        earlier.topic.startswith(_RUN_STARTED)
+        and earlier.stream == _session_of(link)
+        and earlier.correlation == link.correlation
+    )
+
+
+def _session_of(receipt: Link) -> str:
+    return f"session:{receipt.stream.removeprefix(_RECEIPTS)}"

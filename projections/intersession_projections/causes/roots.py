@@ -1,0 +1,81 @@
+"""What a chain of causes begins with, and in whose words. Pure."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from intersession_events import facts
+from intersession_events.log import Recorded
+
+RootKind = Literal["person", "operator", "timer", "start", "import", "system"]
+"""What it began with: a person's words, a call by a door (of the operator, or of code of the host's), time that came, a
+start of the system, an import that shows no more, or the system's own accounts of itself."""
+
+
+def begins(recorded: Recorded) -> bool:
+    """Whether an event begins a chain of causes by itself, though others of its append stand before it."""
+    event = recorded.event
+    provenance = event.message.provenance if isinstance(event, facts.MessageRecorded) else None
+    return provenance is not None and provenance.kind == "external_user"
+
+
+def root_kind(recorded: Recorded) -> RootKind:  # noqa: C901 - one case an event
+    """Return what begins with an event that nothing recorded led to."""
+    event = recorded.event
+    match event:
+        case facts.MessageRecorded():
+            return _kind_of_message(recorded) or "operator"
+        case facts.SessionOpened(opened_by="person") | facts.RouteChanged() | facts.InboundTaken():
+            return "person"
+        case facts.SessionOpened(opened_by="import") | facts.SessionImported() | facts.LineImported():
+            return "import"
+        case facts.ImportReported():
+            return "import"
+        case facts.ExchangeAccepted(inferred=True) | facts.SpawnAccepted(inferred=True):
+            return "import"
+        case facts.LogOpened() | facts.ConfigLoaded():
+            return "start"
+        case facts.ThreadUnbound(reason="idle" | "max_age") | facts.SessionArchived(reason="expired"):
+            return "timer"
+        case facts.ChildArchived(reason="expired"):
+            return "timer"
+        case facts.CheckpointTaken() | facts.CheckpointPublished() | facts.SessionArchived(reason="cleanup"):
+            return "system"
+        case _ if _is_imported(recorded):
+            return "import"
+        case _:
+            return "operator"
+
+
+def words_beside(first: Recorded, behind: Iterable[Recorded]) -> Recorded | None:
+    """Return the person's message that opened a session or moved its route: it stands behind that in the same append."""
+    if not isinstance(first.event, facts.SessionOpened | facts.RouteChanged):
+        return None
+    for recorded in behind:
+        if recorded.time != first.time or recorded.correlation != first.correlation:
+            return None
+        if isinstance(recorded.event, facts.MessageRecorded):
+            return recorded
+    return None
+
+
+def _kind_of_message(recorded: Recorded) -> RootKind | None:
+    """Return what a message begins; None for one that is no beginning, or not by what it says itself."""
+    event = recorded.event
+    if not isinstance(event, facts.MessageRecorded) or event.message.role != "user":
+        return "import" if _is_imported(recorded) else None
+    provenance = event.message.provenance
+    if provenance is not None and provenance.kind == "external_user":
+        return "timer" if _is_of_a_timer(recorded.stream) else "person"
+    if provenance is None and _is_imported(recorded):
+        return "timer" if _is_of_a_timer(recorded.stream) else "person"
+    return None
+
+
+def _is_imported(recorded: Recorded) -> bool:
+    return isinstance(recorded.event, facts.MessageRecorded) and recorded.event.source is not None
+
+
+def _is_of_a_timer(stream: str) -> bool:
+    """Whether a session is one that a schedule speaks to."""
+    _, _, key = stream.partition(":")
+    return ":cron:" in key or key.startswith("cron:")

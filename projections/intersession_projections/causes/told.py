@@ -1,0 +1,114 @@
+"""An event as somebody reads it who asks why: who did what to whom, in which words, also where other events say who that is."""
+
+from typing import Final
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_projections.timeline import Kind, Words, asker_of, route_text, speaker, words_of
+
+_SESSION: Final = "session"
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event in words. `time_ms` is when it was recorded; `topic` is its stored name.
+
+    `who` acts and `to` is acted on: session keys, routes, people; None where there is nobody. `text` is what was said, or
+    what happened in brief: raw text of anybody's making. `how` is for people: a sentence, or a verb after `who`; it is
+    empty where a story leaves the event out, because another one says the same. `way` is how it is to be told.
+    """
+
+    position: int
+    event_id: str
+    time_ms: int
+    stream: str
+    topic: str
+    way: Kind
+    who: str | None
+    to: str | None
+    text: str
+    how: str
+
+
+class Telling:
+    """Tells events. What the first event of a flow says of it is read once."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._begun: dict[str, facts.Event | None] = {}
+
+    def at(self, position: int) -> Recorded | None:
+        """Return the event at a position; None if there is none."""
+        return next(iter(self._log.all(after=position - 1, to=position)), None)
+
+    def told(self, recorded: Recorded) -> Told:
+        """Return an event in words."""
+        words = self._words(recorded)
+        return Told(
+            position=recorded.position,
+            event_id=recorded.id,
+            time_ms=recorded.time,
+            stream=recorded.stream,
+            topic=recorded.topic,
+            way=words.kind,
+            who=words.who,
+            to=words.to,
+            text=words.text if words.kind == "said" and words.text is not None else words.brief,
+            how=words.how,
+        )
+
+    def _words(self, recorded: Recorded) -> Words:
+        kind, _, name = recorded.stream.partition(":")
+        event = recorded.event
+        if kind == _SESSION:
+            return _of_session(words_of(event, name), event)
+        match self._first_of(recorded.stream):
+            case facts.ExchangeAccepted() as accepted:
+                words = words_of(event, None, max_turns=accepted.settings.max_turns)
+                return _between(words, event, asker_of(accepted), accepted.target)
+            case facts.SpawnAccepted() as accepted:
+                return _between(words_of(event, None), event, asker_of(accepted), accepted.child)
+            case facts.DeliveryDecided(route=route):
+                place = route_text(route)
+                words = words_of(event, None, place=place)
+                return words if words.to is not None else words._replace(to=place)
+            case _:
+                return words_of(event, None)
+
+    def _first_of(self, stream: str) -> facts.Event | None:
+        if stream not in self._begun:
+            first = self._log.stream(stream, to=1)
+            self._begun[stream] = first[0].event if first else None
+        return self._begun[stream]
+
+
+def _of_session(words: Words, event: facts.Event) -> Words:
+    """Name whoever speaks: a message says that itself. Its text is told by the event that it came with, if one does."""
+    match event:
+        case facts.MessageRecorded(message=message):
+            said = words._replace(kind="said", text=words.brief)
+            is_asked = message.role in {"user", "system"}
+            return said._replace(who=speaker(message), how="says") if is_asked else said
+        case facts.RunCompleted():
+            return words._replace(kind="said", text=words.brief, how="answers")
+        case _:
+            return words
+
+
+def _between(words: Words, event: facts.Event, asker: str, asked: str) -> Words:
+    match event:
+        case facts.PrimaryEnded() | facts.ChildEnded():
+            return words._replace(who=asked, to=asker)
+        case facts.TurnReplied(speaker=said_by):
+            return words._replace(to=asked if said_by == asker else asker)
+        case facts.AnnounceDecided(text=str()):
+            return words._replace(who=asked)
+        case facts.ExchangeClosed():
+            return words._replace(how=f"The exchange is over: {words.how}.")
+        case facts.SpawnClosed():
+            return words._replace(how=f"The spawn is over: {words.how}.")
+        case facts.ResultHanded() | facts.ThreadOpened() | facts.AttachmentsReady():
+            return words._replace(who=asked)
+        case _:
+            return words

@@ -1,0 +1,199 @@
+"""Words at the places where they were said or came to, and from which of these to which. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from intersession_events import facts
+from intersession_events.errors import LogError
+from intersession_events.log import Recorded, Row, payload_in
+from intersession_events.plain_json import JsonValue, is_list, is_object
+from intersession_projections.timeline import route_text, speaker
+
+Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
+"""How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
+them, a text took them to a channel, or they stand in a message of the system's."""
+
+_SESSION: Final = "session:"
+
+
+class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Words at one of the places where they were said or came to.
+
+    `session_key` is the session they are in, of a delivery the one that sent it; `who` said it and `to` got it: session keys,
+    people, tools, routes. `cause` is the position of the hop that they came from; None where they are nobody's that is known:
+    there they were said for the first time, or anew. `text` is all that was said. `source` is the session that they are said
+    to come from.
+    """
+
+    position: int
+    event_id: str
+    time_ms: int
+    session_key: str
+    who: str
+    to: str | None
+    via: Via
+    text: str
+    run_id: str | None = None
+    source: str | None = None
+    cause: int | None = None
+
+
+def said_in(row: Row) -> str:
+    """Return what is said in a row as it lies in the log, unproven; nothing for one that can't be read."""
+    _, _, _, topic, state = row
+    payload = payload_in(state)
+    try:
+        event = None if payload is None else facts.decode(topic, payload)
+    except LogError:
+        return ""
+    match event:
+        case facts.MessageRecorded(message=message):
+            return _text_of(message)
+        case facts.DeliveryDecided(text=text):
+            return text
+        case _:
+            return ""
+
+
+def hop_of(recorded: Recorded) -> Hop | None:
+    """Return what an event says as a hop; None for one in which nobody says anything."""
+    event = recorded.event
+    match event:
+        case facts.MessageRecorded(message=message):
+            return _of_message(recorded, message)
+        case facts.DeliveryDecided():
+            return _hop(
+                recorded,
+                event.session_key,
+                who=event.session_key,
+                to=route_text(event.route),
+                via="delivery",
+                text=event.text,
+                run_id=event.run_id,
+                source=event.session_key,
+            )
+        case _:
+            return None
+
+
+def linked(hops: Iterable[Hop]) -> Iterator[Hop]:
+    """Yield hops, which come in log order, each with the one that its words came from: the last one there before it."""
+    last: dict[str, int] = {}
+    for hop in hops:
+        cause = None
+        if hop.via != "person":
+            cause = last.get(hop.source or hop.session_key, last.get(hop.session_key))
+        yield replace(hop, cause=cause)
+        if hop.via != "delivery":
+            last[hop.session_key] = hop.position
+
+
+def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
+    """Return the hops that stand at positions, and those that their words came from."""
+    every = {hop.position: hop for hop in hops}
+    kept: set[int] = set()
+    for position in positions & every.keys():
+        at: int | None = position
+        while at is not None and at not in kept:
+            kept.add(at)
+            at = every[at].cause
+    return [every[position] for position in sorted(kept)]
+
+
+def _of_message(recorded: Recorded, message: facts.Message) -> Hop:
+    key, text, run_id = recorded.stream.removeprefix(_SESSION), _text_of(message), message.run_id
+    match message.role:
+        case "assistant":
+            return _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
+        case "toolResult":
+            value = _value(facts.text_of(message))
+            named = value.get("sessionKey") if is_object(value) else None
+            source = named if isinstance(named, str) else None
+            who = message.tool_name or "a tool"
+            return _hop(recorded, key, who=who, to=key, via="tool", text=text, run_id=run_id, source=source)
+        case "user" | "system":
+            origin = message.provenance
+            source = None if origin is None else origin.source_session_key
+            who, via = speaker(message), _via(message)
+            return _hop(recorded, key, who=who, to=key, via=via, text=text, run_id=run_id, source=source)
+
+
+def _text_of(message: facts.Message) -> str:
+    """Return all that a message says: also what an agent calls tools with, and what is in the answer of a tool."""
+    text = facts.text_of(message)
+    if message.role == "toolResult":
+        value = _value(text)
+        return text if value is None else "\n".join(_strings(value))
+    return "\n".join(part for part in (text, *_called_with(message)) if part)
+
+
+def _via(message: facts.Message) -> Via:
+    origin = message.provenance
+    if origin is None:
+        return "person" if message.role == "user" else "system"
+    match origin.kind:
+        case "external_user":
+            return "person"
+        case "internal_system":
+            return "system"
+        case "inter_session":
+            return origin.source_tool or "sessions_send"
+
+
+def _hop(
+    recorded: Recorded,
+    session_key: str,
+    *,
+    who: str,
+    to: str | None,
+    via: Via,
+    text: str,
+    run_id: str | None = None,
+    source: str | None = None,
+) -> Hop:
+    return Hop(
+        position=recorded.position,
+        event_id=recorded.id,
+        time_ms=recorded.time,
+        session_key=session_key,
+        who=who,
+        to=to,
+        via=via,
+        text=text,
+        run_id=run_id,
+        source=source,
+    )
+
+
+def _called_with(message: facts.Message) -> Iterator[str]:
+    """Yield the texts that an agent calls tools with: what it sends, it has said."""
+    for block in () if isinstance(message.content, str) else message.content:
+        if isinstance(block, facts.ToolCallBlock):
+            value = _value(block.arguments)
+            yield from _strings(value) if value is not None else (block.arguments,)
+
+
+def _value(source: str) -> JsonValue:
+    """Return the object or the list that a text is the source of; None for any other text."""
+    if not source.startswith(("{", "[")):
+        return None
+    try:
+        value: JsonValue = msgspec.json.decode(source)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return value
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif is_object(value):
+            left.extend(reversed(value.values()))
+        elif is_list(value):
+            left.extend(reversed(value))

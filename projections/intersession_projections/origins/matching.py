@@ -1,0 +1,72 @@
+"""Whether a text holds words: exactly, else in any case and with any white space, else the longest run of them. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+Match = Literal["exact", "folded", "shared"]
+"""How words were found: as they were given; in other case or white space; or as many of them in a row as there are."""
+
+_WORD: Final = re.compile(r"\w+", re.UNICODE)
+_ESCAPED: Final = re.compile(r'[\x00-\x1f"\\\x7f]+')
+"""What a string of JSON writes otherwise, once more in a string inside of a string."""
+
+_FEWEST: Final = 3
+"""A run of fewer words is anybody's: `of the` says nothing about where it came from."""
+
+
+class Phrase(NamedTuple):
+    """Words that are looked for, as they were given and as they are compared."""
+
+    given: str
+    folded: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: str) -> "Phrase":
+        """Return a phrase as it is looked for; white space around it does not count."""
+        return cls(given.strip(), folded(given), tuple(_WORD.findall(given.casefold())))
+
+    @property
+    def fewest(self) -> int:
+        """How many words in a row have to be shared at least: three, of a shorter phrase all but one."""
+        return min(_FEWEST, max(len(self.words) - 1, 2))
+
+    def plainest(self) -> bytes:
+        """Return the longest part that any JSON writes as it is: what is stored without it does not hold the phrase."""
+        part = max(_ESCAPED.split(self.given), key=len)
+        return part.encode("utf-8", "surrogatepass")
+
+    def may_share(self, stored: bytes, more_than: int) -> bool:
+        """Whether stored JSON may hold more than so many of the words in a row, by a look at it as it lies there."""
+        low, run = stored.lower(), 0
+        for word in self.words:
+            # What is not ASCII may stand there in the other case.
+            run = run + 1 if not word.isascii() or word.encode() in low else 0
+            if run > more_than:
+                return True
+        return False
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared: without case, with one space where there is white space."""
+    return " ".join(text.casefold().split())
+
+
+def holds(text: str, phrase: Phrase) -> Match | None:
+    """Say how a text holds a whole phrase; None if it does not."""
+    if phrase.given in text:
+        return "exact"
+    return "folded" if phrase.folded in folded(text) else None
+
+
+def longest_shared(text: str, words: Sequence[str], *, more_than: int) -> tuple[int, int] | None:
+    """Return where the longest run of words begins and ends that a text holds in a row, if it has more than so many."""
+    said = f" {' '.join(_WORD.findall(text.casefold()))} "
+    best: tuple[int, int] | None = None
+    most = more_than
+    for begin in range(len(words)):
+        while begin + most < len(words) and f" {' '.join(words[begin : begin + most + 1])} " in said:
+            most += 1
+            best = (begin, begin + most)
+    return best

@@ -1,0 +1,149 @@
+"""Where words came from: the first message that holds them, and each hop by which they reached others (ORIGIN-1).
+
+The log is looked through from its beginning, row by row, and only what may hold the words is read as events. How far that
+goes is bounded, and the answer says where it stopped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from intersession_events.log import Log, Recorded, Row
+from intersession_projections.origins.hops import Hop, hop_of, leading_to, linked, said_in
+from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
+from intersession_projections.timeline import recorded_at
+
+MOST_ROWS: Final = 500_000
+"""How many rows are looked through: a hundred thousand take a good third of a second."""
+
+MOST_HOPS: Final = 500
+"""How many hops are shown, the first ones."""
+
+Shows = Callable[[Hop], str | None]
+"""Returns what of a text who asks may read; None where they may not know of it. Only what they may read is found."""
+
+_PAGE: Final = 2000
+_TOPICS: Final = ("message_recorded.", "delivery_decided.")
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where words came from. `first` is None where nobody said them.
+
+    `match` says how they were found, `words` which of them: all that was asked for, of a shared run only that. `hops` are all
+    others that hold the same words, in log order. `cut` is the position up to which the log was looked through, where that
+    is not all that was asked for, or where there are more hops than are shown.
+    """
+
+    first: Hop | None
+    hops: tuple[Hop, ...] = ()
+    match: Match | None = None
+    words: str | None = None
+    cut: int | None = None
+
+
+class Origins:
+    """Queries on where words came from."""
+
+    def __init__(self, log: Log, *, shows: Shows | None = None, most_rows: int = MOST_ROWS) -> None:
+        self._log = log
+        self._shows = shows
+        self._most_rows = most_rows
+
+    def of(self, given: str, *, to: int | None = None, within: frozenset[int] | None = None) -> Origin:
+        """Return where words came from, as the log stood at `to`.
+
+        With `within` it is where those words came from that stand at these positions, in any session.
+        """
+        phrase = Phrase.of(given)
+        last = self._log.head() if to is None else min(to, self._log.head())
+        stops = min(last, self._most_rows)
+        cut = stops if stops < last else None
+        whole = self._whole(phrase, stops, within) if phrase.words else None
+        if whole is not None:
+            match, found, more = whole
+            return _origin(found, match, phrase.given, found[-1].position if more else cut)
+        words = self._most_shared(phrase, stops, within)
+        if words is None:
+            return Origin(first=None, cut=cut)
+        found, more = self._shared(Phrase.of(" ".join(words)), stops, within)
+        return _origin(found, "shared", " ".join(words), found[-1].position if more else cut)
+
+    def _whole(
+        self, phrase: Phrase, to: int, within: frozenset[int] | None
+    ) -> tuple[Match, list[Hop], bool] | None:
+        """Return what holds the whole phrase exactly, else what holds it in any case."""
+        plain, everything = phrase.plainest(), len(phrase.words) - 1
+        found: dict[Match, list[int]] = {"exact": [], "folded": []}
+        for row in self._rows(to):
+            state: bytes = row[4]
+            if plain in state or (not found["exact"] and phrase.may_share(state, everything)):
+                match = holds(self._said(row), phrase)
+                if match is not None:
+                    found[match].append(row[0])
+            if within is None and len(found["exact"]) > MOST_HOPS + 1:
+                break
+        exact, any_case = found["exact"], sorted((*found["exact"], *found["folded"]))
+        for match, positions in (("exact", exact), ("folded", any_case)):
+            hops, more = self._hops(positions, within)
+            if hops:
+                return "exact" if match == "exact" else "folded", hops, more
+        return None
+
+    def _most_shared(self, phrase: Phrase, to: int, within: frozenset[int] | None) -> tuple[str, ...] | None:
+        """Return the longest run of the words that anybody said in a row; of several the one that was said first."""
+        best: tuple[int, int] | None = None
+        most = phrase.fewest - 1
+        for row in self._rows(to) if len(phrase.words) > most else ():
+            if (within is None or row[0] in within) and phrase.may_share(row[4], most):
+                found = longest_shared(self._said(row), phrase.words, more_than=most)
+                if found is not None:
+                    best, most = found, found[1] - found[0]
+        return None if best is None else phrase.words[best[0] : best[1]]
+
+    def _shared(self, words: Phrase, to: int, within: frozenset[int] | None) -> tuple[list[Hop], bool]:
+        everything = len(words.words) - 1
+        positions: list[int] = []
+        for row in self._rows(to):
+            if words.may_share(row[4], everything):
+                if longest_shared(self._said(row), words.words, more_than=everything) is not None:
+                    positions.append(row[0])
+                if within is None and len(positions) > MOST_HOPS + 1:
+                    break
+        return self._hops(positions, within)
+
+    def _hops(self, positions: Sequence[int], within: frozenset[int] | None) -> tuple[list[Hop], bool]:
+        """Return the first hops at positions, of those that lead to `within`, and whether there are more."""
+        wanted = positions if within is not None else positions[: MOST_HOPS + 1]
+        found = list(linked(self._shown(recorded_at(self._log, wanted))))
+        found = found if within is None else leading_to(found, within)
+        return found[: MOST_HOPS + 1], len(positions) > len(wanted) or len(found) > MOST_HOPS + 1
+
+    def _said(self, row: Row) -> str:
+        """Return what a row says to who asks, unproven; nothing, if that is not to be seen."""
+        if self._shows is None:
+            return said_in(row)
+        shown = self._shown(self._log.all(after=row[0] - 1, to=row[0]))
+        return next((hop.text for hop in shown), "")
+
+    def _shown(self, events: Iterable[Recorded]) -> Iterator[Hop]:
+        for recorded in events:
+            hop = hop_of(recorded)
+            if hop is None:
+                continue
+            text = hop.text if self._shows is None else self._shows(hop)
+            if text is not None:
+                yield replace(hop, text=text)
+
+    def _rows(self, to: int) -> Iterator[Row]:
+        after = 0
+        while after < to and (page := self._log.rows(after=after, limit=min(_PAGE, to - after))):
+            yield from (row for row in page if row[0] <= to and row[3].startswith(_TOPICS))
+            after = page[-1][0]
+
+
+def _origin(found: Sequence[Hop], match: Match, words: str, cut: int | None) -> Origin:
+    if not found:
+        return Origin(first=None, cut=cut)
+    return Origin(first=found[0], hops=tuple(found[1:]), match=match, words=words, cut=cut)

@@ -1,0 +1,111 @@
+"""Smells of what is said: turns that repeat each other, a message that came twice, turns that cost more and more. Pure."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from intersession_events import facts
+from intersession_events.log import Recorded
+from intersession_projections.smells.likeness import likeness, words_in
+from intersession_projections.smells.smell import Seen, Smell
+
+ALIKE: Final = 0.8
+"""From this on two turns say the same."""
+
+REPEATS: Final = 2
+"""So many turns in a row have to say what the one before them said."""
+
+TWICE_WITHIN_MS: Final = 600_000
+"""The same words to the same session are the same message again, if they come in ten minutes."""
+
+WORDS_OF_A_MESSAGE: Final = 3
+"""Shorter ones are said again and again by people who mean it: `yes`, `go on`."""
+
+GROWS_BY: Final = 1.5
+GROWS_FOR: Final = 3
+"""So many turns in a row use at least half as much again as the one before."""
+
+
+class _Turn(NamedTuple):
+    position: int
+    text: str
+    tokens: int
+
+
+def polite_loop(seen: Seen) -> Iterator[Smell]:
+    """Find turns that repeat each other: nobody has anything to add, and nobody stops."""
+    turns = list(_turns(seen))
+    repeats = 0
+    for before, turn in pairwise(turns):
+        repeats = repeats + 1 if likeness(before.text, turn.text) >= ALIKE else 0
+        if repeats == REPEATS:
+            yield Smell("polite_loop", turn.position, f"{REPEATS + 1} turns in a row say the same")
+            return
+
+
+def duplicate_message(seen: Seen) -> Iterator[Smell]:
+    """Find a message that the same one has sent to the same session before, a moment ago."""
+    asked = next((recorded for recorded in seen.events if _asks(recorded) is not None), None)
+    message = None if asked is None else _asks(asked)
+    if asked is None or message is None:
+        return
+    said = words_in(facts.text_of(message))
+    if len(said) < WORDS_OF_A_MESSAGE:
+        return
+    for earlier in reversed(seen.earlier):
+        other = _asks(earlier)
+        if (
+            other is not None
+            and earlier.stream == asked.stream
+            and other.id != message.id
+            and asked.time - earlier.time <= TWICE_WITHIN_MS
+            and _sender(other) == _sender(message)
+            and words_in(facts.text_of(other)) == said
+        ):
+            seconds = (asked.time - earlier.time) // 1000
+            yield Smell(
+                "duplicate_message",
+                asked.position,
+                f"the same message came {seconds} s before, at #{earlier.position}",
+            )
+            return
+
+
+def tokens_growing(seen: Seen) -> Iterator[Smell]:
+    """Find turns that each use much more than the one before."""
+    turns = [turn for turn in _turns(seen) if turn.tokens]
+    grown = 0
+    for before, turn in pairwise(turns):
+        grown = grown + 1 if turn.tokens >= GROWS_BY * before.tokens else 0
+        if grown == GROWS_FOR:
+            first = turns[turns.index(turn) - GROWS_FOR]
+            text = f"from {first.tokens} to {turn.tokens} tokens in {GROWS_FOR + 1} turns"
+            yield Smell("tokens_growing", turn.position, text)
+            return
+
+
+def _turns(seen: Seen) -> Iterator[_Turn]:
+    for recorded in seen.events:
+        match recorded.event:
+            case (
+                facts.PrimaryEnded(text=str() as text, usage=usage)
+                | facts.TurnReplied(text=str() as text, usage=usage)
+            ):
+                yield _Turn(recorded.position, text, usage.tokens if usage is not None else 0)
+            case _:
+                pass
+
+
+def _asks(recorded: Recorded) -> facts.Message | None:
+    event = recorded.event
+    if not isinstance(event, facts.MessageRecorded) or event.message.role != "user":
+        return None
+    origin = event.message.provenance
+    return event.message if origin is None or origin.kind != "internal_system" else None
+
+
+def _sender(message: facts.Message) -> tuple[str | None, ...]:
+    origin = message.provenance
+    if origin is None:
+        return ()
+    return (origin.kind, origin.source_session_key, origin.source_channel, origin.sender)

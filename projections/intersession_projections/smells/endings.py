@@ -1,0 +1,109 @@
+"""Smells of how things end: too late, cut by a limit, refused, changed by a retry, heard by nobody. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from intersession_events import facts
+from intersession_projections.smells.likeness import likeness
+from intersession_projections.smells.smell import Seen, Smell
+
+SAME_ANSWER: Final = 0.8
+"""Two answers that share less of their words are two answers."""
+
+_GUARDS: Final = frozenset({"limit", "cycle"})
+_UNHEARD: Final = frozenset({"no_route", "announce_failed", "announce_denied", "delivery_unknown"})
+
+
+@facts.ready
+class _Answer(msgspec.Struct):
+    """What is looked at of a tool's answer."""
+
+    code: str | None = None
+    error: str | None = None
+
+
+def late_reply(seen: Seen) -> Iterator[Smell]:
+    """Find answers that came when their attempt was over, and were used nowhere."""
+    for recorded in seen.events:
+        if isinstance(recorded.event, facts.LateReplyDropped):
+            yield Smell(
+                "late_reply",
+                recorded.position,
+                f"the answer of attempt {recorded.event.attempt} came too late",
+            )
+
+
+def loop_cut(seen: Seen) -> Iterator[Smell]:
+    """Find loops that a limit ended, while both still spoke."""
+    for recorded in seen.events:
+        match recorded.event:
+            case facts.LoopEnded(limit=str() as limit, turns=turns):
+                yield Smell("loop_cut", recorded.position, f"{limit} ended the loop after turn {turns}")
+            case _:
+                pass
+
+
+def guard_refused(seen: Seen) -> Iterator[Smell]:
+    """Find what a guard over the causal chain refused, or kept from being asked for."""
+    for recorded in seen.events:
+        match recorded.event:
+            case facts.MessageRecorded(message=message) if message.role == "toolResult":
+                answer = _answer(facts.text_of(message))
+                if answer is not None and answer.code in _GUARDS:
+                    tool = message.tool_name or "a tool"
+                    text = f"{tool} was refused ({answer.code}): {answer.error or 'no reason given'}"
+                    yield Smell("guard_refused", recorded.position, text)
+            case facts.RunFailed(code="limit", error=error):
+                yield Smell("guard_refused", recorded.position, f"a run was not started: {error}")
+            case (
+                facts.ResultHanded(limit=str() as limit)
+                | facts.SpawnClosed(limit=str() as limit)
+                | facts.ExchangeClosed(limit=str() as limit)
+            ):
+                yield Smell("guard_refused", recorded.position, f"{limit} kept a run from being asked for")
+            case _:
+                pass
+
+
+def retry_changed(seen: Seen) -> Iterator[Smell]:
+    """Find runs of which one attempt answered this and another that."""
+    answers: dict[str, list[tuple[int, str]]] = {}
+    for recorded in seen.events:
+        match recorded.event:
+            case (
+                facts.RunCompleted(run_id=run_id, reply=str() as reply)
+                | facts.LateReplyDropped(run_id=run_id, reply=str() as reply)
+                | facts.RunFailed(run_id=run_id, partial=str() as reply)
+            ):
+                answers.setdefault(run_id, []).append((recorded.position, reply))
+            case _:
+                pass
+    for said in answers.values():
+        first = said[0][1]
+        for position, other in said[1:]:
+            if likeness(first, other) < SAME_ANSWER:
+                yield Smell("retry_changed", position, "two attempts of one run gave two answers")
+                break
+
+
+def announce_unheard(seen: Seen) -> Iterator[Smell]:
+    """Find announces that nobody got."""
+    announced = False
+    for recorded in seen.events:
+        match recorded.event:
+            case facts.AnnounceDecided(text=text):
+                announced = text is not None
+            case facts.ExchangeClosed(reason=reason) | facts.SpawnClosed(reason=reason):
+                if announced and reason in _UNHEARD:
+                    yield Smell("announce_unheard", recorded.position, f"nobody got the announce ({reason})")
+            case _:
+                pass
+
+
+def _answer(text: str) -> _Answer | None:
+    try:
+        return msgspec.json.decode(text, type=_Answer)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None

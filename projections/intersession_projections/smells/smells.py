@@ -1,0 +1,66 @@
+"""Finds the smells of exchanges, spawns and runs (SMELL-1): the rules that are known here, and those of the host."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from intersession_events.ids import session_stream
+from intersession_events.log import Log, Recorded
+from intersession_projections.flows import ExchangeSummary, SpawnSummary
+from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
+from intersession_projections.smells.endings import (
+    announce_unheard,
+    guard_refused,
+    late_reply,
+    loop_cut,
+    retry_changed,
+)
+from intersession_projections.smells.smell import Seen, Smell, SmellRule
+from intersession_projections.timeline import Timeline, recorded_at
+
+SMELLS: Final[tuple[SmellRule, ...]] = (
+    polite_loop,
+    late_reply,
+    duplicate_message,
+    loop_cut,
+    guard_refused,
+    retry_changed,
+    announce_unheard,
+    tokens_growing,
+)
+"""The rules that every log is looked at with."""
+
+_EARLIER: Final = 64
+
+
+class Smells:
+    """Queries on smells. `rules` are those of the host, beside the ones that are known here."""
+
+    def __init__(self, log: Log, rules: Sequence[SmellRule] = ()) -> None:
+        self._log = log
+        self._rules = (*SMELLS, *rules)
+        self._runs = Runs(log)
+        self._timeline = Timeline(log)
+
+    def of(self, work: ExchangeSummary | SpawnSummary | RunOutcome) -> list[Smell]:
+        """Return the smells of an exchange, a spawn or a run that belongs to neither, in log order."""
+        match work:
+            case ExchangeSummary():
+                steps, asked = self._timeline.of_exchange(work.exchange_id), work.target
+            case SpawnSummary():
+                steps, asked = self._timeline.of_spawn(work.spawn_id), work.child
+            case RunOutcome():
+                steps, asked = self._timeline.of_run(work.run_id), work.session_key
+        events = tuple(recorded_at(self._log, (step.position for step in steps)))
+        return smells_in(Seen(events, tuple(self._earlier(asked, events))), self._rules)
+
+    def _earlier(self, key: str, events: Sequence[Recorded]) -> Iterator[Recorded]:
+        stream = session_stream(key)
+        first = next((recorded.version for recorded in events if recorded.stream == stream), 0)
+        yield from self._log.stream(stream, after=max(0, first - 1 - _EARLIER), to=max(0, first - 1))
+
+
+def smells_in(seen: Seen, rules: Sequence[SmellRule] = SMELLS) -> list[Smell]:
+    """Return what rules find, in log order. A rule of a host's that raises is its host's to mend: it is not caught."""
+    found = (smell for rule in rules for smell in rule(seen))
+    return sorted(found, key=lambda smell: (smell.position, smell.code))

@@ -1,0 +1,156 @@
+"""`why`, `origin`, `smells`, `runs --smell` and `replay` on the command line: on a host's log, and on an imported one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, Turn
+from intersession_events.facts import DeliveryDenied, ExchangeClosed
+from support.doors.command_line import ran
+from support.golden_logs import GoldenLog
+from support.running import Booth, wait_for
+
+TOLD = {"position", "eventId", "timeMs", "stream", "topic", "way", "who", "to", "text", "how"}
+LIMITED = {
+    "session": {
+        "agentToAgent": {"maxPingPongTurns": 1},
+        "sendPolicy": {"rules": [{"action": "deny", "match": {"channel": "discord"}}]},
+    }
+}
+
+
+def main(turn: Turn) -> str:
+    if turn.step == "reply":
+        return "Thanks."
+    asked = {"agentId": "research", "message": "Is it \x1b[31mopen?", "timeoutSeconds": 20}
+    return str(turn.tools.call("sessions_send", asked)["status"])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The log of a host that has stopped: an exchange that a limit ended, and a text that the send policy kept inside."""
+    with Booth(tmp_path_factory.mktemp("why")) as booth:
+        agents = {"main": main, "research": lambda _: "The dam is open until nine."}
+        channels = {"telegram": MemoryChannel(), "discord": MemoryChannel()}
+        system = booth.start(agents, channels, LIMITED)
+        system.inbound(channel="telegram", chat_id="ada", sender="ada", text="Go.", agent_id="main", wait=20)
+        wait_for(system, ExchangeClosed)
+        system.inbound(
+            channel="discord", chat_id="b", sender="ben", text="And?", agent_id="research", wait=20
+        )
+        wait_for(system, DeliveryDenied)
+        system.close()
+        yield booth.url
+
+
+def flow(store: str, kind: str = "exchange") -> str:
+    return str(ran("runs", "--kind", kind, "--store", store, "--json").json["runs"][0]["id"])
+
+
+@pytest.mark.clause("WHY-1", "WHY-2")
+def test_why_of_an_exchange_says_the_rule_the_setting_and_the_person(store: str) -> None:
+    found = ran("why", flow(store), "--store", store, "--json")
+
+    assert found.exit_code == 0
+    assert set(found.json) == {"event", "causes", "root", "explanations"}
+    assert all(set(event) == TOLD for event in (found.json["event"], *found.json["causes"]))
+    assert set(found.json["root"]) == TOLD | {"kind"}
+    (loop, *_rest) = found.json["explanations"]
+    assert (loop["about"], loop["code"], loop["rule"], loop["asDecided"]) == (
+        "loop",
+        "turn_limit",
+        "LOOP-2",
+        True,
+    )
+    told = ran("why", flow(store), "--store", store).out
+    assert "LOOP-2 turn_limit" in told
+    assert "session.agentToAgent.maxPingPongTurns = 1  (configuration, #2)" in told
+    assert "a person said so" in told
+    assert "\x1b" not in told
+
+
+@pytest.mark.clause("WHY-2")
+def test_why_of_a_delivery_that_reached_nobody_names_the_policy(store: str) -> None:
+    (denied,) = ran("deliveries", "--failed", "--store", store, "--json").json["deliveries"]
+
+    found = ran("why", denied["id"][:8], "--store", store, "--json")
+
+    (explanation,) = found.json["explanations"]
+    assert (explanation["code"], explanation["rule"]) == ("denied", "ANN-4")
+    assert {
+        "change": "session.sendPolicy.rules[0] is not there",
+        "verdict": "allow",
+        "setting": "session.sendPolicy.rules[0]",
+    } in explanation["instead"]
+
+
+@pytest.mark.clause("WHY-1")
+def test_why_forward_is_a_tree_that_says_what_is_open(store: str) -> None:
+    root = ran("why", flow(store), "--store", store, "--json").json["root"]["position"]
+
+    found = ran("why", root, "--forward", "--store", store, "--json")
+
+    assert set(found.json) == {"event", "effects", "open"}
+    assert set(found.json["effects"][0]) == TOLD | {"effects", "more"}
+    assert "still open: nothing" in ran("why", root, "--forward", "--store", store).out
+    assert "run_queued" in ran("why", root, "--forward", "--steps", "--store", store).out
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_origin_names_who_said_it_first(store: str) -> None:
+    found = ran("origin", "the DAM is open", "--store", store, "--json")
+
+    assert found.exit_code == 0
+    assert set(found.json) == {"first", "hops", "match", "words", "cut"}
+    assert (found.json["first"]["who"], found.json["match"]) == ("agent:research:main", "folded")
+    assert "in other case or white space" in ran("origin", "the DAM is open", "--store", store).out
+    nobody = ran("origin", "zebra stripes", "--store", store)
+    assert (nobody.exit_code, nobody.out) == (1, "Nobody said that.\n")
+
+
+@pytest.mark.clause("SMELL-1")
+def test_runs_and_replay_mark_what_smells(store: str) -> None:
+    listed = ran("runs", "--smell", "--store", store, "--json").json["runs"]
+
+    smells: dict[str, list[str]] = {row["kind"]: [smell["code"] for smell in row["smells"]] for row in listed}
+    assert smells["exchange"] == ["loop_cut", "announce_unheard"]
+    place: dict[str, Any] = next(row for row in listed if row["kind"] == "exchange")["smells"][0]["place"]
+    assert set(place) == {"position", "eventId", "timeMs", "text"}
+    assert "smells: loop_cut, announce_unheard" in ran("runs", "--smell", "--store", store).out
+    assert "smells" not in ran("runs", "--store", store, "--json").json["runs"][0]
+    assert "loop_cut: " in ran("replay", flow(store), "--store", store).out
+    assert [
+        one["code"] for one in ran("replay", flow(store), "--store", store, "--json").json["smells"]
+    ] == smells["exchange"]
+    alone = ran("smells", flow(store), "--store", store, "--json").json
+    assert [one["code"] for one in alone["smells"]] == smells["exchange"]
+    assert "loop_cut" in ran("smells", flow(store), "--store", store).out
+
+
+@pytest.mark.parametrize("typed", ["0", "99999", "nothing", "event:0000dead"])
+def test_what_names_no_event_is_refused_and_says_the_forms(store: str, typed: str) -> None:
+    found = ran("why", typed, "--store", store)
+
+    assert found.exit_code == 1
+    assert "of: " in found.err
+
+
+@pytest.mark.clause("WHY-1", "WHY-2", "ORIGIN-1", "SMELL-1")
+def test_an_imported_state_is_explained_too(tmp_path: Path) -> None:
+    store = f"sqlite:///{GoldenLog('0.1.0', 'base').unpack(tmp_path)}"
+
+    why = ran("why", 267, "--store", store, "--json").json
+
+    assert (why["root"]["kind"], why["root"]["position"]) == ("person", 239)
+    assert [(one["code"], one["asDecided"]) for one in why["explanations"]] == [("turn_limit", None)]
+    origin = ran("origin", "pingpong turn 1 by requester", "--store", store, "--json").json
+    assert (origin["first"]["who"], origin["hops"][0]["sessionKey"]) == (
+        "agent:main:main",
+        "agent:research:main",
+    )
+    assert any(
+        row["smells"]
+        for row in ran("runs", "--smell", "--limit", 200, "--store", store, "--json").json["runs"]
+    )

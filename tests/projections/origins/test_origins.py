@@ -1,0 +1,204 @@
+"""Where words came from, and by which hops they reached others (ORIGIN-1)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intersession_events.facts import DeliveryDecided, Provenance, Route, ToolCallBlock
+from intersession_projections.origins import Origins, Phrase, longest_shared
+from support.story import MAIN, Story
+
+OPS = "agent:ops:main"
+CLAIM = "the bridge closes at 17 m/s"
+
+
+def sent(story: Story, source: str, target: str, text: str) -> str:
+    return story.say(
+        target,
+        text,
+        provenance=Provenance(kind="inter_session", source_session_key=source, source_tool="sessions_send"),
+    )
+
+
+def claimed(story: Story) -> list[int]:
+    """Tell how a claim of one agent reached another and a chat; return the positions where it is."""
+    before = story.log.head()
+    story.say(OPS, "Is it open?")
+    story.say(OPS, f"I think {CLAIM}.", role="assistant")
+    sent(story, OPS, MAIN, f"I think {CLAIM}.")
+    story.say(MAIN, f"Research says that {CLAIM}!", role="assistant")
+    story.put(
+        "delivery:d",
+        DeliveryDecided(
+            delivery_id="d",
+            session_key=MAIN,
+            route=Route(channel="telegram", to="ada"),
+            text=f"Note that {CLAIM}.",
+            key="d",
+            purpose="auto_reply",
+        ),
+    )
+    return [before + offset for offset in (2, 3, 4, 5)]
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_the_first_who_said_it_is_named_and_each_hop_from_there(story: Story) -> None:
+    said, told, repeated, delivered = claimed(story)
+
+    found = Origins(story.log).of(CLAIM)
+
+    assert found.first is not None
+    assert (found.match, found.words, found.cut) == ("exact", CLAIM, None)
+    assert (found.first.position, found.first.who, found.first.via, found.first.cause) == (
+        said,
+        OPS,
+        "agent",
+        None,
+    )
+    assert [(hop.position, hop.cause, hop.via, hop.session_key, hop.to) for hop in found.hops] == [
+        (told, said, "sessions_send", MAIN, MAIN),
+        (repeated, told, "agent", MAIN, None),
+        (delivered, repeated, "delivery", MAIN, "telegram:ada"),
+    ]
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_words_in_other_case_and_white_space_are_found_when_nobody_said_them_so(story: Story) -> None:
+    claimed(story)
+
+    found = Origins(story.log).of(" THE bridge\n closes  at 17 M/S ")
+
+    assert found.match == "folded"
+    assert found.first is not None
+    assert found.first.who == OPS
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_the_longest_run_that_anybody_said_stands_in_for_what_nobody_did(story: Story) -> None:
+    story.say(MAIN, "They say the bridge closes early.")
+    positions = claimed(story)
+
+    found = Origins(story.log).of("everybody knows the bridge closes at 17 every day")
+
+    assert (found.match, found.words) == ("shared", "the bridge closes at 17")
+    assert found.first is not None
+    assert found.first.position == positions[0]
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_what_nobody_said_has_no_origin(story: Story) -> None:
+    claimed(story)
+
+    for words in ("zebra", "a zebra at night", "zebra of the"):
+        assert Origins(story.log).of(words).first is None
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_what_tools_were_given_and_gave_counts_as_said(story: Story) -> None:
+    quoted = 'say "the dam\nholds" to all'
+    call = ToolCallBlock(id="c", name="sessions_send", arguments=json.dumps({"message": quoted}))
+    story.say(MAIN, (call,), role="assistant")
+    answer = json.dumps({"status": "ok", "sessionKey": OPS, "reply": "no, the dam leaks badly"})
+    story.say(OPS, "no, the dam leaks badly", role="assistant")
+    story.say(MAIN, answer, role="toolResult", tool_name="sessions_send", tool_call_id="c")
+
+    given_, gave = Origins(story.log).of(quoted), Origins(story.log).of("the dam leaks badly")
+
+    assert given_.first is not None
+    assert (given_.first.position, given_.first.who, given_.match) == (1, MAIN, "exact")
+    assert gave.first is not None
+    assert gave.first.who == OPS
+    assert [(hop.via, hop.who, hop.cause) for hop in gave.hops] == [("tool", "sessions_send", 2)]
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_a_person_who_says_it_again_has_it_from_nobody(story: Story) -> None:
+    person = Provenance(kind="external_user", sender="ada")
+    story.say(MAIN, CLAIM, provenance=person)
+    story.say(OPS, CLAIM, provenance=person)
+
+    found = Origins(story.log).of(CLAIM)
+
+    assert [hop.cause for hop in found.hops] == [None]
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_within_a_run_only_what_led_there_is_shown(story: Story) -> None:
+    said, told, repeated, _delivered = claimed(story)
+    story.say("agent:other:main", f"By the way, {CLAIM}.", role="assistant")
+
+    found = Origins(story.log).of(CLAIM, within=frozenset({repeated}))
+
+    assert found.first is not None
+    assert [found.first.position, *(hop.position for hop in found.hops)] == [said, told, repeated]
+    assert Origins(story.log).of(CLAIM, within=frozenset({1})).first is None
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_a_search_that_is_given_up_says_where(story: Story) -> None:
+    for _ in range(5):
+        story.say(MAIN, "nothing yet")
+    claimed(story)
+
+    found = Origins(story.log, most_rows=5).of(CLAIM)
+
+    assert (found.first, found.cut) == (None, 5)
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_more_hops_than_are_shown_are_cut_and_said(story: Story) -> None:
+    for _ in range(520):
+        story.say(MAIN, CLAIM)
+
+    found = Origins(story.log).of(CLAIM)
+
+    assert len(found.hops) == 500
+    assert found.cut == 501
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_a_place_before_it_was_said_knows_nothing_of_it(story: Story) -> None:
+    said, *_ = claimed(story)
+
+    assert Origins(story.log).of(CLAIM, to=said - 1).first is None
+    assert Origins(story.log).of(CLAIM, to=said).hops == ()
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_what_may_not_be_read_is_not_found_by_it(story: Story) -> None:
+    claimed(story)
+
+    found = Origins(story.log, shows=lambda hop: hop.text if hop.session_key == MAIN else None).of(CLAIM)
+    hidden = Origins(story.log, shows=lambda hop: hop.text.replace(CLAIM, "[hidden]")).of(CLAIM)
+
+    assert found.first is not None
+    assert found.first.session_key == MAIN
+    assert hidden.first is None
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.text(min_size=1, max_size=40))
+def test_what_holds_a_phrase_exactly_is_never_passed_over_unread(before: str, after: str, words: str) -> None:
+    phrase = Phrase.of(words)
+    stored = json.dumps({"content": f"{before}{phrase.given}{after}"}, ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
+
+    assert phrase.plainest() in stored
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), max_size=12),
+    st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8),
+)
+def test_the_longest_shared_run_is_the_longest(said: list[str], words: list[str]) -> None:
+    found = longest_shared(" ".join(said), words, more_than=0)
+
+    runs = [
+        end - begin
+        for begin in range(len(words))
+        for end in range(begin + 1, len(words) + 1)
+        if any(said[at : at + end - begin] == words[begin:end] for at in range(len(said)))
+    ]
+    assert (0 if found is None else found[1] - found[0]) == max(runs, default=0)

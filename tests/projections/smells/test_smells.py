@@ -1,0 +1,241 @@
+"""What is seldom meant, each with what smells and what does not (SMELL-1)."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from intersession_events import facts
+from intersession_events.facts import Message, MessageRecorded, Provenance, Usage
+from intersession_events.log import Recorded
+from intersession_events.stores import open_log
+from intersession_projections.inline_views import inline_views
+from intersession_projections.smells import (
+    SMELLS,
+    Seen,
+    Smell,
+    Smells,
+    announce_unheard,
+    duplicate_message,
+    guard_refused,
+    late_reply,
+    likeness,
+    loop_cut,
+    polite_loop,
+    retry_changed,
+    smells_in,
+    tokens_growing,
+)
+from intersession_projections.work import WorkFound, WorkWanted
+from support.golden_logs import GoldenLog
+from support.story import MAIN, Story
+
+X = "exchange:x"
+
+
+def seen(story: Story, *events: facts.Event, stream: str = X) -> Seen:
+    """Return what a rule is shown: events that were put into a log."""
+    for event in events:
+        story.put(stream, event)
+    return Seen(tuple(story.log.all()))
+
+
+def turns(*texts: str, tokens: Iterable[int] = ()) -> list[facts.Event]:
+    used = iter(tokens)
+    return [
+        facts.TurnReplied(
+            turn=number,
+            speaker=MAIN,
+            run_id=f"r{number}",
+            status="ok",
+            text=text,
+            usage=Usage(total_tokens=next(used, 0)),
+        )
+        for number, text in enumerate(texts, start=1)
+    ]
+
+
+def codes(rule: Callable[[Seen], Iterable[Smell]], what: Seen) -> list[str]:
+    return [smell.code for smell in rule(what)]
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(
+    ("texts", "smells"),
+    [
+        (("Thank you so much!", "Thank you so much.", "thank you so very much"), True),
+        (("You're welcome.", "You're welcome!", "You're welcome, too."), True),
+        (("Is it open?", "Yes, until nine.", "And on Sunday?", "Closed."), False),
+        (("Thank you!", "Thank you!", "See you on Saturday then, at the bridge."), False),
+        (
+            ("pingpong turn 1 by requester", "pingpong turn 2 by target", "pingpong turn 3 by requester"),
+            False,
+        ),
+    ],
+)
+def test_turns_that_repeat_each_other_smell(story: Story, texts: tuple[str, ...], smells: bool) -> None:
+    assert codes(polite_loop, seen(story, *turns(*texts))) == (["polite_loop"] if smells else [])
+
+
+@pytest.mark.clause("SMELL-1")
+def test_a_late_reply_smells(story: Story) -> None:
+    late = facts.LateReplyDropped(run_id="r", attempt=1, reply="too late")
+
+    assert codes(late_reply, seen(story, late)) == ["late_reply"]
+    assert codes(late_reply, seen(Story(), facts.RunCompleted(run_id="r", attempt=1, reply="in time"))) == []
+
+
+def asked(story: Story, text: str, time: int, sender: str = "ada") -> Recorded:
+    person = Provenance(kind="external_user", sender=sender)
+    message = Message(id=f"m{story.log.head()}", role="user", content=text, timestamp=0, provenance=person)
+    return story.put(f"session:{MAIN}", MessageRecorded(session_id="s", message=message), time=time)
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(
+    ("text", "after_ms", "sender", "smells"),
+    [
+        ("Is the  bridge open?", 30_000, "ada", True),
+        ("Is the bridge open?", 599_000, "ada", True),
+        ("Is the bridge open?", 601_000, "ada", False),
+        ("Is the bridge open?", 30_000, "ben", False),
+        ("Is the road open?", 30_000, "ada", False),
+    ],
+)
+def test_a_message_that_came_twice_smells(
+    story: Story, text: str, after_ms: int, sender: str, smells: bool
+) -> None:
+    first = asked(story, "Is the bridge open?", 1_000_000)
+    again = asked(story, text, 1_000_000 + after_ms, sender)
+
+    assert bool(codes(duplicate_message, Seen((again,), (first,)))) is smells
+
+
+def test_a_short_word_said_twice_is_meant(story: Story) -> None:
+    first, again = asked(story, "go on", 1), asked(story, "go on", 2)
+
+    assert codes(duplicate_message, Seen((again,), (first,))) == []
+
+
+@pytest.mark.clause("SMELL-1")
+def test_a_loop_that_a_limit_cut_smells(story: Story) -> None:
+    limit = "session.agentToAgent.maxPingPongTurns"
+
+    assert codes(loop_cut, seen(story, facts.LoopEnded(reason="turn_limit", turns=5, limit=limit))) == [
+        "loop_cut"
+    ]
+    assert codes(loop_cut, seen(Story(), facts.LoopEnded(reason="reply_skip", turns=1))) == []
+
+
+def tool_result(text: str) -> MessageRecorded:
+    message = Message(id="m", role="toolResult", content=text, timestamp=0, tool_name="sessions_send")
+    return MessageRecorded(session_id="s", message=message)
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(
+    ("event", "smells"),
+    [
+        (tool_result('{"status":"error","code":"limit","error":"hops"}'), True),
+        (tool_result('{"status":"error","code":"cycle","error":"a -> b"}'), True),
+        (facts.RunFailed(run_id="r", attempt=0, code="limit", error="tokens"), True),
+        (facts.SpawnClosed(reason="handed_over", limit="session.agentToAgent.limits.runs"), True),
+        (tool_result('{"status":"forbidden","code":"forbidden","error":"closed"}'), False),
+        (tool_result('{"code": 7'), False),
+        (tool_result("the code is limit"), False),
+        (facts.RunFailed(run_id="r", attempt=1, code="backend", error="limit"), False),
+    ],
+)
+def test_a_guard_that_refused_smells(story: Story, event: facts.Event, smells: bool) -> None:
+    assert codes(guard_refused, seen(story, event)) == (["guard_refused"] if smells else [])
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(("first", "smells"), [("The bridge is closed.", True), ("it is open!", False)])
+def test_a_retry_that_changed_the_answer_smells(story: Story, first: str, smells: bool) -> None:
+    events = (
+        facts.RunCompleted(run_id="r", attempt=2, reply="It is open."),
+        facts.LateReplyDropped(run_id="r", attempt=1, reply=first),
+        facts.RunCompleted(run_id="other", attempt=1, reply="Something else."),
+    )
+
+    assert codes(retry_changed, seen(story, *events)) == (["retry_changed"] if smells else [])
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(
+    ("text", "reason", "smells"),
+    [
+        ("open!", "no_route", True),
+        ("open!", "announce_denied", True),
+        ("open!", "announced", False),
+        (None, "silent", False),
+        (None, "no_route", False),
+    ],
+)
+def test_an_announce_that_nobody_got_smells(
+    story: Story, text: str | None, reason: facts.CloseReason, smells: bool
+) -> None:
+    events = (facts.AnnounceDecided(text=text), facts.ExchangeClosed(reason=reason))
+
+    assert codes(announce_unheard, seen(story, *events)) == (["announce_unheard"] if smells else [])
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(
+    ("tokens", "smells"),
+    [
+        ((100, 150, 225, 400), True),
+        ((100, 120, 140, 170, 200), False),
+        ((8977, 20012, 9087, 20012, 9161), False),
+        ((100, 200, 400), False),
+    ],
+)
+def test_tokens_that_grow_turn_by_turn_smell(story: Story, tokens: tuple[int, ...], smells: bool) -> None:
+    told = turns(*(f"text {number}" for number in range(len(tokens))), tokens=tokens)
+
+    assert codes(tokens_growing, seen(story, *told)) == (["tokens_growing"] if smells else [])
+
+
+@pytest.mark.clause("SMELL-1")
+def test_the_recorded_states_smell_of_what_happened_in_them_and_of_nothing_else(tmp_path: Path) -> None:
+    path = GoldenLog("0.1.0", "base").unpack(tmp_path)
+    with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as log:
+        smells = Smells(log)
+        found = [
+            (smell.code, smell.position)
+            for work in WorkFound(log).newest(WorkWanted())
+            for smell in smells.of(work)
+        ]
+
+    assert sorted(found) == [
+        ("announce_unheard", 542),
+        ("announce_unheard", 623),
+        ("announce_unheard", 669),
+        ("announce_unheard", 758),
+        ("announce_unheard", 776),
+        ("announce_unheard", 2019),
+        ("duplicate_message", 275),
+        ("duplicate_message", 734),
+        ("loop_cut", 267),
+        ("loop_cut", 465),
+    ]
+
+
+@pytest.mark.clause("SMELL-1")
+def test_a_host_adds_rules_of_its_own(story: Story) -> None:
+    def shouting(what: Seen) -> Iterable[Smell]:
+        for recorded in what.events:
+            event = recorded.event
+            if isinstance(event, facts.TurnReplied) and (event.text or "").isupper():
+                yield Smell("shouting", recorded.position, "somebody shouts")
+
+    what = seen(story, *turns("hm", "OPEN IT!"))
+
+    assert smells_in(what, (*SMELLS, shouting)) == [Smell("shouting", 2, "somebody shouts")]
+
+
+def test_likeness_is_of_words() -> None:
+    assert likeness("A b, c!", "c B a") == 1.0
+    assert likeness("", "") == 0.0
+    assert likeness("a b", "c d") == 0.0
