@@ -102,6 +102,9 @@ class PlainLog:
     def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Any]:
         raise NotImplementedError("no view reads rows")
 
+    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
+        return [recorded for recorded in self.events if recorded.id.startswith(beginning)][:limit]
+
     def streams(self, prefix: str) -> Sequence[str]:
         return sorted({recorded.stream for recorded in self.events if recorded.stream.startswith(prefix)})
 

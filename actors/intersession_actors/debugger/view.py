@@ -24,6 +24,7 @@ from intersession_projections.places import (
     UnknownPlace,
     parse_place,
 )
+from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome
 
 At = int | float | str
@@ -187,11 +188,14 @@ class View:
 
     def recorded_config(self, at: int) -> ConfigLoaded | None:
         """Return the configuration that was in force at a position, as it was recorded, without secrets."""
-        ((version,),) = self.log.query(_LAST_LOADED, (at,))
-        if version is None:
-            return None
-        (recorded,) = self.log.stream("log", after=version - 1, to=version)
-        return recorded.event if isinstance(recorded.event, ConfigLoaded) else None
+        return next(
+            (
+                recorded.event
+                for recorded in backwards(self.log, Span(to=at), "log")
+                if isinstance(recorded.event, ConfigLoaded)
+            ),
+            None,
+        )
 
     def config_at(self, at: int) -> Config | None:
         """Return the settings that were in force at a position; None where none were recorded, or they can't be read any more."""
@@ -213,8 +217,3 @@ def _both(first: Sees | None, second: Sees | None) -> Sees | None:
 
 _RULES: Final = ("agents", "session", "tools")
 """The sections that say who sees what, and what may go out; elsewhere secrets were left out that a reader would miss."""
-
-_LAST_LOADED: Final = (
-    "SELECT MAX(originator_version) FROM stored_events WHERE originator_id = 'log' "
-    "AND topic LIKE 'config\\_loaded.%' ESCAPE '\\' AND rowid <= ?"
-)

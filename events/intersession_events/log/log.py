@@ -156,6 +156,10 @@ class Log(Protocol):
         """Return position, stream, version, topic and state of rows after a position (None: of all), unproven."""
         ...
 
+    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
+        """Return the first events whose ids begin with a text. It looks at each row: a log keeps no index of ids."""
+        ...
+
     def streams(self, prefix: str) -> Sequence[str]:
         """Return the names of the streams that begin with a prefix, sorted."""
         ...

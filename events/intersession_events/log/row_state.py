@@ -36,6 +36,8 @@ _ANY_UUID: Final = "00000000-0000-0000-0000-000000000000"
 _SALT: Final = 32
 _HASH: Final = 64
 """Hexadecimal digits; an erased payload has no salt."""
+_BEHIND: Final = len(_ANY_UUID + '","prev":"' + '","salt":"' + '","time":' + "}") + _HASH + _SALT + 13
+"""How far before the end of a JSON state its id begins, if it is a UUID and the time has 13 digits; less without a salt."""
 _LATEST: Final = 10**13
 _EPOCHS: Final = 2**32
 _REMEMBERED: Final = 4_096
@@ -128,18 +130,22 @@ def is_short(state: object) -> bool:
     return type(state) is bytes and state[:1] == _FORM
 
 
-def of_id(beginning: str) -> tuple[str, tuple[bytes, ...]]:
-    """Return the SQL condition, with its parameters, of rows whose event may have an id that begins with a text.
+def of_id(beginning: str) -> list[tuple[str, tuple[bytes | int, ...]]]:
+    """Return SQL conditions, with their parameters, of rows whose event may have an id that begins with a text.
 
-    It looks at each row, for the log keeps no index of ids; a JSON state may have the text in its payload.
+    They look at each row, for the log keeps no index of ids. The first looks at the places where an id nearly always is, the
+    last at the whole of a JSON state, which may have the text in its payload: who finds nothing by one tries the next.
     """
     as_json = f'"id":"{beginning}'.encode(errors="replace")
-    condition, parameters = "(substr(state, 1, 1) <> ? AND instr(state, ?) > 0)", (_FORM, as_json)
-    if not _UUID.fullmatch(beginning + _ANY_UUID[len(beginning) :]):
-        return condition, parameters
+    anywhere = ("substr(state, 1, 1) <> ? AND instr(state, ?) > 0", (_FORM, as_json))
+    if not beginning or not _UUID.fullmatch(beginning + _ANY_UUID[len(beginning) :]):
+        return [anywhere]
     digits = beginning.replace("-", "")
     low, high = (bytes.fromhex(digits.ljust(32, digit)) for digit in "0f")
-    return f"(substr(state, 82, 16) BETWEEN ? AND ? OR {condition})", (low, high, *parameters)
+    text, length = beginning.encode(), len(beginning)
+    behind = "substr(state, 82, 16) BETWEEN ? AND ? OR substr(state, ?, ?) = ? OR substr(state, ?, ?) = ?"
+    places = (low, high, -_BEHIND, length, text, -_BEHIND + _SALT, length, text)
+    return [(behind, places), anywhere]
 
 
 def hash_in(state: bytes, *, where: str) -> str:

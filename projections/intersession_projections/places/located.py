@@ -1,11 +1,12 @@
 """From a place to a position: what a typed place means in a log, now (PLACE-1)."""
 
+from typing import Final
+
 import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
-from intersession_projections.places.event_ids import events_with_id
 from intersession_projections.places.grammar import (
     AtEvent,
     AtHead,
@@ -20,6 +21,9 @@ from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, S
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, Timeline
+
+_MOST: Final = 32
+"""So many events whose ids begin alike are looked at."""
 
 
 class Located(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +89,7 @@ class Places:
         )
 
     def _event(self, event_id: str, field: str) -> int:
-        found = [event for event in events_with_id(self._log, event_id) if self._is_seen(event)]
+        found = [event for event in self._log.with_id(event_id, limit=_MOST) if self._is_seen(event)]
         whole = [event for event in found if event.id == event_id or len(event_id) >= FEWEST]
         whole = [event for event in whole if event.id == event_id] or whole
         if len(whole) > 1:

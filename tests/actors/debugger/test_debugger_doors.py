@@ -1,5 +1,7 @@
 """The doors of the debugger: a log that is only read, and the gateway's methods, for the operator and for who stands for less."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,14 @@ def test_as_of_of_the_tools_takes_every_place_and_shows_nobody_a_run_of_others(t
         hidden, nowhere = as_of(OPS, f"{run}@end"), as_of(OPS, f"{'0' * 36}@end")
         assert str(hidden["error"]).replace(run, "") == str(nowhere["error"]).replace("0" * 36, "")
         assert as_of(OPS, f"event:{ended['eventId']}")["code"] == "invalid_request"
+
+
+@pytest.mark.clause("PLACE-1", "PLACE-3")
+def test_a_log_whose_views_another_version_wrote_is_read_at_every_place(tmp_path: Path) -> None:
+    """The events themselves are not where the views are folded beside."""
+    with started(tmp_path) as system:
+        place = system.debug.state(at=-3)
+    with closing(sqlite3.connect(tmp_path / "log.db")) as file, file:
+        file.execute("UPDATE inline_views SET shape = shape - 1")
+    with open_log(tmp_path / "log.db") as opened:
+        assert opened.debug.state(at=f"event:{place['place']['eventId']}") == place

@@ -32,10 +32,6 @@ class Fold:
 
     def __init__(self) -> None:
         self.log = PlainLog(inline_views())
-        # The recorded configuration is looked for in the table of events, of which this log has none.
-        self.log.connection.execute(
-            "CREATE TABLE stored_events (originator_id TEXT, originator_version INTEGER, topic TEXT)"
-        )
         self.debugger = Debugger(View(Reader(self.log, config=lambda: CONFIG, clock=StillClock())))
         self.stood = [self.state("head")]
 

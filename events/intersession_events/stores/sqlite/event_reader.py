@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Recorded
+from intersession_events.log import FIRST, Recorded, of_id
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.readers import event_rows, rows
@@ -99,6 +99,21 @@ class EventReader:
                 COLUMNS + f"WHERE rowid{'>=' if after is None else '>'}? AND rowid<=? ORDER BY rowid LIMIT ?",
                 (-(2**63) if after is None else after, 2**63 - 1 if to is None else to, limit),
             )
+
+    def with_id(self, beginning: str, limit: int) -> list[Recorded]:
+        """Return the first events whose ids begin with a text, in the order of the log."""
+        for condition, parameters in of_id(beginning):
+            with typed():
+                found = event_rows(
+                    self._recorder.readers,
+                    COLUMNS + f"WHERE {condition} ORDER BY rowid LIMIT ?",
+                    (*parameters, limit),
+                )
+            # A row may have the text elsewhere; what was found is looked at again.
+            events = [event for event in map(self.proven, found) if event.id.startswith(beginning)]
+            if events:
+                return events
+        return []
 
     def head(self) -> int:
         """Return the position of the last event; 0 if there is none."""

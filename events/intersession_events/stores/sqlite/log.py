@@ -208,6 +208,11 @@ class SqliteLog:
         self._check_process()
         return self._events.rows(after=after, limit=limit)
 
+    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
+        """Return the first events whose ids begin with a text."""
+        self._check_process()
+        return self._events.with_id(beginning, limit)
+
     def proven(self, row: Row) -> Recorded:
         """Return the event of a row.
 
