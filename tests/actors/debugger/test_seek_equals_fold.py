@@ -56,8 +56,8 @@ def named_by(stream: str, event: Event) -> Event:
 
 
 @pytest.mark.clause("PLACE-4")
-@settings(max_examples=40, deadline=None)
-@given(logs())
+@settings(max_examples=10, deadline=None)
+@given(logs(max_size=16))
 def test_the_state_at_every_position_of_any_log_is_the_state_that_stood_there(
     entries: list[tuple[str, Event, int]],
 ) -> None:
