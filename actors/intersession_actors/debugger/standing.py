@@ -6,7 +6,7 @@ from typing import NamedTuple, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.view import View
+from intersession_actors.debugger.view import View, settings_of
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange, evolve_exchange
 from intersession_actors.policy import Speaker, judge_send
@@ -100,8 +100,7 @@ class Standing:
         }
         recorded = view.recorded_config(place.position) if view.is_operator else None
         if recorded is not None:
-            settings: JsonObject = msgspec.json.decode(recorded.config)
-            answer["config"] = {"digest": recorded.digest, "settings": settings}
+            answer["config"] = {"digest": recorded.digest, "settings": settings_of(recorded)}
         return answer
 
     def _part(self, subject: str | Flow | None) -> "_Part":

@@ -13,7 +13,7 @@ from intersession_actors.policy import Requester, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
 from intersession_events.log import Log
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, is_object
 from intersession_projections.places import (
     Flow,
     Located,
@@ -202,11 +202,20 @@ class View:
         recorded = self.recorded_config(at)
         if recorded is None:
             return None
+        settings = settings_of(recorded)
         try:
-            settings: JsonObject = msgspec.json.decode(recorded.config)
             return load_config({name: settings[name] for name in _RULES if name in settings}).config
-        except (ConfigError, msgspec.DecodeError):
+        except ConfigError:
             return None
+
+
+def settings_of(recorded: ConfigLoaded) -> JsonObject:
+    """Return the settings that were recorded; none where the text can't be read."""
+    try:
+        settings: object = msgspec.json.decode(recorded.config)
+    except msgspec.DecodeError:
+        return {}
+    return settings if is_object(settings) else {}
 
 
 def _both(first: Sees | None, second: Sees | None) -> Sees | None:

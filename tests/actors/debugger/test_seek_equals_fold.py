@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.config import load_config
@@ -56,7 +56,7 @@ def named_by(stream: str, event: Event) -> Event:
 
 
 @pytest.mark.clause("PLACE-4")
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(logs(max_size=16))
 def test_the_state_at_every_position_of_any_log_is_the_state_that_stood_there(
     entries: list[tuple[str, Event, int]],
