@@ -78,9 +78,13 @@ class PlaceWords:
 
     def _after(self, recorded: Recorded) -> str:
         kind, _, name = recorded.stream.partition(":")
-        exchange = self._flows.exchange(name) if kind == "exchange" else None
+        exchange = self._exchange(recorded, name) if kind == "exchange" else None
         how = None if exchange is None else _in_exchange(recorded.event, exchange)
         return how or f"after #{recorded.position}, {self._event(recorded)}"
+
+    def _exchange(self, recorded: Recorded, name: str) -> ExchangeSummary | None:
+        found = self._flows.exchange(name)
+        return found if found is not None and found.accepted <= recorded.position else None
 
     def _event(self, recorded: Recorded) -> str:
         """Return an event in a few words: whose it is, and its name."""
@@ -89,7 +93,7 @@ class PlaceWords:
         match kind:
             case "session":
                 return f"{short_name(name)}: {event}"
-            case "exchange" if (exchange := self._flows.exchange(name)) is not None:
+            case "exchange" if (exchange := self._exchange(recorded, name)) is not None:
                 return _step_of_exchange(recorded.event, exchange) or event
             case "exchange" | "spawn" | "delivery":
                 return f"{kind} {name[:8]}: {event}"
