@@ -15,11 +15,12 @@ _LOOKED_AT: Final = 2_000
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
 
 
-def session_named(reader: Reader, typed: str, *, field: str) -> str:
+def session_named(reader: Reader, typed: str, *, field: str, by_label: bool = True) -> str:
     """Return the key of the session that a text names for the operator, archived ones too.
 
     It is a key in any form, a session id or its beginning, the short name that lists and stories print (`research`,
-    `main/subagent:54f1abcd`), or else the label of a session that is not archived.
+    `main/subagent:54f1abcd`), or else the label of a session that is not archived:
+    agents give labels, so leave that out for what can't be had back.
 
     Raises:
         ToolRefused: there is no such session (`not_visible`), several are meant (`ambiguous_label`), or it is no key
@@ -28,7 +29,7 @@ def session_named(reader: Reader, typed: str, *, field: str) -> str:
     try:
         reference = reader.config.refer(typed)
     except InvalidKey as error:
-        if (found := _by_shown_name(reader, typed, field)) is not None:
+        if (found := _by_shown_name(reader, typed, field, by_label=by_label)) is not None:
             return found
         raise ToolRefused("invalid_key", f"{field}: {error}") from None
     match reference:
@@ -41,7 +42,7 @@ def session_named(reader: Reader, typed: str, *, field: str) -> str:
                 return named.key
         case KeyReference() | LookupMiss():
             pass
-    if (shown := _by_shown_name(reader, typed, field)) is not None:
+    if (shown := _by_shown_name(reader, typed, field, by_label=by_label)) is not None:
         return shown
     raise ToolRefused(
         "not_visible",
@@ -118,8 +119,8 @@ def _one(typed: str, found: list[str], what: str, shown_by: str) -> str:
     )
 
 
-def _by_shown_name(reader: Reader, typed: str, field: str) -> str | None:
-    if (short := _by_short_name(reader, typed, field)) is not None:
+def _by_shown_name(reader: Reader, typed: str, field: str, *, by_label: bool = True) -> str | None:
+    if (short := _by_short_name(reader, typed, field)) is not None or not by_label:
         return short
     labelled = [row.key for row in reader.sessions.by_label(typed.strip())]
     if len(labelled) > 1:

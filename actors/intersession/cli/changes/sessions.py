@@ -121,7 +121,7 @@ def erase(
 
     def params(reader: Reader) -> JsonObject:
         return {
-            "key": session_named(reader, session, field="session"),
+            "key": session_named(reader, session, field="session", by_label=False),
             "messageIds": message or [],
             "reason": reason,
             "unsent": "giveUp" if give_up_unsent else "refuse",

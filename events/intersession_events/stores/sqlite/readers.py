@@ -12,6 +12,9 @@ from intersession_events.log import Row, SqlValue
 from intersession_events.stores.file import FileUse, Presence, inode_of
 from intersession_events.stores.sqlite.connections import connect_to_read, is_at_rest
 
+KEPT: Final = 16
+"""So many connections wait to be lent again, each with up to 2 MB of pages; others are closed."""
+
 
 class Readers(Protocol):
     """Lends connections that can only read."""
@@ -26,7 +29,7 @@ class Readers(Protocol):
 
 
 class FileReaders:
-    """Read-only connections to a file: as many as threads read at the same time.
+    """Read-only connections to a file: as many as threads read at the same time, and `KEPT` of them for later.
 
     With `alone`, for a log that is open for reading only, each loan looks whether the file is still there; else its
     writer does.
@@ -71,9 +74,12 @@ class FileReaders:
         finally:
             with self._lock:
                 self._lent -= 1
-                if reader is not None:
+                kept = reader is not None and len(self._free) < KEPT
+                if reader is not None and kept:
                     self._free.append(reader)
                 self._let_go()
+            if reader is not None and not kept:
+                reader.connection.close()
 
     def close(self) -> None:
         """Close all, at once or when they come back."""
