@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
     from intersession_actors.failures import Failure
     from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
+    from intersession_actors.service import InboundFields
     from intersession_actors.system import As, Inbound, SessionSystem
     from intersession_actors.tools import (
         AgentsList,
@@ -117,6 +118,7 @@ __all__ = [
     "ImportFailed",
     "Inbound",
     "InboundAnswer",
+    "InboundFields",
     "InboxFull",
     "IntersessionError",
     "InvalidKey",
@@ -192,6 +194,7 @@ _HOMES: Final = {
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",
         "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
+        "intersession_actors.service": "InboundFields",
         "intersession_actors.system": "As Inbound SessionSystem",
         "intersession_actors.tools": "AgentsList SessionsHistory SessionsList SessionsSend SessionsSpawn",
         "intersession_events.errors": """

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from intersession import Inbound, SessionSystem, ToolRefused
+from intersession import open_log as open_to_read
 from intersession_events.errors import IntersessionError
 from intersession_events.stores import open_log
 from support.running import WAIT
@@ -126,6 +127,10 @@ CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "export_openclaw, as_of": lambda system, value: system.export_openclaw("/dev/null", as_of=value),
     "export_openclaw, sessions": lambda system, value: system.export_openclaw("/dev/null", sessions=value),
     "inbound, wait": lambda system, value: system.inbound(**SAID, wait=value),
+    "open_log, to read": lambda _system, value: open_to_read(value).close(),
+    "debugger.call": lambda system, value: system.debug.call(value),
+    "debugger.state": lambda system, value: system.debug.state(at=value),
+    "debugger.show": lambda system, value: system.debug.show(value),
     "open_log": lambda _system, value: reads_log(value),
     "SessionSystem, store": lambda _system, value: SessionSystem(value).close(),
     "SessionSystem, agents": lambda _system, value: SessionSystem(":memory:", agents=value).close(),
@@ -140,6 +145,7 @@ FINE: dict[str, tuple[Any, ...]] = {
     "erase, message_ids": ([], {}),
     "reload": (None,),
     "export_openclaw": ("caf\udce9",),  # a file can be called so
+    "open_log, to read": (None, ""),
     "open_log": (None, ""),
     "SessionSystem, store": (None, ""),
     "SessionSystem, agents": (NAMED,),  # a TypeError that says what would be an agent

@@ -13,6 +13,7 @@ from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
 from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import text_of
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.diagram import Diagram
@@ -44,7 +45,7 @@ class Debugger:
         Raises:
             ToolRefused: there is no such verb, an argument is none, or names nothing that is there.
         """
-        found = VERBS.get(verb)
+        found = VERBS.get(text_of("verb", verb))
         if found is None:
             raise ToolRefused(
                 "invalid_request", f"verb: there is no {verb[:64]!r}, use one of {', '.join(VERBS)}"

@@ -60,5 +60,5 @@ def open_log(
         ConfigError: the configuration was refused.
     """
     loaded = load_config(config).config
-    url = str(store) if store is not None else loaded.store
+    url = loaded.store if store is None else str(store) if isinstance(store, Path) else store
     return OpenLog(open_store(url, read_only=True, inline=inline_views()), loaded, smells)
