@@ -226,6 +226,7 @@ def _add_messages(
 ) -> JsonObject:
     """Add the last messages to each row; return the flags that belong to the whole answer (LIST-4)."""
     truncated = redacted = False
+    spans = reader.history.spans([row for _, row in rows])
     for (_, row), entry in zip(rows, entries, strict=True):
         page = reader.history.messages(
             row.key,
@@ -234,6 +235,7 @@ def _add_messages(
             limit=query.message_limit,
             include_tools=False,
             row=row,
+            span=spans.get(row.key),
         )
         shown = shown_messages(page.messages, redact=reader.is_stranger(requester, row.key))
         entry["messages"] = shown.messages

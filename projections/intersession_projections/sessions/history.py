@@ -1,6 +1,6 @@
 """The messages of a session, read backwards from the log itself, in the order in which its agent took them (HIST)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -70,11 +70,12 @@ class History:
         limit: int,
         include_tools: bool,
         row: SessionRow | None = None,
+        span: Span | None = None,
     ) -> HistoryPage:
         """Return the last `limit` messages of one generation of a session, or the last before a message.
 
         Without `include_tools` tool results don't count and don't come (HIST-2). `as_of` is a position; `row` is the
-        session's row there, if the caller has it.
+        session's row there and `span` where the generation lies, if the caller has them.
 
         Raises:
             UnknownMessage: there is no message `before` in this generation at that position.
@@ -83,7 +84,7 @@ class History:
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
-        for taken in self._backwards(key, session_id, position, row, before, expected=limit):
+        for taken in self._backwards(key, session_id, position, row, before, expected=limit, span=span):
             message = taken.message
             if waiting:
                 waiting = message.id != before
@@ -102,6 +103,10 @@ class History:
         return HistoryPage(
             messages=found, position=position, before=found[0]["id"] if more and found else None
         )
+
+    def spans(self, rows: Sequence[SessionRow]) -> dict[str, Span]:
+        """Return by key where the messages of each row's generation lie, for `messages`."""
+        return self._sessions.spans([(row.key, row.session_id) for row in rows])
 
     def operator_messages(
         self, key: str, session_id: str, *, as_of: int | None = None, limit: int | None = None
@@ -128,9 +133,10 @@ class History:
         before: str | None = None,
         *,
         expected: int = 0,
+        span: Span | None = None,
     ) -> Iterator[_Said]:
         """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it."""
-        span = self._sessions.span(key, session_id)
+        span = span or self._sessions.span(key, session_id)
         row = row or self._sessions.get(key, position)
         if span is None or row is None:
             return

@@ -1,5 +1,6 @@
 """Questions about the session list, as it is now or stood at any position (LIST, KEY-5)."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from intersession_events.log import Log
@@ -79,12 +80,19 @@ class Sessions:
 
     def span(self, key: str, session_id: str) -> Span | None:
         """Return where in the key's stream the messages of a generation lie."""
+        return self.spans([(key, session_id)]).get(key)
+
+    def spans(self, generations: Sequence[tuple[str, str]]) -> dict[str, Span]:
+        """Return where the messages of some generations lie, one of each key: a key, and a session id that it has had."""
+        if not generations:
+            return {}
         rows = self._log.query(
-            "SELECT g.from_version, g.to_version FROM session_generations g JOIN session_list s ON s.no = g.no "
-            "WHERE g.session_id = ? AND s.session_key = ?",
-            (packed(session_id), key),
+            f"WITH wanted (session_key, session_id) AS (VALUES {', '.join(['(?, ?)'] * len(generations))}) "  # noqa: S608 - question marks
+            "SELECT w.session_key, g.from_version, g.to_version FROM wanted w JOIN session_list s "
+            "ON s.session_key = w.session_key JOIN session_generations g ON g.session_id = w.session_id AND g.no = s.no",
+            [part for key, session_id in generations for part in (key, packed(session_id))],
         )
-        return Span(*rows[0]) if rows else None
+        return {key: Span(*ends) for key, *ends in rows}
 
     def versions_of_message(self, key: str, message_id: str) -> list[int]:
         """Return where in the key's stream a message with an id may be recorded, the last first: nearly always once.
