@@ -200,6 +200,19 @@ def test_a_proof_is_made_on_the_log_and_checked_without_it(demo_log: DemoLog, tm
     assert (forged.exit_code, forged.json["shows"]) == (4, "")
 
 
+@pytest.mark.clause("CHECK-5")
+def test_what_is_proven_can_be_named_as_it_is_shown(demo_log: DemoLog) -> None:
+    """A short name of a session, and the beginning of the id of an exchange, were no streams."""
+    work = ran("runs", "--kind", "exchange", "--limit", "1", "--store", demo_log.path, "--json").json["runs"][
+        0
+    ]
+    streams = {
+        typed: ran("verify", "--prove", typed, "--store", demo_log.path, "--json").json["event"]["stream"]
+        for typed in ("research", work["id"][:8])
+    }
+    assert streams == {"research": "session:agent:research:main", work["id"][:8]: f"exchange:{work['id']}"}
+
+
 @pytest.mark.parametrize(
     "options", [("--prove", "a", "--prove-since", "1"), ("--at", "5"), ("--check-proof", "/nowhere")]
 )
