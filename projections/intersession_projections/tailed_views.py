@@ -7,20 +7,24 @@ from typing import Final
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import InlineView, Log
 from intersession_events.stores import Tail, ViewFile
+from intersession_projections.full_text import FullTextView, Redact
 from intersession_projections.usage import UsageView
 
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
-def tailed_views() -> tuple[InlineView, ...]:
-    """Return them all, new. They are made as inline views are, and lie in databases of their own, in `<store>.views`."""
-    return (UsageView(),)
+def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
+    """Return them all, new. They are made as inline views are, and lie in databases of their own, in `<store>.views`.
+
+    `redact` says what of a message strangers read.
+    """
+    return (FullTextView(redact), UsageView())
 
 
-def tails_of(log: Log, names: Collection[str]) -> list[Tail[ViewFile]]:
+def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[ViewFile]]:
     """Return what keeps the named views of a log up to date; one whose database can't be opened is left out, and logged."""
     tails: list[Tail[ViewFile]] = []
-    for view in tailed_views():
+    for view in tailed_views(redact):
         if view.name in names:
             try:
                 tails.append(Tail(log, ViewFile(view, log)))

@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Say where words came from: who said them first, and each hop by which they reached others.",
     ),
     "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
+    "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
     "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),

@@ -139,7 +139,7 @@ class Transcripts(Settings, frozen=True, kw_only=True):
 class Views(Settings, frozen=True, kw_only=True):
     """The views beside a log that a running system keeps up to date, in `<store>.views`."""
 
-    keep: tuple[Literal["usage"], ...] = ()
+    keep: tuple[Literal["search", "usage"], ...] = ()
 
 
 class Audit(Settings, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from intersession_actors.debugger.named import (
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
+from intersession_actors.debugger.search import HitAnswer, SearchAnswer
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellsAnswer, smells_of
 from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
@@ -30,6 +31,7 @@ __all__ = [
     "Debugger",
     "EffectAnswer",
     "EffectsAnswer",
+    "HitAnswer",
     "HopAnswer",
     "LensAnswer",
     "LensDialect",
@@ -38,6 +40,7 @@ __all__ = [
     "OriginAnswer",
     "PlaceAnswer",
     "RootAnswer",
+    "SearchAnswer",
     "ShowAnswer",
     "SmellAnswer",
     "SmellsAnswer",

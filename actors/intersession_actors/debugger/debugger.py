@@ -1,10 +1,12 @@
 """The face of the debugger: all its verbs on one log, for Python, the command line, the gateway and MCP."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Literal, cast, overload
 
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.origin import OriginAnswer
+from intersession_actors.debugger.search import SearchAnswer
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
 from intersession_actors.debugger.smells import SmellsAnswer
 from intersession_actors.debugger.standing import StateAnswer
@@ -130,6 +132,27 @@ class Debugger:
         """
         given = {"run": run, "attempt": attempt, "dialect": dialect, "than": than}
         return cast("LensAnswer", self.call("lens", present(given)))
+
+    def search(
+        self,
+        words: str,
+        *,
+        in_: str | None = None,
+        kind: Sequence[str] = (),
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> SearchAnswer:
+        """Return where all of some words were said, newest first, in any case and order; `word*` is any that begins so (FIND-1).
+
+        `in_` is a session, `kind` names of events; `cursor` is of the page before. At most `limit` hits are returned (50).
+
+        Raises:
+            ToolRefused: there is no word, or a name, a kind, a place or the cursor is none.
+        """
+        given = {"words": words, "in": in_, "since": since, "until": until, "cursor": cursor, "limit": limit}
+        return cast("SearchAnswer", self.call("search", present(given) | {"kind": list(kind)}))
 
     def show(self, run: str, *, at: At | None = None) -> ShowAnswer:
         """Return an exchange, a spawn or a run as lanes and rows of a sequence diagram (SHOW-1).

@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_actors.debugger.lens import Lens, lens
 from intersession_actors.debugger.origin import Origin, origin
+from intersession_actors.debugger.search import Search, search
 from intersession_actors.debugger.show import Show, show
 from intersession_actors.debugger.smells import SmellsOf, smells
 from intersession_actors.debugger.state import State, state
@@ -41,6 +42,16 @@ VERBS: Final[Mapping[str, Verb]] = {
             ),
             arguments=Lens,
             call=lens,
+        ),
+        Verb(
+            name="search",
+            title="Search for words",
+            description=(
+                "Where words were said, in all transcripts and events, newest first: `hits` with position, session, run and "
+                "the words around; `cursor` is for more. All of the words have to be there, in any case and order."
+            ),
+            arguments=Search,
+            call=search,
         ),
         Verb(
             name="show",

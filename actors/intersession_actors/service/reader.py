@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from intersession_actors.config import Config
+from intersession_actors.disclosure import redact_raw
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import storable
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
@@ -12,6 +13,7 @@ from intersession_events.facts import AccessEvent
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.flows import Flows
+from intersession_projections.full_text import FullText
 from intersession_projections.places import Located, Places, Sees, UnknownPlace, parse_place
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
@@ -50,6 +52,7 @@ class Reader:
         self.runs = Runs(log)
         self.flows = Flows(log)
         self.history = History(log)
+        self.full_text = FullText(log, redact_raw)
         self.positions = Positions(log)
 
     @property

@@ -13,6 +13,7 @@ from intersession_actors.channels import AnyChannel, ChannelCaller
 from intersession_actors.checkpoints import Checkpointer, Publisher, Target
 from intersession_actors.config import Config, SendAction, milliseconds
 from intersession_actors.delivery import Outbox
+from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
 from intersession_actors.host import DoorThreads, HostsLoop
@@ -110,7 +111,9 @@ class Assembly:
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
-        self._tails: list[Tail[Transcripts] | Tail[ViewFile]] = [*tails_of(log, config().views.keep)]
+        self._tails: list[Tail[Transcripts] | Tail[ViewFile]] = [
+            *tails_of(log, config().views.keep, redact_raw)
+        ]
         if transcripts is not None:
             self._tails.append(transcript_mirror(log, transcripts))
         reader = Reader(

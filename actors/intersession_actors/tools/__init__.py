@@ -4,6 +4,7 @@ from intersession_actors.tools.agents_list import AgentsList
 from intersession_actors.tools.offered import tools_offered
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, described, schema_of, schemas
+from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, SessionsList, list_sessions
 from intersession_actors.tools.sessions_send import SessionsSend
@@ -15,16 +16,20 @@ __all__ = [
     "MAX_LIMIT",
     "TOOLS",
     "AgentsList",
+    "Hit",
     "RunRecorder",
     "SessionsHistory",
     "SessionsList",
     "SessionsSend",
     "SessionsSpawn",
     "Tools",
+    "before_of",
     "described",
     "list_sessions",
+    "page_of",
     "read_history",
     "schema_of",
     "schemas",
     "tools_offered",
+    "words_asked",
 ]

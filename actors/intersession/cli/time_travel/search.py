@@ -1,0 +1,91 @@
+"""`intersession search`: where words were said, in all transcripts and events."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.story import Names
+from intersession.cli.time_travel.seeing import debugger_of
+from intersession_actors.debugger import SearchAnswer
+from intersession_projections.timeline import counted
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The part of the log that is searched."""
+
+    session: Annotated[str | None, Parameter(name="--in", help="Only in this session's own stream.")] = None
+    kind: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only events of this name (message_recorded, run_failed, …); may be given several times."
+        ),
+    ] = ()
+    since: Annotated[
+        str | None, Parameter(help="Only after a place: a position, an ISO time, RUN@start, …")
+    ] = None
+    until: Annotated[
+        str | None, Parameter(help="Only up to a place: a position, an ISO time, RUN@end, …")
+    ] = None
+
+
+_ALL = Part()
+
+
+def search(
+    words: Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.", negative="")],
+    /,
+    *,
+    part: Part = _ALL,
+    cursor: Annotated[
+        str | None, Parameter(help="The page after the one that ended with this cursor.")
+    ] = None,
+    limit: Annotated[
+        int,
+        Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=1000)),
+    ] = 50,
+    reading: Reading = READING,
+) -> Answer:
+    """Find where words were said, in all transcripts and events.
+
+    Newest first. All of the words have to be there, in any case and order; `word*` is any word that begins so. The words of a
+    log are kept in `<store>.views` and brought up to date first. What was said is in a transcript, in the end of its run, and in
+    the exchange or the spawn it belongs to: `--kind message_recorded` shows transcripts alone.
+    """
+    with debugger_of(reading) as debugger:
+        with (
+            Screen().progress("Reading the words") as progress,
+            debugger.view.reader.full_text.up_to_date(progress),
+        ):
+            pass
+        found = debugger.search(
+            " ".join(words),
+            in_=part.session,
+            kind=part.kind,
+            since=part.since,
+            until=part.until,
+            cursor=cursor,
+            limit=limit,
+        )
+    return Answer(dict(found), lambda screen: _show(screen, found))
+
+
+def _show(screen: Screen, found: SearchAnswer) -> None:
+    names = Names()
+    for hit in found["hits"]:
+        where = hit["kind"] if hit["sessionKey"] is None else f"{names.of(hit['sessionKey'])}  {hit['kind']}"
+        run = "" if hit["runId"] is None else f"  run {hit['runId']}"
+        screen.one_line(safe(f"#{hit['position']}  {moment(hit['timeMs'])}  {where}{run}", "dim"))
+        screen.line("  ", hit["snippet"])
+    count = counted(len(found["hits"]), "hit") if found["hits"] else "no hits"
+    screen.line(safe(count, "dim"))
+    if not found["indexed"]:
+        screen.line(
+            safe("this SQLite has no FTS5: all words were looked at, one event after the other", "dim")
+        )
+    if found["cursor"] is not None:
+        screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))

@@ -1,0 +1,138 @@
+"""The verb `search`: where words were said, in all transcripts and events that who asks may see (FIND-1)."""
+
+from collections.abc import Collection
+from typing import Annotated, Final, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText, invalid
+from intersession_actors.service import bounded
+from intersession_actors.tools import Hit, before_of, page_of, words_asked
+from intersession_events.facts import TOPICS, ready
+from intersession_projections.full_text import Found, Wanted, events_of, private_of, shown_of
+from intersession_projections.places import sessions_of
+from intersession_projections.positions import Span
+
+DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 1000
+
+
+@ready
+class Search(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `search` gives; null is not given."""
+
+    words: Annotated[
+        SearchText,
+        msgspec.Meta(description="All of these words, in any case and order; `word*` is any that begins so."),
+    ]
+    in_: Annotated[
+        KeyText | None, msgspec.Meta(description="Only in this session. Default: the whole log.")
+    ] = msgspec.field(default=None, name="in")
+    kind: Annotated[
+        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(
+            description="Only events of these names (message_recorded, run_failed, …); empty is all."
+        ),
+    ] = None
+    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
+        None
+    )
+    until: Annotated[
+        int | float | PlaceText | None, msgspec.Meta(description="Only up to this place. Default: head.")
+    ] = None
+    cursor: Annotated[
+        CursorText | None, msgspec.Meta(description="The cursor of the page before this one.")
+    ] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many hits, 1 to 1000; 50 if not given.")
+    ] = None
+
+
+class HitAnswer(TypedDict):
+    """A place where all words stand. `runId` is the run that it is of, or that answers it; an exchange and a spawn have their own."""
+
+    position: int
+    sessionKey: str | None
+    runId: str | None
+    kind: str
+    timeMs: int
+    snippet: str
+
+
+class SearchAnswer(TypedDict):
+    """Hits, the newest first; `cursor` is for those behind them. `indexed` is False where all words had to be looked at."""
+
+    hits: list[HitAnswer]
+    cursor: str | None
+    indexed: bool
+
+
+def search(view: View, given: Search) -> SearchAnswer:
+    """Return where words were said.
+
+    Raises:
+        ToolRefused: there is no word, or a name, a kind, a place or the cursor is none.
+    """
+    asked = words_asked(given.words, "words")
+    key = None if given.in_ is None else view.session(given.in_, field="in")
+    span = Span(
+        after=0 if given.since is None else view.place(given.since, field="since").position,
+        to=None if given.until is None else view.place(given.until, field="until").position,
+        before=before_of(given.cursor),
+    )
+    topics, limit = (
+        _topics(given.kind or ()),
+        bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT),
+    )
+    with view.reader.full_text.up_to_date() as found:
+        wanted = Wanted(asked, _groups(view, found, key), span, topics)
+        page = page_of(
+            view.reader,
+            found,
+            wanted,
+            redacts=lambda of: view.reader.is_stranger(view.requester, of),
+            limit=limit.value,
+        )
+        return {
+            "hits": [_answer(view, hit) for hit in page.hits],
+            "cursor": page.cursor,
+            "indexed": found.indexed,
+        }
+
+
+def _groups(view: View, found: Found, key: str | None) -> list[str]:
+    """Return the groups of what who asks may see, in one session or in all."""
+    if view.is_operator and key is None:
+        agents = found.names("agent").values()
+        return [*shown_of(agents, ()), *private_of(agents, ()), *events_of(agents, ())]
+    sessions = found.names("session")
+    seen = {key: sessions[key]} if key in sessions else {}
+    if key is None:
+        seen = {of: number for of, number in sessions.items() if of and view.is_seen(of)}
+    whole = [number for of, number in seen.items() if not view.reader.is_stranger(view.requester, of)]
+    events = seen.values() if view.is_operator else ()
+    return [*shown_of((), seen.values()), *private_of((), whole), *events_of((), events)]
+
+
+def _topics(kinds: Collection[str]) -> list[str]:
+    known = {topic.rpartition(".")[0] for topic in TOPICS}
+    for kind in kinds:
+        if kind not in known:
+            raise invalid("kind", f"no event is called {kind[:64]!a}, give one of {', '.join(sorted(known))}")
+    return [topic for topic in TOPICS if topic.rpartition(".")[0] in kinds]
+
+
+def _answer(view: View, hit: Hit) -> HitAnswer:
+    recorded = hit.recorded
+    key = hit.session_key or next(iter(sessions_of(view.log, recorded)), None)
+    if key is not None:
+        view.is_seen(key)  # for the receipt
+    return {
+        "position": recorded.position,
+        "sessionKey": key,
+        "runId": hit.run_id,
+        "kind": recorded.topic.rpartition(".")[0],
+        "timeMs": recorded.time,
+        "snippet": hit.snippet,
+    }

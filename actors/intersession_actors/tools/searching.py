@@ -1,0 +1,117 @@
+"""Searches what was said, for the tool `sessions_search` and the debugger's `search`: as far as who asks may read it (FIND-1)."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from intersession_actors.disclosure import redact_raw
+from intersession_actors.gate import invalid
+from intersession_actors.service import Reader
+from intersession_events.facts import Message, MessageRecorded
+from intersession_events.ids import session_stream
+from intersession_events.log import Recorded
+from intersession_projections.full_text import (
+    Found,
+    Term,
+    Wanted,
+    holds,
+    message_of,
+    snippet,
+    terms,
+    terms_asked,
+    texts_of_event,
+    texts_of_message,
+)
+
+_SESSION: Final = session_stream("")
+_FLOWS: Final = ("exchange", "spawn")
+_CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+
+
+class Hit(NamedTuple):
+    """A place where all words stand. `session_key` is whose own stream it is in; None for an exchange, a spawn and so on."""
+
+    recorded: Recorded
+    session_key: str | None
+    run_id: str | None
+    snippet: str
+
+    @property
+    def message(self) -> Message | None:
+        """The message that it is in."""
+        event = self.recorded.event
+        return event.message if isinstance(event, MessageRecorded) else None
+
+
+class Page(NamedTuple):
+    """Hits, the newest first, and the cursor of those behind them, if there are any."""
+
+    hits: list[Hit]
+    cursor: str | None
+
+
+def words_asked(text: str, field: str) -> tuple[Term, ...]:
+    """Return the words of what is searched for.
+
+    Raises:
+        ToolRefused: there is none in it (`invalid_request`).
+    """
+    asked = terms_asked(text)
+    if not asked:
+        raise invalid(field, "there is no word in it, give letters or digits to search for")
+    return asked
+
+
+def before_of(cursor: str | None) -> int | None:
+    """Return the position that a page ends before.
+
+    Raises:
+        ToolRefused: the cursor is none that a search has given (`invalid_request`).
+    """
+    if cursor is not None and not _CURSOR.fullmatch(cursor):
+        raise invalid("cursor", "it is none, give the one that the page before ended with")
+    return None if cursor is None else int(cursor)
+
+
+def page_of(
+    reader: Reader, found: Found, wanted: Wanted, *, redacts: Callable[[str], bool], limit: int
+) -> Page:
+    """Return a page of hits. `redacts` says of a session whether who asks reads it without its secrets."""
+    hits: list[Hit] = []
+    for hit in _hits(reader, found, wanted, redacts):
+        if len(hits) == limit:
+            return Page(hits, str(hits[-1].recorded.position))
+        hits.append(hit)
+    return Page(hits, None)
+
+
+def _hits(reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str], bool]) -> Iterator[Hit]:
+    for position in found.positions(wanted):
+        for recorded in reader.log.all(after=position - 1, to=position):
+            key = None
+            if recorded.stream.startswith(_SESSION):
+                key = recorded.stream.removeprefix(_SESSION)
+            texts = _texts(recorded, redacted=key is not None and redacts(key))
+            # It may have been erased meanwhile, and what is a secret is decided by the rules of today.
+            if holds(terms(texts), wanted.terms):
+                yield Hit(recorded, key, _run_id(reader, recorded, key), snippet(texts, wanted.terms))
+
+
+def _texts(recorded: Recorded, *, redacted: bool) -> list[str]:
+    raw = message_of(recorded)
+    if raw is None:
+        return texts_of_event(recorded)
+    return texts_of_message(redact_raw(raw)[0] if redacted else raw)
+
+
+def _run_id(reader: Reader, recorded: Recorded, key: str | None) -> str | None:
+    """Return the run that an event is of, or that answers a message; of an exchange or a spawn its own id."""
+    event = recorded.event
+    if key is not None and isinstance(event, MessageRecorded):
+        if event.message.run_id is not None:
+            return event.message.run_id
+        run = reader.runs.next_of_session(key, recorded.position)
+        return run.run_id if run is not None and run.message_id == event.message.id else None
+    kind, _, name = recorded.stream.partition(":")
+    own = name if kind in _FLOWS else None
+    return own or getattr(event, "run_id", None)

@@ -1,0 +1,25 @@
+"""The view of words: what was said anywhere, found by the words of it. It follows the log in its own time (FIND-1)."""
+
+from intersession_projections.full_text.index import Found, FullText, Wanted
+from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.full_text.tokens import Term, holds, snippet, terms, terms_asked
+from intersession_projections.full_text.view import FullTextView, Redact, events_of, private_of, shown_of
+
+__all__ = [
+    "Found",
+    "FullText",
+    "FullTextView",
+    "Redact",
+    "Term",
+    "Wanted",
+    "events_of",
+    "holds",
+    "message_of",
+    "private_of",
+    "shown_of",
+    "snippet",
+    "terms",
+    "terms_asked",
+    "texts_of_event",
+    "texts_of_message",
+]

@@ -1,0 +1,150 @@
+"""The words of a log as they are asked for: brings the view up to date, and finds positions in it."""
+
+import heapq
+import logging
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import Final, Literal, NamedTuple
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Log, Row, SqlValue
+from intersession_events.stores import MEMORY, Tail, ViewFile
+from intersession_projections.full_text.tokens import Term, holds
+from intersession_projections.full_text.view import FullTextView, Redact, entry, restored
+from intersession_projections.positions import Span
+
+_PAGE: Final = 256
+_AT_ONCE: Final = 200
+"""Groups that are asked for in one statement."""
+_END: Final = 2**62
+_LOGGER: Final = logging.getLogger("intersession.views")
+_COLUMNS: Final = {
+    "a": ("agent", "words", "topic"),
+    "s": ("session", "words", "topic"),
+    "q": ("agent", "private", "topic"),
+    "p": ("session", "private", "topic"),
+    "f": ("agent", "words", "event"),
+    "e": ("session", "words", "event"),
+}
+"""Of each letter of a group: whose number stands behind it, where its words are, and which kind of events it is of."""
+
+
+class FullText:
+    """The words of one log. The view lies beside it; where nothing can be written, in memory, as long as this object lives."""
+
+    def __init__(self, log: Log, redact: Redact, *, indexed: bool | None = None) -> None:
+        self._log = log
+        self._view = FullTextView(redact, indexed=indexed)
+        self._in_memory: ViewFile | None = None
+
+    @contextmanager
+    def up_to_date(self, progress: Callable[[int, int], None] | None = None) -> Generator["Found"]:
+        """Bring the view up to date, and give it to be asked. `progress` gets the position and the last one meanwhile."""
+        with ExitStack() as opened:
+            file = self._opened(opened)
+            Tail(self._log, file).catch_up(progress)  # several may at once: each takes what is still to come
+            yield Found(file, indexed=self._view.indexed)
+
+    def _opened(self, opened: ExitStack) -> ViewFile:
+        if self._in_memory is not None:
+            return self._in_memory
+        if self._log.path != MEMORY:
+            try:
+                return opened.enter_context(closing(ViewFile(self._view, self._log)))
+            except StoreUnavailable as error:
+                _LOGGER.info("%s; it is kept in memory", error)
+        self._in_memory = ViewFile(self._view, self._log, MEMORY)
+        return self._in_memory
+
+
+class Wanted(NamedTuple):
+    """What is searched for: all words, in one of the groups, in a part of the log; of events of some stored names, if any are given."""
+
+    terms: Sequence[Term]
+    groups: Sequence[str]
+    span: Span = Span()
+    topics: Collection[str] = ()
+
+
+class Found:
+    """The view, up to date."""
+
+    def __init__(self, view: ViewFile, *, indexed: bool) -> None:
+        self._view = view
+        self.indexed: Final = indexed
+        """Whether there is an index: without FTS5 all words of a group are looked at."""
+
+    def names(self, kind: Literal["agent", "session"]) -> dict[str, int]:
+        """Return the numbers of all agents (`agent:NAME`), or of all sessions (by their keys), for groups."""
+        rows = self._view.query("SELECT name, no FROM said_names WHERE kind = ?", (kind,))
+        return {str(name): int(number) for name, number in rows}
+
+    def positions(self, wanted: Wanted) -> Iterator[int]:
+        """Yield the positions where all words stand, the newest first, reading as far as somebody asks for more."""
+        if not wanted.groups or not wanted.terms:
+            return
+        parts = (
+            [
+                self._matched(wanted, wanted.groups[at : at + _AT_ONCE])
+                for at in range(0, len(wanted.groups), _AT_ONCE)
+            ]
+            if self.indexed
+            else [self._scanned(wanted, group) for group in wanted.groups]
+        )
+        last = None
+        for position in heapq.merge(*parts, reverse=True):
+            if position != last:
+                yield position
+            last = position
+
+    def _matched(self, wanted: Wanted, groups: Sequence[str]) -> Iterator[int]:
+        words = " OR ".join(
+            "(" + " AND ".join(_word(group, term) for term in wanted.terms) + ")" for group in groups
+        )
+        statement = (
+            "SELECT w.rowid FROM said_words w CROSS JOIN said_at s ON s.position = w.rowid "  # noqa: S608 - our own words
+            f"WHERE said_words MATCH ? AND w.rowid > ? AND w.rowid < ?{_of_topics(wanted)} "
+            f"ORDER BY w.rowid DESC LIMIT {_PAGE}"
+        )
+        return self._pages(wanted, statement, (words,), lambda row: row[0])
+
+    def _scanned(self, wanted: Wanted, group: str) -> Iterator[int]:
+        column, words, kind = _COLUMNS[group[0]]
+        statement = (
+            f"SELECT position, {words} FROM said_at s JOIN said_names n ON n.no = s.topic "  # noqa: S608 - our own words
+            f"WHERE s.{column} = ? AND n.kind = ? AND {words} IS NOT NULL AND position > ? AND position < ?"
+            f"{_of_topics(wanted)} ORDER BY position DESC LIMIT {_PAGE}"
+        )
+        return self._pages(
+            wanted,
+            statement,
+            (int(group[1:]), kind),
+            lambda row: row[0] if holds(set(restored(row[1])), wanted.terms) else None,
+        )
+
+    def _pages(
+        self,
+        wanted: Wanted,
+        statement: str,
+        parameters: Sequence[SqlValue],
+        position_of: Callable[[Row], int | None],
+    ) -> Iterator[int]:
+        before = wanted.span.last(_END) + 1
+        while True:
+            rows = self._view.query(statement, (*parameters, wanted.span.after, before, *wanted.topics))
+            yield from (position for position in map(position_of, rows) if position is not None)
+            if len(rows) < _PAGE:
+                return
+            before = int(rows[-1][0])
+
+
+def _of_topics(wanted: Wanted) -> str:
+    if not wanted.topics:
+        return ""
+    marks = ", ".join("?" for _ in wanted.topics)
+    numbers = f"SELECT no FROM said_names WHERE kind IN ('topic', 'event') AND name IN ({marks})"  # noqa: S608 - marks
+    return f" AND s.topic IN ({numbers})"
+
+
+def _word(group: str, term: Term) -> str:
+    return f'"{entry(group, term.text)}"{"*" if term.begins else ""}'

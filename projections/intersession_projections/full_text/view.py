@@ -1,0 +1,211 @@
+"""The tables of words: which words stand at which position, each under the groups of whoever may find it there.
+
+A group is the sessions of one agent, or one session. Each entry of the index says its group, so that nobody's search meets what
+is in another's: neither its answer nor the time that it takes tells what is not to be seen. Words that are a secret to
+strangers are in groups of their own, which a stranger's search never names.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from intersession_events.facts import Erased, unsaid
+from intersession_events.ids import session_stream
+from intersession_events.log import Recorded, Sql
+from intersession_events.plain_json import JsonObject
+from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.full_text.tokens import terms
+
+Redact = Callable[[JsonObject], tuple[JsonObject, bool]]
+"""Returns a message in its raw form as strangers read it, and whether anything was hidden."""
+
+_SESSION: Final = session_stream("")
+_NOBODY: Final = ""
+"""The agent, and the session, of what stands in no session's own stream."""
+
+
+def shown_of(agents: Collection[int], sessions: Collection[int]) -> list[str]:
+    """Return the groups of messages as strangers read them, of some agents and some sessions by their numbers."""
+    return _groups(("a", agents), ("s", sessions))
+
+
+def private_of(agents: Collection[int], sessions: Collection[int]) -> list[str]:
+    """Return the groups of whole messages of which strangers don't read everything."""
+    return _groups(("q", agents), ("p", sessions))
+
+
+def events_of(agents: Collection[int], sessions: Collection[int]) -> list[str]:
+    """Return the groups of all events but messages, which are the operator's."""
+    return _groups(("f", agents), ("e", sessions))
+
+
+def _groups(*parts: tuple[str, Collection[int]]) -> list[str]:
+    return [f"{letter}{number}" for letter, numbers in parts for number in numbers]
+
+
+_SHOWN: Final = "as"
+_PRIVATE: Final = "qp"
+_EVENTS: Final = "fe"
+
+
+def agent_of(session_key: str) -> str:
+    """Return what the group of a session's agent is called: `agent:NAME`, or the key of a session that is of no agent."""
+    kind, _, rest = session_key.partition(":")
+    return f"agent:{rest.partition(':')[0]}" if kind == "agent" else session_key
+
+
+@cache
+def has_fts5() -> bool:
+    """Whether this SQLite was built with FTS5."""
+    sql = sqlite3.connect(":memory:")
+    try:
+        return bool(sql.execute("SELECT sqlite_compileoption_used('ENABLE_FTS5')").fetchone()[0])
+    finally:
+        sql.close()
+
+
+class FullTextView:
+    """Keeps the words of every event that has any. `redact` says what strangers read; without FTS5, a search looks at all."""
+
+    name = "search"
+
+    def __init__(self, redact: Redact, *, indexed: bool | None = None) -> None:
+        self._redact = redact
+        self.indexed = has_fts5() if indexed is None else indexed
+        self.shape = 2 if self.indexed else 1  # a new one, too, if secrets are told otherwise than before
+
+    def create(self, sql: Sql) -> None:
+        """Create the tables if they are not there."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS said_at (position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, "
+            "version INTEGER NOT NULL, topic INTEGER NOT NULL, agent INTEGER NOT NULL, session INTEGER NOT NULL, "
+            "words BLOB NOT NULL, private BLOB)"
+        )
+        sql.execute("CREATE UNIQUE INDEX IF NOT EXISTS said_in ON said_at (stream, version)")
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS said_names (no INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, "
+            "UNIQUE (kind, name))"
+        )
+        if self.indexed:
+            sql.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS said_words USING fts5 "
+                "(words, content='', columnsize=0, detail=none, tokenize='ascii')"
+            )
+        else:
+            sql.execute("CREATE INDEX IF NOT EXISTS said_by_agent ON said_at (agent, position)")
+            sql.execute("CREATE INDEX IF NOT EXISTS said_by_session ON said_at (session, position)")
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the tables if they are there."""
+        for table in ("said_at", "said_names", "said_words"):
+            sql.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take in the words of events, and out what was erased."""
+        erased = False
+        for recorded in events:
+            event = recorded.event
+            if isinstance(event, Erased):
+                for version, _ in event.rows:
+                    erased = self._forget(sql, event.stream, version) or erased
+            else:
+                self._keep(sql, recorded)
+        if erased and self.indexed:
+            # Until they are merged, the parts of an index keep the words of what was taken out of it.
+            sql.execute("INSERT INTO said_words (said_words) VALUES ('optimize')")
+
+    def _keep(self, sql: Sql, recorded: Recorded) -> None:
+        shown, private, is_message = self._words(recorded)
+        if not shown and not private:
+            return
+        key = recorded.stream.removeprefix(_SESSION) if recorded.stream.startswith(_SESSION) else _NOBODY
+        agent, session = _number(sql, "agent", agent_of(key)), _number(sql, "session", key)
+        said = (_stored(shown), None if private is None else _stored(private))
+        sql.execute(
+            "INSERT INTO said_at VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                recorded.position,
+                _number(sql, "stream", recorded.stream),
+                recorded.version,
+                _number(sql, "topic" if is_message else "event", recorded.topic),
+                agent,
+                session,
+                *said,
+            ),
+        )
+        if self.indexed:
+            sql.execute(
+                "INSERT INTO said_words (rowid, words) VALUES (?, ?)",
+                (recorded.position, _entries(agent, session, *said, is_message=is_message)),
+            )
+
+    def _words(self, recorded: Recorded) -> tuple[set[str], set[str] | None, bool]:
+        """Return the words that strangers read, all words if those are others, and whether it is a message."""
+        if unsaid(recorded.event) == recorded.event:
+            return set(), None, False  # it has no words, or none any more
+        raw = message_of(recorded)
+        if raw is None:
+            return terms(texts_of_event(recorded)), None, False
+        redacted, hidden = self._redact(raw)
+        return (
+            terms(texts_of_message(redacted)),
+            terms(texts_of_message(raw)) if hidden else None,
+            True,
+        )
+
+    def _forget(self, sql: Sql, stream: str, version: int) -> bool:
+        row = sql.execute(
+            "SELECT position, agent, session, words, private, kind = 'topic' FROM said_at "
+            "JOIN said_names ON no = topic WHERE stream = (SELECT no FROM said_names WHERE kind = 'stream' AND name = ?) "
+            "AND version = ?",
+            (stream, version),
+        ).fetchone()
+        if row is None:
+            return False
+        position, agent, session, words, private, is_message = row
+        sql.execute("DELETE FROM said_at WHERE position = ?", (position,))
+        if self.indexed:
+            sql.execute(
+                "INSERT INTO said_words (said_words, rowid, words) VALUES ('delete', ?, ?)",
+                (position, _entries(agent, session, words, private, is_message=bool(is_message))),
+            )
+        return True
+
+
+def _number(sql: Sql, kind: str, name: str) -> int:
+    """Return the number that stands for a name; it is given one if it has none."""
+    for _ in range(2):
+        row = sql.execute("SELECT no FROM said_names WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+        if row is not None:
+            break
+        sql.execute("INSERT INTO said_names (kind, name) VALUES (?, ?)", (kind, name))
+    number: int = row[0]
+    return number
+
+
+def _entries(agent: int, session: int, words: bytes, private: bytes | None, *, is_message: bool) -> str:
+    said = [(_SHOWN if is_message else _EVENTS, words), *([] if private is None else [(_PRIVATE, private)])]
+    return " ".join(_entries_of(agent, session, said))
+
+
+def _entries_of(agent: int, session: int, said: Sequence[tuple[str, bytes]]) -> Iterator[str]:
+    for letters, words in said:
+        for word in restored(words):
+            yield entry(f"{letters[0]}{agent}", word)
+            yield entry(f"{letters[1]}{session}", word)
+
+
+def entry(group: str, word: str) -> str:
+    """Return what the index has for a word in a group."""
+    return f"{group}x{word}"
+
+
+def _stored(words: set[str]) -> bytes:
+    return zlib.compress(" ".join(sorted(words)).encode(), 1)
+
+
+def restored(words: bytes) -> list[str]:
+    """Return the words that were stored."""
+    return zlib.decompress(words).decode().split()

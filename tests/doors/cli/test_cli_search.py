@@ -1,0 +1,98 @@
+"""`intersession search` finds where words were said."""
+
+from pathlib import Path
+
+import pytest
+
+from intersession import SessionSystem, ToolRefused, echo
+from intersession_actors.config import Config
+from intersession_actors.config.host import Views
+from intersession_actors.service import Caller
+from intersession_events.stores import place_of
+from support.doors.command_line import DemoLog, ran
+from support.running import WAIT
+
+
+@pytest.mark.clause("FIND-1")
+def test_it_finds_words_in_pages_and_narrows_them(demo_log: DemoLog) -> None:
+    def hits(*tokens: str | int) -> list[dict[str, object]]:
+        shown = ran("search", *tokens, "--store", demo_log.path, "--json")
+        assert shown.exit_code == 0, shown.err
+        found: list[dict[str, object]] = shown.json["hits"]
+        return found
+
+    every = hits("FERRY")
+    assert len(every) > 3
+    assert {"message_recorded", "run_queued"} <= {hit["kind"] for hit in every}
+    paged: list[dict[str, object]] = []
+    cursor: list[str] = []
+    while True:
+        page = ran("search", "ferry", "--limit", 2, *cursor, "--store", demo_log.path, "--json").json
+        paged += page["hits"]
+        if page["cursor"] is None:
+            break
+        cursor = ["--cursor", page["cursor"]]
+    assert paged == every
+    messages = hits("ferry", "--kind", "message_recorded", "--in", "research")
+    assert messages == [
+        hit
+        for hit in every
+        if (hit["kind"], hit["sessionKey"]) == ("message_recorded", "agent:research:main")
+    ]
+    middle = every[len(every) // 2]["position"]
+    assert hits("ferry", "--until", str(middle)) == every[len(every) // 2 :]
+    assert hits("ferry", "--since", str(middle)) == every[: len(every) // 2]
+
+
+@pytest.mark.clause("FIND-1")
+def test_people_read_where_it_was_said(demo_log: DemoLog) -> None:
+    shown = ran("search", "ferry", "--kind", "message_recorded", "--limit", 1, "--store", demo_log.path)
+    assert shown.out.startswith("#")
+    assert "message_recorded  run " in shown.out
+    assert "\n1 hit\nmore: --cursor " in shown.out
+    assert ran("search", "nobodysaidthis", "--store", demo_log.path).out == "no hits\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (["***"], 1, "words: there is no word in it"),
+        (["x", "--kind", "nothing"], 1, "kind: no event is called 'nothing'"),
+        (["x", "--in", "nobody"], 1, "in: no session is called 'nobody'"),
+        (["x", "--cursor", "-3"], 1, "cursor: it is none"),
+        (["x", "--limit", "0"], 2, "limit"),
+    ],
+)
+def test_what_can_not_be_searched_for_is_said(
+    demo_log: DemoLog, given: list[str], code: int, said: str
+) -> None:
+    shown = ran("search", *given, "--store", demo_log.path)
+    assert (shown.exit_code, shown.out) == (code, "")
+    assert said in shown.err
+
+
+@pytest.mark.clause("FIND-1", "VIS-6")
+def test_it_works_beside_a_host_that_keeps_the_words_and_shows_nobody_what_is_beyond_reach(
+    tmp_path: Path,
+) -> None:
+    path, config = tmp_path / "log.db", Config(views=Views(keep=("search",)))
+    with SessionSystem(path, agents={"main": echo(), "ops": echo()}, config=config) as system:
+        for agent in ("main", "ops"):
+            system.inbound(
+                channel="telegram", chat_id="1", text=f"hi {agent}", sender="ann", agent_id=agent, wait=WAIT
+            )
+        found = ran("search", "hi", "--kind", "message_recorded", "--store", path, "--json").json["hits"]
+        assert {hit["sessionKey"] for hit in found} == {"agent:main:main", "agent:ops:main"}
+        assert all(system.service.runs.get(str(hit["runId"])) for hit in found)
+
+        limited = Caller.by_credential("desk", ("agent:ops:*",))
+        seen = system.gateway.perform("debug.search", {"words": "hi"}, caller=limited)
+        assert {(hit["sessionKey"], hit["kind"]) for hit in seen["hits"]} == {
+            ("agent:ops:main", "message_recorded")
+        }
+        hidden = system.gateway.perform("debug.search", {"words": "main"}, caller=limited)
+        nothing = system.gateway.perform("debug.search", {"words": "nobodysaidthis"}, caller=limited)
+        assert hidden == nothing
+        with pytest.raises(ToolRefused, match="not visible"):
+            system.gateway.perform("debug.search", {"words": "hi", "in": "agent:main:main"}, caller=limited)
+    assert Path(place_of(str(path), "search")).exists()

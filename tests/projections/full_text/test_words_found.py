@@ -1,0 +1,156 @@
+"""The index of words finds what a look at every event finds, whoever asks, and forgets what was erased."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from intersession import MemoryChannel, SessionSystem, echo
+from intersession_actors.disclosure import redact_raw
+from intersession_events.facts import Event, Message, MessageRecorded
+from intersession_events.stores import place_of
+from intersession_projections.full_text import (
+    Found,
+    FullText,
+    Wanted,
+    events_of,
+    holds,
+    message_of,
+    private_of,
+    shown_of,
+    snippet,
+    terms,
+    terms_asked,
+    texts_of_event,
+    texts_of_message,
+)
+from support.plain_log import PlainLog
+from support.running import WAIT
+from support.vocabulary import logs
+
+Entry = tuple[str, Event, int]
+
+
+def said(key: str, number: int, text: str) -> Entry:
+    message = Message(id=f"{key}-{number}", role="user", content=text, timestamp=number)
+    return f"session:{key}", MessageRecorded(session_id="one", message=message), number
+
+
+def everywhere(found: Found) -> list[str]:
+    agents = found.names("agent").values()
+    return [*shown_of(agents, ()), *private_of(agents, ()), *events_of(agents, ())]
+
+
+def found_in(log: PlainLog, text: str, *, indexed: bool | None = None) -> list[int]:
+    with FullText(log, redact_raw, indexed=indexed).up_to_date() as found:
+        return list(found.positions(Wanted(terms_asked(text), everywhere(found))))
+
+
+def looked_at(log: PlainLog, text: str) -> list[int]:
+    """Return the positions where all words stand, without any view."""
+    found: list[int] = []
+    for recorded in reversed(log.events):
+        raw = message_of(recorded)
+        texts = texts_of_event(recorded) if raw is None else texts_of_message(raw)
+        if holds(terms(texts), terms_asked(text)):
+            found.append(recorded.position)
+    return found
+
+
+FEW_WORDS = st.lists(
+    st.sampled_from(["lake", "Lake's", "ferry", "fer*", "日本", "日", "İstanbul", "x_y"]),
+    min_size=1,
+    max_size=3,
+)
+
+
+@pytest.mark.clause("FIND-1")
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            said,
+            st.sampled_from(["agent:main:main", "agent:ops:main", "global"]),
+            st.integers(0, 9),
+            FEW_WORDS.map(" ".join),
+        ),
+        max_size=8,
+    ),
+    logs(max_size=8),
+    FEW_WORDS.map(" ".join),
+)
+@example([said("agent:main:main", 1, "東京へ行く日")], [], "日")
+def test_index_scan_and_a_look_at_every_event_find_the_same(
+    messages: Sequence[Entry], others: Sequence[Entry], asked: str
+) -> None:
+    log = PlainLog()
+    for stream, event, time in (*messages, *others):
+        log.put(stream, event, time=time)
+    expected = [position for position in looked_at(log, asked) if terms_asked(asked)]
+    assert found_in(log, asked, indexed=True) == expected
+    assert found_in(log, asked, indexed=False) == expected
+
+
+@pytest.mark.clause("FIND-1", "HIST-5")
+@given(
+    st.sampled_from(
+        ["sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789", "ghp_0123456789abcdefghijABCDEFGHIJ012345"]
+    )
+)
+@settings(max_examples=4, deadline=None)
+def test_a_secret_stands_in_no_group_that_a_stranger_asks(secret: str) -> None:
+    log = PlainLog()
+    stream, event, _ = said("agent:main:main", 1, f"the key is {secret}, keep it")
+    log.put(stream, event)
+    for indexed in (True, False):
+        with FullText(log, redact_raw, indexed=indexed).up_to_date() as found:
+            agents, sessions = found.names("agent").values(), found.names("session").values()
+
+            def positions(text: str, groups: list[str]) -> list[int]:
+                return list(found.positions(Wanted(terms_asked(text), groups)))
+
+            assert positions("the key is", shown_of(agents, ())) == [1]
+            assert positions(secret, shown_of(agents, sessions)) == []
+            assert positions(secret, private_of((), sessions)) == [1]
+
+
+def test_a_snippet_shows_the_words_on_one_line_and_says_where_it_was_cut() -> None:
+    shown = snippet(["word " * 50 + "the\nFerry runs " + "later " * 50], terms_asked("ferry"))
+    assert "the Ferry runs later" in shown
+    assert (shown[0], shown[-1], "\n" in shown) == ("…", "…", False)
+    assert snippet(["all of it"], terms_asked("it")) == "all of it"
+
+
+@pytest.mark.clause("FIND-1", "ERASE-1")
+def test_what_was_erased_is_gone_from_the_index_and_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with SessionSystem(path, agents={"main": echo()}, channels={"telegram": MemoryChannel()}) as system:
+        for number, text in enumerate(("zanzibar at noon", "nothing more")):
+            system.inbound(
+                channel="telegram", chat_id="1", text=text, sender="ann", message_id=str(number), wait=WAIT
+            )
+        for _ in system.follow(0, timeout=WAIT):
+            if not system.service.flows.open_deliveries() and not system.service.runs.open_runs():
+                break
+        assert system.debug.search("zanzibar")["hits"]
+        assert system.erase("main")["erased"] > 0
+        assert system.debug.search("zanzibar")["hits"] == []
+        assert system.debug.search("erased")["hits"] == []  # nobody said it
+    view = Path(place_of(str(path), "search"))
+    with sqlite3.connect(view) as sql:
+        grown = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
+        sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sql.close()
+    assert b"zanzibar" not in view.read_bytes()
+    view.unlink()
+    with SessionSystem(path, agents={"main": echo()}) as system:
+        assert system.debug.search("zanzibar")["hits"] == []
+        with system.service.reader.full_text.up_to_date():
+            pass
+    with sqlite3.connect(view) as sql:
+        rebuilt = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
+    sql.close()
+    assert rebuilt[: len(grown)] == grown
