@@ -56,11 +56,10 @@ def refusal_in(reader: Reader, recorded: Recorded) -> list[Refusal]:
                 else [Refusal(code, None, event.requester, event.tool, {"sessionKey": event.target})]
             )
         case facts.AccessRecorded():
-            found = ((target, _known(code)) for target, code in event.denied)
             return [
-                Refusal(code, None, event.requester, event.tool, _arguments(event, target))
-                for target, code in found
-                if code is not None
+                Refusal(known, None, event.requester, event.tool, _arguments(event, target))
+                for target, said in event.denied
+                if (known := _known(said)) is not None
             ]
         case facts.MessageRecorded(message=message) if message.role == "toolResult":
             return _in_answer(reader, recorded, message)

@@ -1,6 +1,7 @@
 """What would have changed a verdict: the rules of an exchange, asked again with one thing changed after the other."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -17,6 +18,9 @@ from intersession_events.plain_json import JsonValue
 TURNS: Final = "session.agentToAgent.maxPingPongTurns"
 ANNOUNCE: Final = "session.agentToAgent.announce"
 ONE_WAY: Final = "session.agentToAgent.oneWay"
+GOES_ON: Final = "turn_requested"
+"""The verdict of a loop that goes on."""
+
 MOST_TURNS: Final = 5
 """The highest limit of turns that a configuration can say (LOOP-2)."""
 
@@ -31,14 +35,27 @@ class _Change(NamedTuple):
 
 
 def instead_of(decision: Decision, event: facts.ExchangeEvent) -> tuple[Instead, ...]:
-    """Return which single changes would have led to something else than an event of a decision, and to what."""
+    """Return which single changes would have led to something else than an event of a decision, and to what.
+
+    Where none of them would have let a loop go on, two together that would have are named, too.
+    """
     said = verdict(decision.decided(), event)
     found: list[Instead] = []
     for made in _changes(decision):
         other = verdict(made.decision.decided(), event)
         if other != said:
             found.append(Instead(change=made.change, verdict=other, setting=made.setting, value=made.value))
+    if isinstance(event, facts.LoopEnded) and all(one.verdict != GOES_ON for one in found):
+        found += islice(_pairs(decision, event), 1)
     return tuple(found)
+
+
+def _pairs(decision: Decision, event: facts.LoopEnded) -> Iterator[Instead]:
+    for first in _changes(decision):
+        for second in _changes(first.decision):
+            if verdict(second.decision.decided(), event) == GOES_ON:
+                change = f"{first.change}, and {second.change}"
+                yield Instead(change=change, verdict=GOES_ON, setting=second.setting, value=second.value)
 
 
 def verdict(events: Sequence[facts.ExchangeEvent], of: facts.ExchangeEvent) -> str:

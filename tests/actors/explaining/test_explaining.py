@@ -86,6 +86,26 @@ def test_a_loop_that_an_agent_ended_says_what_it_answered_and_what_would_have_go
 
 
 @pytest.mark.clause("WHY-2")
+def test_where_two_things_stood_in_the_way_both_are_named(tmp_path: Path) -> None:
+    def research(turn: Turn) -> str:
+        return "REPLY_SKIP" if turn.step == "reply" else "yes"
+
+    limited = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
+    with Booth(tmp_path) as booth:
+        system = booth.start({"main": asking, "research": research}, None, limited)
+        send(system)
+        wait_for(system, facts.ExchangeClosed)
+
+        (loop,) = explained(system, facts.LoopEnded)
+
+    assert (loop.code, loop.as_decided) == ("reply_skip", True)
+    assert others(loop) == [
+        (None, "turn_limit"),
+        ("session.agentToAgent.maxPingPongTurns", "turn_requested"),
+    ]
+
+
+@pytest.mark.clause("WHY-2")
 def test_a_loop_that_a_limit_ended_names_the_setting_who_set_it_and_the_next_turn(tmp_path: Path) -> None:
     limited = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
     with Booth(tmp_path) as booth:
