@@ -34,17 +34,18 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
     "lens": (f"{_TIME_TRAVEL}.lens:lens", "Show exactly what an agent was given in a run."),
     "show": (f"{_TIME_TRAVEL}.show:show", "Draw a run: who said what to whom, and how it ended."),
+    "step": (f"{_TIME_TRAVEL}.step:step", "Step through a run on a screen: forwards, back, by causes."),
     "state": (
         f"{_TIME_TRAVEL}.state:state",
         "Show everything as it stood at a place of the log.",
     ),
     "why": (
         f"{_TIME_TRAVEL}.why:why",
-        "Say why something is as it is: what led to it, and by which rule it ended.",
+        "Say why something is so: what led to it, which rule ended it.",
     ),
     "origin": (
         f"{_TIME_TRAVEL}.origin:origin",
-        "Say where words came from: who said them first, and each hop by which they reached others.",
+        "Say who said some words first, and how they reached others.",
     ),
     "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
     "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),

@@ -109,6 +109,14 @@ class Runs:
         )
         return found[0] if found else None
 
+    def last_of_session(self, session_key: str, position: int) -> RunOutcome | None:
+        """Return the last run that a session accepted before a position."""
+        found = self._select(
+            "WHERE session = ? AND accepted < ? ORDER BY accepted DESC LIMIT 1",
+            (hashed(session_key), position),
+        )
+        return found[0] if found else None
+
     def alone(self, where: Position, limit: int) -> list[RunOutcome]:
         """Return runs of a part of the log that belong to no exchange and no spawn, newest first and without their words."""
         condition = (

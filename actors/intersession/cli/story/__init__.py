@@ -4,7 +4,7 @@ from intersession.cli.story.beat import Beat
 from intersession.cli.story.flow import FlowStory
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
-from intersession.cli.story.raw_messages import show_message
+from intersession.cli.story.raw_messages import parts, show_message, speaker
 from intersession.cli.story.session import SessionStory
 from intersession.cli.story.standing import Standing, delivery_in_words, delivery_value
 from intersession.cli.story.subject import (
@@ -38,8 +38,10 @@ __all__ = [
     "in_words",
     "kind_of",
     "names_in",
+    "parts",
     "show_legend",
     "show_message",
+    "speaker",
     "tell_unknown",
     "unknown_names",
     "unknown_stream",

@@ -32,9 +32,9 @@ def lens(
     ] = None,
     reading: Reading = READING,
 ) -> Answer:
-    """Show exactly what an agent was given: system context, transcript, message, tools, model, deadline.
+    """Show exactly what an agent was given in a run.
 
-    It is rebuilt from the log and held against the hash that was recorded when the attempt began. Exit code 4 says that the log no
+    System context, transcript, message, tools, model, deadline. It is rebuilt from the log and held against the hash that was recorded when the attempt began. Exit code 4 says that the log no
     longer gives what was recorded.
     """
     with debugger_of(reading) as debugger:

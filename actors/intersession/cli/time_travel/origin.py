@@ -39,7 +39,7 @@ def origin(
     at: At = None,
     reading: Reading = READING,
 ) -> Answer:
-    """Say where words came from: who said them first, and each hop by which they reached others.
+    """Say who said some words first, and how they reached others.
 
     The first message of the log that holds them, and all others that do, over all sessions, tools and channels; behind the
     arrow stands where each had them from. Words that nobody said so are looked for in any case and white space, then by the

@@ -41,7 +41,7 @@ def why(
     ] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Say why something is as it is: what led to it, and by which rule it ended.
+    """Say why something is so: what led to it, which rule ended it.
 
     The causes go back over all sessions to a person, a call, a timer or a start. What ended, was refused or reached nobody is
     explained: the rule, what it looked at and who set that, and what would have changed it. Of an exchange, a spawn or a run,

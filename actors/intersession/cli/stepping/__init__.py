@@ -1,0 +1,5 @@
+"""Stepping through a run in the terminal: forwards and back, with what everybody saw (extra `tui`)."""
+
+from intersession.cli.stepping.stepper import Stepper
+
+__all__ = ["Stepper"]

@@ -1,0 +1,325 @@
+"""The screen of `intersession step`: diagram, transcripts side by side, the event with what it changed, and the keys."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, Static
+
+from intersession.cli.shell import one_line, safe
+from intersession.cli.stepping.drawn import DrawnRun
+from intersession.cli.stepping.stepper import Stepper
+from intersession.cli.story import parts, speaker
+from intersession_actors.debugger import Debugger, ToldAnswer
+from intersession_actors.errors import ToolRefused
+from intersession_events.errors import LogError
+from intersession_events.plain_json import JsonObject
+from intersession_projections.places import short_name
+
+_LOOK_AGAIN_S: Final = 0.5
+_MESSAGES: Final = 20
+
+HELP: Final = """\
+right, left   next event, event before
+n, p          next answer, answer before
+], [          next run of the same session, run before
+home, end     before the first event, after the last
+c, e          cause, effect
+g             go to a place: 412, event:ID, a time, head, RUN@turn:3, …
+/             find words
+b             break on kind:NAME, session:NAME or words
+r, R          run on to the break, run back to it
+l             lens: what the agent of this turn was given
+w             why: what led to the event, and by which rule it ended
+d             what differs between the event before and this one
+tab           the next part of the screen; arrows and page keys scroll it
+?             this help
+q             leave"""
+
+
+class TextScreen(ModalScreen[None]):
+    """A text over everything else; any of escape, q and return leaves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter", "dismiss", "back"),
+    ]
+    DEFAULT_CSS = "TextScreen { align: center middle; } TextScreen > VerticalScroll { width: 90%; height: 90%; border: round $accent; padding: 0 1; }"
+
+    def __init__(self, title: str, text: Text) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Show the text."""
+        with VerticalScroll() as scroll:
+            scroll.border_title = self._title
+            yield Static(self._text, id="text")
+
+
+class StepScreen(App[None]):
+    """Steps through a run. `follow` looks for what comes, twice a second."""
+
+    TITLE = "intersession step"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #place { height: 2; }
+    #left { width: 1fr; min-width: 40; }
+    #right { width: 1fr; }
+    #drawn { height: 1fr; }
+    #transcripts { height: 3fr; }
+    .transcript { width: 1fr; border: round $panel; }
+    #event { height: 2fr; border: round $panel; }
+    #ask { display: none; dock: bottom; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right", "event(1)", "event", priority=True),
+        Binding("left", "event(-1)", "back", priority=True),
+        Binding("n", "turn(1)", "answer"),
+        Binding("p", "turn(-1)", "answer back", show=False),
+        Binding("right_square_bracket", "other_run(1)", "next run", show=False),
+        Binding("left_square_bracket", "other_run(-1)", "run before", show=False),
+        Binding("home", "edge(0)", "start", show=False),
+        Binding("end", "edge(1)", "end", show=False),
+        Binding("c", "cause", "cause"),
+        Binding("e", "effect", "effect"),
+        Binding("g", "ask('go')", "go"),
+        Binding("slash", "ask('find')", "find"),
+        Binding("b", "ask('break')", "break"),
+        Binding("r", "run_to_break(1)", "run"),
+        Binding("R", "run_to_break(-1)", "run back"),
+        Binding("l", "lens", "lens"),
+        Binding("w", "why", "why"),
+        Binding("d", "differences", "diff"),
+        Binding("question_mark", "help", "help"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    def __init__(self, debugger: Debugger, run: str, *, at: str | None = None, follow: bool = False) -> None:
+        super().__init__()
+        self._debugger = debugger
+        self._stepper = Stepper(debugger, run)
+        self._follow = follow
+        self._asked = ""
+        if at is not None:
+            self._stepper.go(at)
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield Static(id="place")
+        with Horizontal():
+            with Vertical(id="left"):
+                yield DrawnRun(id="drawn")
+            with Vertical(id="right"):
+                with Horizontal(id="transcripts"):
+                    for number in range(2):
+                        with VerticalScroll(classes="transcript", id=f"transcript{number}"):
+                            yield Static(id=f"messages{number}")
+                with VerticalScroll(id="event"):
+                    yield Static(id="happened")
+        yield Input(id="ask")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Show the place, and look for what comes."""
+        self.query_one("#drawn").focus()
+        self._show()
+        if self._follow:
+            self.set_interval(_LOOK_AGAIN_S, self._look_again)
+
+    def on_resize(self) -> None:
+        """Draw the diagram anew: it is as wide as its part of the screen."""
+        self.call_after_refresh(self._show)
+
+    # --- the keys
+
+    def action_event(self, direction: int) -> None:
+        """Move by an event."""
+        if self.focused is not None and self.focused.id == "ask":
+            return
+        self._moved(self._stepper.event(1 if direction > 0 else -1), "no event there")
+
+    def action_turn(self, direction: int) -> None:
+        """Move by an answer."""
+        self._moved(self._stepper.turn(1 if direction > 0 else -1), "no answer there")
+
+    def action_edge(self, end: int) -> None:
+        """Move to the beginning or the end."""
+        stepper = self._stepper
+        self._moved(stepper.jump(len(stepper.steps) if end else 0), "that is here")
+
+    def action_cause(self) -> None:
+        """Move to the cause."""
+        self._moved(self._stepper.cause(), "its cause is in no event of this run; `intersession why` goes on")
+
+    def action_effect(self) -> None:
+        """Move to the first effect."""
+        self._moved(self._stepper.effect(), "it led to nothing in this run")
+
+    def action_run_to_break(self, direction: int) -> None:
+        """Run on or back to the break."""
+        self._moved(self._stepper.run_to_break(1 if direction > 0 else -1), "the break is on nothing there")
+
+    def action_other_run(self, direction: int) -> None:
+        """Go over to another run of the same session."""
+        run = self._stepper.other_run(1 if direction > 0 else -1)
+        if run is not None:
+            breaks = self._stepper.breaks
+            self._stepper = Stepper(self._debugger, run)
+            self._stepper.breaks = breaks
+        self._moved(run is not None, "the session has no run there")
+
+    def action_ask(self, what: str) -> None:
+        """Ask for a place, words or a break."""
+        self._asked = what
+        ask = self.query_one("#ask", Input)
+        ask.placeholder = {
+            "go": "a place: 412, event:ID, a time, head, RUN@turn:3",
+            "find": "words",
+            "break": "kind:NAME, session:NAME or words; nothing takes it away",
+        }[what]
+        ask.value = self._stepper.breaks if what == "break" else ""
+        ask.styles.display = "block"
+        ask.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Do what was asked for."""
+        event.input.styles.display = "none"
+        self.query_one("#drawn").focus()
+        given = event.value.strip()
+        if self._asked == "break":
+            self._stepper.breaks = given
+            self.notify(f"break on {given}" if given else "no break", markup=False)
+        elif given:
+            self._try(lambda: self._stepper.go(given) if self._asked == "go" else self._stepper.find(given))
+
+    def action_lens(self) -> None:
+        """Show what the agent of the turn was given."""
+        run = self._stepper.run_here
+        if run is None:
+            self.notify("no agent was asked up to here", severity="warning")
+            return
+        try:
+            lens = self._debugger.lens(run, dialect="prompt")
+        except (ToolRefused, LogError) as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        told = "as recorded" if lens["asRecorded"] else f"NOT as recorded: {lens.get('problem', '')}"
+        tools = lens["tools"]
+        named = "not recorded" if tools is None else ", ".join(str(tool["title"]) for tool in tools) or "none"
+        head = f"{lens['sessionKey']}, attempt {lens['attempt']}: {told}\ntools: {named}\n\n"
+        self.push_screen(TextScreen("lens", safe(head + lens.get("prompt", ""))))
+
+    def action_why(self) -> None:
+        """Show what led to the event, and why it ended or was refused."""
+        if self._stepper.step is None:
+            self.notify("before the first event nothing has a reason", severity="warning")
+            return
+        try:
+            found = self._debugger.why(self._stepper.position)
+        except (ToolRefused, LogError) as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        told = [f"{one['code']}: {one['text']}" for one in found["explanations"]]
+        causes = [_cause(one) for one in found["causes"]]
+        self.push_screen(TextScreen("why", safe("\n".join([*told, "", "because", *causes]))))
+
+    def action_differences(self) -> None:
+        """Show what the event changed."""
+        self.push_screen(TextScreen("what it changed", safe("\n".join(self._changes(10_000)) or "nothing")))
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        self.push_screen(TextScreen("keys", Text(HELP)))
+
+    # --- what is shown
+
+    def _look_again(self) -> None:
+        try:
+            if self._stepper.refresh():
+                self._show()
+        except (ToolRefused, LogError) as error:
+            self.notify(str(error), severity="warning", markup=False)
+
+    def _try(self, move: Callable[[], bool]) -> None:
+        try:
+            self._moved(move(), "nothing there")
+        except ToolRefused as refused:
+            self.notify(str(refused), severity="warning", markup=False)
+
+    def _moved(self, moved: bool, if_not: str) -> None:
+        if moved:
+            self._show()
+        else:
+            self.notify(if_not, severity="warning", markup=False)
+
+    def _show(self) -> None:
+        stepper, debugger = self._stepper, self._debugger
+        position = stepper.position
+        state = debugger.state(stepper.run, at=position, messages=_MESSAGES)
+        place, following = state["place"], state["next"]
+        words = safe(
+            f"{place['text']}  #{place['position']}  ({stepper.index} of {len(stepper.steps)})", "bold"
+        )
+        if following is not None:
+            words.append_text(safe(f"\nnext: {following['text']}", "dim"))
+        self.query_one("#place", Static).update(words)
+        drawn = self.query_one("#drawn", DrawnRun)
+        width = max(drawn.size.width, 40)
+        drawn.show(list(debugger.diagram(stepper.run).lines(width)), position)
+        by_key = {session["key"]: session for session in state["sessions"]}
+        for number, key in enumerate((*stepper.sessions, "", "")[:2]):
+            self.query_one(f"#transcript{number}").border_title = one_line(short_name(key), 40)
+            shown = by_key.get(key, {})
+            self.query_one(f"#messages{number}", Static).update(_transcript(shown.get("transcript", ())))
+            self.query_one(f"#transcript{number}", VerticalScroll).scroll_end(animate=False)
+        self.query_one("#happened", Static).update(self._event())
+
+    def _event(self) -> Text:
+        step = self._stepper.step
+        if step is None:
+            return Text("before the first event")
+        who = " → ".join(short_name(name) for name in (step.who, step.to) if name)
+        text = safe(f"#{step.position} {step.event}", "bold")
+        cause = "" if step.cause is None else f"  ← #{step.cause}"
+        text.append_text(safe(f"  {who}{cause}\n", "dim"))
+        text.append_text(safe(f"{step.words}\n"))
+        text.append_text(safe("\n".join(self._changes(8)), "dim"))
+        return text
+
+    def _changes(self, most: int) -> Sequence[str]:
+        stepper = self._stepper
+        if not stepper.index:
+            return ()
+        found = self._debugger.state(stepper.run, frm=stepper.before, to=stepper.position)["changes"]
+        lines = [
+            f"{'/'.join(short_name(part) for part in change['path'].split('/'))}: "
+            f"{_brief(change['before'])} → {_brief(change['after'])}"
+            for change in found
+        ]
+        return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more (d)"]
+
+
+def _cause(told: ToldAnswer) -> str:
+    who = " → ".join(short_name(name) for name in (told["who"], told["to"]) if name)
+    return f"#{told['position']} {told['topic']}  {who}  {one_line(told['text'] or '', 100)}"
+
+
+def _brief(value: object) -> str:
+    if value is None:
+        return "nothing"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)
+
+
+def _transcript(messages: Sequence[JsonObject]) -> Text:
+    text = Text()
+    for message in messages:
+        text.append_text(safe(f"{speaker(message)}\n", "bold cyan"))
+        for words, style in parts(message):
+            text.append_text(safe(f"  {words}\n", style))
+    return text

@@ -1,0 +1,170 @@
+"""Where a debugger stands in a run, and how it moves: by event, by turn, by cause, to a place, to a breakpoint. No terminal."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+from intersession_actors.debugger import Debugger
+from intersession_events.facts import RunStarted
+from intersession_projections.places import flow_id, flow_sessions, short_name, steps_of_flow
+from intersession_projections.timeline import Step
+
+Direction = Literal[1, -1]
+
+_ANSWERS: Final = frozenset({"primary_ended", "turn_replied", "child_ended", "announce_decided"})
+"""Events of an exchange or a spawn that say that somebody has answered."""
+_ENDS: Final = frozenset({"run_completed", "run_failed", "run_aborted"})
+"""The same of a run that belongs to neither."""
+
+
+class Stepper:
+    """One run, and a place in it: always after one of its events, or before the first.
+
+    A move returns False where there is nothing to move to, and stays.
+
+    Raises:
+        ToolRefused: there is no such run.
+    """
+
+    def __init__(self, debugger: Debugger, run: str) -> None:
+        self._debugger = debugger
+        self._flow = debugger.view.flow(run)
+        self.run = flow_id(self._flow)
+        self.steps: Sequence[Step] = ()
+        self.index = 0
+        """How many of its events are behind the place."""
+        self.breaks = ""
+        """Where `run_to_break` stops: `kind:NAME`, `session:NAME`, or words."""
+        self.refresh()
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions that take part, by their keys."""
+        return flow_sessions(self._flow)
+
+    @property
+    def step(self) -> Step | None:
+        """The event that the place is after."""
+        return self.steps[self.index - 1] if self.index else None
+
+    @property
+    def position(self) -> int:
+        """The place, as a position of the log."""
+        step = self.step
+        return step.position if step is not None else self.steps[0].position - 1 if self.steps else 0
+
+    @property
+    def before(self) -> int:
+        """The position of the event before that of the place: what the state is compared with."""
+        return self.steps[self.index - 2].position if self.index > 1 else self.position - 1
+
+    def refresh(self) -> bool:
+        """Take in what has come since; whoever stands at the end stays there. Says whether something came."""
+        follows = self.index == len(self.steps)
+        known = len(self.steps)
+        self._flow = self._debugger.view.flow(self.run)
+        self.steps = [
+            step for step in steps_of_flow(self._debugger.view.log, self._flow) if self._is_seen(step)
+        ]
+        if follows and known:
+            self.index = len(self.steps)
+        return len(self.steps) > known
+
+    def event(self, direction: Direction) -> bool:
+        """Move by one event."""
+        return self._to(self.index + direction)
+
+    def jump(self, index: int) -> bool:
+        """Move behind so many events; 0 is before the first."""
+        return self._to(index)
+
+    @property
+    def run_here(self) -> str | None:
+        """The run whose agent was asked last, up to the place."""
+        for step in reversed(self.steps[: self.index]):
+            if step.event == "run_started":
+                (recorded,) = self._debugger.view.log.all(after=step.position - 1, to=step.position)
+                return recorded.event.run_id if isinstance(recorded.event, RunStarted) else None
+        return None
+
+    def turn(self, direction: Direction) -> bool:
+        """Move to where somebody has answered next, or last before."""
+        of_flow = any(step.event in _ANSWERS for step in self.steps)
+        answers = _ANSWERS if of_flow else _ENDS
+        return self._seek(direction, lambda step: step.event in answers)
+
+    def cause(self) -> bool:
+        """Move to what led to the event."""
+        step = self.step
+        return step is not None and self._to_position(step.cause)
+
+    def effect(self) -> bool:
+        """Move to the first thing that the event led to."""
+        step = self.step
+        found = (
+            None if step is None else next((one for one in self.steps if one.cause == step.position), None)
+        )
+        return found is not None and self._to_position(found.position)
+
+    def go(self, place: str) -> bool:
+        """Move to a place in any of its forms: after the run's last event up to there.
+
+        Raises:
+            ToolRefused: it is no place.
+        """
+        position = self._debugger.view.place(place).position
+        return self._to(sum(step.position <= position for step in self.steps))
+
+    def find(self, words: str, direction: Direction = 1) -> bool:
+        """Move to the next event that has some words, in any case."""
+        wanted = words.casefold()
+        return bool(wanted) and self._seek(direction, lambda step: wanted in step.words.casefold())
+
+    def run_to_break(self, direction: Direction) -> bool:
+        """Move to the next event, or the last before, that the breakpoint is on; without one, to the end."""
+        if not self.breaks:
+            return self._to(len(self.steps) if direction == 1 else 0)
+        return self._seek(direction, self._is_break)
+
+    def other_run(self, direction: Direction) -> str | None:
+        """Return the run that a session of this one had next, or last before; None where there is none."""
+        if not self.steps:
+            return None
+        runs, session = self._debugger.view.reader.runs, self.sessions[-1]
+        if direction == 1:
+            found = runs.next_of_session(session, self.steps[-1].position)
+        else:
+            found = runs.last_of_session(session, self.steps[0].position)
+        return None if found is None else found.run_id
+
+    def _is_break(self, step: Step) -> bool:
+        kind, colon, name = self.breaks.partition(":")
+        if colon and kind == "kind":
+            return step.event == name.strip()
+        if colon and kind == "session":
+            names = {name.strip()}
+            return any(one is not None and names & {one, short_name(one)} for one in (step.who, step.to))
+        return self.breaks.casefold() in step.words.casefold()
+
+    def _is_seen(self, step: Step) -> bool:
+        kind, _, name = step.stream.partition(":")
+        return kind != "session" or self._debugger.view.is_seen(name)
+
+    def _seek(self, direction: Direction, wanted: Callable[[Step], bool]) -> bool:
+        index = self.index + direction
+        while 0 < index <= len(self.steps):
+            if wanted(self.steps[index - 1]):
+                return self._to(index)
+            index += direction
+        return False
+
+    def _to_position(self, position: int | None) -> bool:
+        for index, step in enumerate(self.steps, 1):
+            if step.position == position:
+                return self._to(index)
+        return False
+
+    def _to(self, index: int) -> bool:
+        if not 0 <= index <= len(self.steps) or index == self.index:
+            return False
+        self.index = index
+        return True

@@ -1,0 +1,33 @@
+"""`intersession step`: goes through a run event by event, on a screen of its own (extra `tui`)."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import READING, Answer, Reading, UsageError
+from intersession.cli.time_travel.seeing import At, debugger_of
+from intersession_actors.host import imported
+
+
+def step(
+    run: Annotated[
+        str, Parameter(name="RUN", help="An exchange, a spawn or a run, by any name that is shown.")
+    ],
+    /,
+    *,
+    at: At = None,
+    follow: Annotated[bool, Parameter(negative="", help="Keep up with what comes.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Step through a run on a screen: forwards, back, by causes.
+
+    By answers, too, to a place, and on or back to a breakpoint. Left is the diagram, right are the transcripts as they stood, below them the event and what it changed. `?` says the keys.
+    """
+    if reading.json:
+        raise UsageError("--json: a screen has none, use `intersession show --json` or `state --json`")
+    screens = imported(
+        "intersession.cli.stepping.screen", what="intersession step", library="textual", extra="tui"
+    )
+    with debugger_of(reading) as debugger:
+        screens.StepScreen(debugger, run, at=at, follow=follow).run()
+    return Answer({"ok": True}, lambda _: None)

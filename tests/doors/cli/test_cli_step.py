@@ -1,0 +1,158 @@
+"""`intersession step`: a run on a screen, forwards and back, with what everybody saw there."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+import pytest
+from textual.widgets import Static
+
+from intersession import open_log
+from intersession.cli.stepping import Stepper
+from intersession.cli.stepping.drawn import DrawnRun
+from intersession.cli.stepping.screen import StepScreen, TextScreen
+from intersession_actors.debugger import Debugger
+from intersession_actors.errors import ToolRefused
+from support.doors.command_line import DemoLog, ran
+
+
+@contextmanager
+def debugging(demo_log: DemoLog) -> Generator[Debugger]:
+    with open_log(demo_log.path) as opened:
+        yield opened.debug
+
+
+@pytest.fixture
+def stepper(demo_log: DemoLog) -> Iterator[Stepper]:
+    with debugging(demo_log) as debugger:
+        yield Stepper(debugger, demo_log.exchange[:8])
+
+
+@pytest.mark.clause("STEP-1")
+def test_every_event_of_the_run_is_come_to_once_forwards_and_back(stepper: Stepper) -> None:
+    forwards = [stepper.position]
+    while stepper.event(1):
+        forwards.append(stepper.position)
+    back = [stepper.position]
+    while stepper.event(-1):
+        back.append(stepper.position)
+
+    assert forwards == [stepper.steps[0].position - 1, *(step.position for step in stepper.steps)]
+    assert back == forwards[::-1]
+    assert not stepper.event(-1)
+
+
+@pytest.mark.clause("STEP-1")
+def test_answers_causes_effects_and_words_are_come_to(stepper: Stepper) -> None:
+    answers = []
+    while stepper.turn(1):
+        answers.append(stepper.step.event if stepper.step else "")
+    assert answers.count("turn_replied") == 5
+
+    stepper.go(f"{stepper.run}@turn:3")
+    at = stepper.position
+    assert stepper.effect()
+    assert stepper.cause()
+    assert stepper.position == at
+
+    stepper.jump(0)
+    assert stepper.find("NORTHERN ROAD")
+    assert stepper.step is not None
+    assert "northern road" in stepper.step.words
+    assert not stepper.find("nobody said this")
+
+
+@pytest.mark.clause("STEP-1")
+def test_it_runs_to_a_break_and_back_to_it(stepper: Stepper) -> None:
+    stepper.breaks = "kind:turn_replied"
+    stops = 0
+    while stepper.run_to_break(1):
+        stops += 1
+    assert stops == 5
+    last = stepper.position
+    assert stepper.run_to_break(-1)
+    assert stepper.position < last
+
+    stepper.jump(0)
+    stepper.breaks = "session:discord:lab"
+    assert stepper.run_to_break(1)
+    assert stepper.step is not None
+    assert stepper.step.event == "delivery_decided"
+    stepper.breaks = ""
+    assert stepper.run_to_break(1)
+    assert stepper.index == len(stepper.steps)
+
+
+@pytest.mark.clause("STEP-1")
+def test_a_place_and_another_run_of_the_session(stepper: Stepper, demo_log: DemoLog) -> None:
+    assert stepper.go(f"{stepper.run}@turn:2")
+    assert stepper.step is not None
+    assert stepper.step.event == "turn_replied"
+    with pytest.raises(ToolRefused, match="noon"):
+        stepper.go("noon")
+    before = stepper.other_run(-1)
+    assert before is not None
+    with debugging(demo_log) as debugger:
+        assert debugger.view.flow(before) != debugger.view.flow(stepper.run)
+
+
+@pytest.mark.clause("STEP-1", "PLACE-5")
+async def test_the_screen_shows_the_place_and_moves_with_the_keys(demo_log: DemoLog) -> None:
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:2")
+        async with app.run_test(size=(140, 40)) as pilot:
+            assert said(app, "#place").startswith("after turn 2: research has answered, main has not yet")
+            assert "Does that hold for a van" in said(app, "#messages0")
+            assert "turn_replied" in said(app, "#happened")
+
+            await pilot.press("n")
+            assert said(app, "#place").startswith("after turn 3")
+            await pilot.press("left", "right")
+            assert said(app, "#place").startswith("after turn 3")
+            await pilot.press("slash", *"noon", "enter")
+            assert "before noon" in said(app, "#happened")
+            await pilot.press("g", *"head", "enter")
+            assert "exchange_closed" in said(app, "#happened")
+            await pilot.press("home")
+            assert "before the first event" in said(app, "#happened")
+
+
+@pytest.mark.clause("STEP-1", "LENS-1")
+async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) -> None:
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:2")
+        async with app.run_test(size=(140, 40)) as pilot:
+            for key, words in (
+                ("l", "as recorded"),
+                ("w", "because"),
+                ("d", "exchanges/"),
+                ("question_mark", "run on to the break"),
+            ):
+                await pilot.press(key)
+                assert isinstance(app.screen, TextScreen)
+                assert words in str(app.screen.query_one("#text", Static).render())
+                await pilot.press("escape")
+                assert not isinstance(app.screen, TextScreen)
+
+
+@pytest.mark.clause("STEP-1")
+async def test_only_the_lines_that_are_seen_are_drawn_and_the_place_is_among_them(demo_log: DemoLog) -> None:
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange)
+        async with app.run_test(size=(100, 20)) as pilot:
+            await pilot.press("end")
+            await pilot.pause()
+            drawn = app.query_one(DrawnRun)
+            assert drawn.virtual_size.height > drawn.size.height
+            seen = "\n".join(drawn.render_line(y).text for y in range(drawn.size.height))
+            assert "The exchange is over" in seen
+
+
+def test_what_is_no_run_is_refused_before_there_is_a_screen(demo_log: DemoLog) -> None:
+    shown = ran("step", "nothing", "--store", demo_log.path)
+    assert (shown.exit_code, shown.out) == (1, "")
+    assert "no exchange, spawn or run is called 'nothing'" in shown.err
+    assert ran("step", "x", "--json", "--store", demo_log.path).exit_code == 2
+
+
+def said(app: StepScreen, name: str) -> str:
+    return str(app.query_one(name, Static).render())
