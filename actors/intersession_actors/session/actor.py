@@ -20,6 +20,7 @@ from intersession_actors.session.answers import decide_returned, ended_of, failu
 from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.folding import Awake
+from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
 from intersession_actors.session.state import Running, Session, causes, evolve
@@ -45,7 +46,7 @@ from intersession_actors.streams import (
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, NotStorable
-from intersession_events.log import EVERY, Folded, InFlight, Recorded, StreamAppend
+from intersession_events.log import Folded, InFlight, Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
@@ -58,13 +59,10 @@ class SessionActor(Handler):
         super().__init__()
         self.world = world
         self.key = key
-        self._transcripts = contexts
+        self._memory = Memory(world, contexts, key)
         self._owner: SessionOwner = Owner(
             ids.session_stream(key), self, world, self._tell_self, empty=Session(), read=self._read
         )
-        self._folding = contexts.folding(key)
-        self._snapshot_due = EVERY
-        """From which version on there is to be another snapshot."""
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
         self._told_ahead: str | None = None
@@ -129,32 +127,16 @@ class SessionActor(Handler):
         with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
             self.me.tell(command, urgent=True)
 
-    # --- waking, and what the next waking goes on from
-
     def _read(self) -> None:
         tell = self._tell_self
-        self.world.log.states.load(
-            self._owner.stream, self._folding, lambda folded: tell(commands.SessionRead(folded=folded))
-        )
+        self._memory.read(lambda folded: tell(commands.SessionRead(folded=folded)))
 
     def _wake(self, folded: Folded[Awake] | Exception) -> None:
         if isinstance(folded, Exception):
             self._owner.loaded(folded)
             return
-        self._transcripts.offer(self.key, folded.state.transcript)
-        self._snapshot_due = folded.kept + EVERY
+        self._memory.woken(folded)
         self._owner.resume(folded.state.session, folded.last)
-
-    def _take_snapshot(self, last: Recorded) -> None:
-        """Have the session's state kept, now and then; nobody waits for it."""
-        if last.version < self._snapshot_due:
-            return
-        transcript = self._transcripts.transcript_at(self.key, last.version)
-        kept = transcript is not None and self.world.log.states.keep(
-            self._owner.stream, self._folding, Folded(Awake(self.state, transcript), last, 0)
-        )
-        # One that was too large is tried again when the run that made it so has ended.
-        self._snapshot_due = last.version + (EVERY if kept else EVERY // 10)
 
     # --- what the owner of the stream leaves to its actor
 
@@ -285,9 +267,7 @@ class SessionActor(Handler):
                 results.due(item.event.run_id, item.event.attempt)
         self.world.chains.take(commit.recorded)
         results.take(commit.recorded)
-        self._transcripts.take(self.key, commit.fresh)
-        if commit.fresh:
-            self._take_snapshot(commit.fresh[-1])
+        self._memory.take(commit.fresh, self.state)
         for stream, recorded in commit.of_others(owner.stream).items():
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
         started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)
@@ -360,7 +340,7 @@ class SessionActor(Handler):
                 self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
             refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
             answer(told.command, refused)
-        self._transcripts.forget(self.key)
+        self._memory.forget()
         raise error
 
     def at_rest(self, owner: SessionOwner) -> None:
@@ -520,7 +500,7 @@ class SessionActor(Handler):
             owner.go_on()
             return
         if not owner.has_work and self.me.close_if_idle():
-            self._transcripts.forget(self.key)
+            self._memory.forget()
             self.world.passivated(self.key)
         else:
             self._asleep_after = -1
