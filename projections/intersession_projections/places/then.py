@@ -17,6 +17,7 @@ from intersession_projections.flows import (
     accept_flow,
     evolve_flow,
 )
+from intersession_projections.places.runs_named import Flow
 from intersession_projections.run_outcomes import RunOutcome, Runs, begin_run, evolve_run
 
 S = TypeVar("S", ExchangeSummary, SpawnSummary, DeliverySummary)
@@ -60,6 +61,16 @@ class Then:
         if now is None or now.accepted > self.position:
             return None
         return now if now.position <= self.position else self._folded(now)
+
+    def flow(self, now: Flow) -> Flow | None:
+        """Return how an exchange, a spawn or a run stood; None where it had not begun."""
+        match now:
+            case ExchangeSummary():
+                return self.exchange(now.exchange_id)
+            case SpawnSummary():
+                return self.spawn(now.spawn_id)
+            case RunOutcome():
+                return self.run(now.run_id)
 
     def exchanges(self, limit: int, session_key: str | None = None) -> list[ExchangeSummary]:
         """Return the exchanges that were accepted last, of all or of one session."""

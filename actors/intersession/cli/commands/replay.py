@@ -10,6 +10,7 @@ from intersession.cli.host import has_writer, reader_of
 from intersession.cli.shell import (
     READING,
     Answer,
+    AsOf,
     Reading,
     Screen,
     clock,
@@ -40,9 +41,10 @@ from intersession.cli.story import (
     names_in,
     show_legend,
 )
+from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
-from intersession_projections.places import Flow, flow_id
+from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, recorded_at, steps_of
 
@@ -60,6 +62,7 @@ def replay(
         bool, Parameter(help="Every event instead of the conversation: stream, name, cause.")
     ] = False,
     tools: Annotated[bool, Parameter(help="All that tools were given and gave, uncut.")] = False,
+    as_of: AsOf = None,
     reading: Reading = READING,
 ) -> Answer:
     """Tell a run, an exchange or a session as it happened.
@@ -68,7 +71,9 @@ def replay(
     """
     with reader_of(reading) as reader:
         subject = find_subject(reader, what)
-        story = Story.of(reader, subject)
+        story = Story.of(
+            reader, subject, at=None if as_of is None else reader.place(as_of, field="--at").position
+        )
     return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))
 
 
@@ -84,19 +89,29 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """What did not reach people outside, of a session: as plain JSON, and in words."""
 
     @classmethod
-    def of(cls, reader: Reader, subject: Subject) -> "Story":
-        """Read a subject's story from the log."""
+    def of(cls, reader: Reader, subject: Subject, *, at: int | None = None) -> "Story":
+        """Read a subject's story from the log, as far as it had come at a position.
+
+        Raises:
+            ToolRefused: it had not begun there.
+        """
         at_work = has_writer(reader.log)
         match subject:
             case FlowSubject():
-                return cls._of_flow(reader, subject, at_work=at_work)
+                return cls._of_flow(reader, subject, at_work=at_work, at=at)
             case SessionSubject():
+                stood = Then(reader.log, reader.log.head() if at is None else at)
+                sent = reader.flows.deliveries_of_session(subject.row.key)
                 rows = [
                     (row, reader.flows.note_of(row))
-                    for row in reader.flows.deliveries_of_session(subject.row.key)
-                    if row.is_open
+                    for row in (stood.delivery(row.delivery_id) for row in sent)
+                    if row is not None and row.is_open
                 ]
-                events = events_of_session(reader, subject)
+                events = [
+                    recorded
+                    for recorded in events_of_session(reader, subject)
+                    if recorded.position <= stood.position
+                ]
                 session = SessionStory(subject.row.key)
                 beats = tuple(beat for recorded in events for beat in session.tell(recorded))
                 return cls(
@@ -108,11 +123,19 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 )
 
     @classmethod
-    def _of_flow(cls, reader: Reader, subject: FlowSubject, *, at_work: bool) -> "Story":
+    def _of_flow(cls, reader: Reader, subject: FlowSubject, *, at_work: bool, at: int | None) -> "Story":
+        if at is not None:
+            stood = Then(reader.log, at).flow(subject.flow)
+            if stood is None:
+                raise ToolRefused("invalid_request", f"--at: {flow_id(subject.flow)} had not begun there")
+            steps = tuple(step for step in subject.steps if step.position <= at)
+            subject = FlowSubject(flow=stood, steps=steps)
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
         events = recorded_at(reader.log, (step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        standing = Standing.of(reader, subject.flow, at_work=at_work).with_smells(reader)
+        standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
+        if at is None:
+            standing = standing.with_smells(reader)
         return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
 
     def value(self, *, steps: bool) -> JsonObject:

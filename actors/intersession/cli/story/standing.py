@@ -8,7 +8,7 @@ from intersession_actors.debugger import SmellAnswer, View, smells_of
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
-from intersession_projections.places import Flow
+from intersession_projections.places import Flow, Then
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
 from intersession_projections.work import deliveries_of
@@ -27,8 +27,14 @@ class Standing(NamedTuple):
     smells: tuple[SmellAnswer, ...] | None = None
 
     @classmethod
-    def of(cls, reader: Reader, flow: Flow, *, at_work: bool) -> "Standing":
-        """Read how a flow stands."""
+    def of(cls, reader: Reader, flow: Flow, *, at_work: bool, at: int | None = None) -> "Standing":
+        """Read how a flow stands, or how its texts stood at a position, as `flow` is given as it stood there."""
+        if at is not None:
+            then = Then(reader.log, at)
+            stood = (then.delivery(row.delivery_id) for row in deliveries_of(reader.flows, flow))
+            return cls(
+                flow, tuple((row, reader.flows.note_of(row)) for row in stood if row is not None), at_work
+            )
         retry = reader.runs.retry_of(flow.run_id) if isinstance(flow, RunOutcome) and flow.failed else None
         found = tuple((row, reader.flows.note_of(row)) for row in deliveries_of(reader.flows, flow))
         return cls(flow, found, at_work, retry)

@@ -1,0 +1,69 @@
+"""Places on the command line: the state at one, what differs between two, and stories as far as they had come."""
+
+from typing import Any
+
+import pytest
+
+from support.doors.command_line import DemoLog, ran
+
+
+@pytest.fixture(scope="module")
+def exchange(demo_log: DemoLog) -> str:
+    found = ran("runs", "--kind", "exchange", "--limit", "1", "--store", demo_log.path, "--json").json
+    return str(found["runs"][0]["id"])
+
+
+def answer(demo_log: DemoLog, *tokens: object) -> Any:
+    done = ran(*tokens, "--store", demo_log.path, "--json")
+    return done.json | {"exit": done.exit_code}
+
+
+@pytest.mark.clause("PLACE-1", "PLACE-3", "PLACE-5")
+def test_the_state_of_a_run_is_shown_where_it_was_by_the_beginning_of_its_id(
+    demo_log: DemoLog, exchange: str
+) -> None:
+    short = exchange[:8]
+    shown = ran("state", short, "--at", f"{short}@turn:2", "--store", demo_log.path).out
+    found = answer(demo_log, "state", short, "--at", f"{short}@turn:2")
+
+    assert shown.startswith("after turn 2: research has answered, main has not yet")
+    assert f"next: #{found['next']['position']}  turn 3 is asked of main" in shown
+    assert set(found["place"]) == {"position", "eventId", "timeMs", "text"}
+    assert [one["turns"] for one in found["exchanges"]] == [2]
+    assert answer(demo_log, "state", short, "--at", f"event:{found['place']['eventId']}") == found
+
+
+@pytest.mark.clause("PLACE-3")
+def test_what_differs_between_two_places_is_shown_by_path(demo_log: DemoLog, exchange: str) -> None:
+    between = ("--from", f"{exchange}@turn:1", "--to", f"{exchange}@turn:2")
+    found = answer(demo_log, "state", "research", *between)
+    shown = ran("state", "research", *between, "--store", demo_log.path).out
+
+    assert set(found) == {"from", "to", "changes", "exit"}
+    turns = {"path": f"exchanges/{exchange}/turns", "before": 1, "after": 2}
+    assert turns in found["changes"]
+    assert f"exchanges/{exchange}/turns  1 → 2" in shown
+
+
+@pytest.mark.clause("PLACE-2")
+@pytest.mark.parametrize("command", [("state",), ("sessions",), ("history", "main"), ("replay", "main")])
+def test_every_command_takes_the_same_places_and_refuses_what_is_none(
+    demo_log: DemoLog, exchange: str, command: tuple[str, ...]
+) -> None:
+    for place in ("12", "-3", "head", f"{exchange[:8]}@reply", f"{exchange}@turn:2-1"):
+        assert answer(demo_log, *command, "--at", place)["exit"] == 0
+    refused = answer(demo_log, *command, "--at", "noon")
+    assert (refused["exit"], refused["code"]) == (1, "invalid_request")
+    assert "RUN@turn:3" in refused["error"]
+
+
+@pytest.mark.clause("PLACE-3")
+def test_a_story_is_told_as_far_as_it_had_come(demo_log: DemoLog, exchange: str) -> None:
+    whole = answer(demo_log, "replay", exchange)
+    early = answer(demo_log, "replay", exchange, "--at", f"{exchange}@turn:2")
+    place = answer(demo_log, "state", "--at", f"{exchange}@turn:2", "--messages", "0")["place"]
+
+    assert (whole["state"], early["state"], early["turns"]) == ("closed", "open", 2)
+    assert early["beats"] == whole["beats"][: len(early["beats"])]
+    assert max(beat["position"] for beat in early["beats"]) <= place["position"]
+    assert answer(demo_log, "replay", exchange, "--at", "1")["code"] == "invalid_request"
