@@ -50,7 +50,8 @@ def test_what_differs_between_two_places_is_shown_by_path(demo_log: DemoLog, exc
 def test_every_command_takes_the_same_places_and_refuses_what_is_none(
     demo_log: DemoLog, exchange: str, command: tuple[str, ...]
 ) -> None:
-    for place in ("12", "-3", "head", f"{exchange[:8]}@reply", f"{exchange}@turn:2-1"):
+    position = answer(demo_log, "state", "--at", f"{exchange}@reply")["place"]["position"]
+    for place in (position, "-3", "head", f"{exchange[:8]}@reply", f"{exchange}@turn:2-1"):
         assert answer(demo_log, *command, "--at", place)["exit"] == 0
     refused = answer(demo_log, *command, "--at", "noon")
     assert (refused["exit"], refused["code"]) == (1, "invalid_request")
