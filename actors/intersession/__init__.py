@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         InboundAnswer,
         ListAnswer,
         RunAnswer,
+        SearchedAnswer,
         SendAnswer,
         SessionAnswer,
         SpawnAnswer,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         AgentsList,
         SessionsHistory,
         SessionsList,
+        SessionsSearch,
         SessionsSend,
         SessionsSpawn,
     )
@@ -138,6 +140,7 @@ __all__ = [
     "Reply",
     "RunAnswer",
     "RuntimeStopped",
+    "SearchedAnswer",
     "Seen",
     "SendAnswer",
     "SessionAnswer",
@@ -145,6 +148,7 @@ __all__ = [
     "SessionSystem",
     "SessionsHistory",
     "SessionsList",
+    "SessionsSearch",
     "SessionsSend",
     "SessionsSpawn",
     "Smell",
@@ -181,7 +185,7 @@ _HOMES: Final = {
         "intersession_actors.agents": "Reply Turn echo openai_agent scripted",
         "intersession_actors.answers": """
             AcceptedAnswer AgentsAnswer ChatHistoryAnswer HistoryAnswer InboundAnswer ListAnswer RunAnswer
-            SendAnswer SessionAnswer SpawnAnswer
+            SearchedAnswer SendAnswer SessionAnswer SpawnAnswer
         """,
         "intersession_actors.channels": """
             Channel DeliveryInDoubt DeliveryRefused MemoryChannel Outbound console_channel
@@ -196,7 +200,9 @@ _HOMES: Final = {
         "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
         "intersession_actors.service": "InboundFields",
         "intersession_actors.system": "As Inbound SessionSystem",
-        "intersession_actors.tools": "AgentsList SessionsHistory SessionsList SessionsSend SessionsSpawn",
+        "intersession_actors.tools": """
+            AgentsList SessionsHistory SessionsList SessionsSearch SessionsSend SessionsSpawn
+        """,
         "intersession_events.errors": """
             AlteredLog AppendConflict BackupFailed BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
             ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew MissingExtra

@@ -173,6 +173,28 @@ class HistoryAnswer(Refused, total=False):
     limitApplied: int
 
 
+class FoundAnswer(TypedDict):
+    """A message that has all the words (FIND-1). `timestamp` is in ms, `runId` the run that it is of or that answers it."""
+
+    sessionKey: str
+    position: int
+    runId: str | None
+    snippet: str
+    sessionId: str
+    messageId: str
+    role: str
+    timestamp: int
+
+
+class SearchedAnswer(Refused, total=False):
+    """What `sessions_search` answers (FIND-1), the newest first. `status` is there for a refusal alone."""
+
+    status: Literal["error", "forbidden"]
+    hits: list[FoundAnswer]
+    cursor: str | None
+    limitApplied: int
+
+
 class ChatHistoryAnswer(Refused, total=False):
     """What `chat.history` answers: the transcript, uncut. `status` is there for a refusal alone."""
 

@@ -91,6 +91,14 @@ def history(name: str, clauses: str, right: Callable[[Said], object], /, **args:
     return Case(name, clauses, args.pop("by", None), "sessions_history", args, right)
 
 
+def searched(name: str, clauses: str, right: Callable[[Said], object], /, **args: Any) -> Case:
+    return Case(name, clauses, args.pop("by", None), "sessions_search", args, right)
+
+
+def hits(*expected: str) -> Callable[[Said], object]:
+    return lambda said: [hit["sessionKey"] for hit in said["hits"]] == list(expected)
+
+
 OPEN = len(SESSIONS) - 1
 SEEN_BY_MAIN = {"main", CHILD, GRANDCHILD}
 
@@ -165,6 +173,22 @@ CASES = [
     history("an unknown field", "HIST-1", refused("invalid_request"), sessionKey=MAIN, tools=True),
     history("a wrong type", "HIST-1", refused("invalid_request"), sessionKey=5),
     history("an unknown message", "HIST-4", refused("invalid_request"), sessionKey=MAIN, before="nobody's"),
+    # --- sessions_search
+    searched("all of it", "FIND-1 VIS-6", lambda said: len(said["hits"]) == 11 and said["cursor"] is None, query="HELLO"),
+    searched("a page", "FIND-1", lambda said: len(said["hits"]) == 2 and said["cursor"], query="hello", limit=2),
+    searched("behind a cursor", "FIND-1", hits("main"), query="question", limit=1, cursor="30"),
+    searched("one's own", "FIND-1 VIS-2", hits("main"), query="question 7", by=MAIN),
+    searched("nothing of strangers", "FIND-1 VIS-2", hits(), query="hello", by=MAIN),
+    searched("a sandboxed one's", "FIND-1 VIS-5", hits(STRANGER), query="hello", by=STRANGER),
+    searched("a secret of one's own", "FIND-1 HIST-5", hits("main", "main"), query=SECRET, by=MAIN),
+    searched("a secret of another", "FIND-1 HIST-5", hits(), query=SECRET, sessionKey=CHILD, by=MAIN),
+    searched("the words around it", "FIND-1 HIST-5", hits(CHILD), query="my key is", sessionKey=CHILD, by=MAIN),
+    searched("an earlier generation", "FIND-1", hits(BOARD), query="a new page", sessionKey=BOARD),
+    searched("another agent's", "FIND-1 HIST-6", refused("forbidden"), query="x", sessionKey=OPS, by=MAIN),
+    searched("a parent", "FIND-1 HIST-6", refused("not_visible"), query="x", sessionKey=BOARD, by=STRANGER),
+    searched("no word", "FIND-1", refused("invalid_request"), query="***"),
+    searched("no query", "FIND-1", refused("invalid_request")),
+    searched("an unknown field", "FIND-1", refused("invalid_request"), query="x", words="y"),
     # --- agents_list
     Case("the operator's agents", "SPAWN-2", None, "agents_list", {}, lambda said: len(said["agents"]) == 3),
     Case("an agent's", "SPAWN-2", MAIN, "agents_list", {}, lambda said: not said["allowAny"]),
@@ -178,7 +202,7 @@ def may_be_unsayable(name: str, case: Case, said: Said) -> bool:
     match name:
         case "command line":  # it has no agents, and its own parser refuses what is no value of an option
             return (
-                case.tool == "agents_list"
+                case.tool in {"agents_list", "sessions_search"}
                 or said.get("code") == "invalid_request"
                 or case.name == "a limit that is a fraction"
             )

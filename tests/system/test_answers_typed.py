@@ -13,6 +13,7 @@ from intersession import (
     InboundAnswer,
     ListAnswer,
     RunAnswer,
+    SearchedAnswer,
     SendAnswer,
     SessionAnswer,
     SpawnAnswer,
@@ -66,6 +67,8 @@ def test_the_types_of_answers_have_what_is_answered(booth: Booth) -> None:
     fits(main.call("agents_list"), AgentsAnswer)
     fits(operator.call("sessions_history", {"sessionKey": "main", "limit": 1}), HistoryAnswer)
     fits(operator.call("sessions_history", {"sessionKey": "nobody"}), HistoryAnswer)
+    fits(operator.call("sessions_search", {"query": "x*", "limit": 1000}), SearchedAnswer)
+    fits(operator.call("sessions_search", {"query": "***"}), SearchedAnswer)
     listed = operator.call("sessions_list", {"messageLimit": 50, "limit": 1})
     fits(listed, ListAnswer)
     fits(operator.call("sessions_list", {"limit": "many"}), ListAnswer)

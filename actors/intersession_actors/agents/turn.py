@@ -7,7 +7,14 @@ from typing import Literal, Self, overload
 
 import msgspec
 
-from intersession_actors.answers import AgentsAnswer, HistoryAnswer, ListAnswer, SendAnswer, SpawnAnswer
+from intersession_actors.answers import (
+    AgentsAnswer,
+    HistoryAnswer,
+    ListAnswer,
+    SearchedAnswer,
+    SendAnswer,
+    SpawnAnswer,
+)
 from intersession_actors.gate import spelled_out
 from intersession_actors.host import imported
 from intersession_actors.prompt import (
@@ -43,6 +50,8 @@ class ToolBox:
     @overload
     def call(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
     @overload
+    def call(self, name: Literal["sessions_search"], arguments: Given = None) -> SearchedAnswer: ...
+    @overload
     def call(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
     @overload
     def call(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
@@ -64,6 +73,8 @@ class ToolBox:
     async def acall(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
     @overload
     async def acall(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_search"], arguments: Given = None) -> SearchedAnswer: ...
     @overload
     async def acall(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
     @overload

@@ -75,8 +75,8 @@ NAME: Final = Limit(
     _INVALID,
     "`displayName`, `model`, `thinking`, `verboseLevel`, who aborts (`by`), the name of a caller",
 )
-SEARCH: Final = Limit(512, "characters", _INVALID, "`search` of a list")
-CURSOR: Final = Limit(4096, "characters", _INVALID, "`cursor` of a list")
+SEARCH: Final = Limit(512, "characters", _INVALID, "`search` of a list; `query` and `words` of a search")
+CURSOR: Final = Limit(4096, "characters", _INVALID, "`cursor` of a list or a search")
 PLACE: Final = Limit(128, "characters", _INVALID, "`asOf` as a text")
 CHOICES: Final = Limit(64, "values", _INVALID, "`kinds` of a list")
 PREVIEWS: Final = Limit(

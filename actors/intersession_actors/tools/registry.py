@@ -1,4 +1,4 @@
-"""The five tools by name: what each is called with, what it does, how it is described to a model."""
+"""The session tools by name: what each is called with, what it does, how it is described to a model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -11,6 +11,7 @@ from intersession_actors.service import Call, Pending, Result, Service
 from intersession_actors.tools.agents_list import AgentsList, list_agents
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import SessionsList, list_sessions
+from intersession_actors.tools.sessions_search import SessionsSearch, search_sessions
 from intersession_actors.tools.sessions_send import SessionsSend, send_message
 from intersession_actors.tools.sessions_spawn import SessionsSpawn, start_subagent
 from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
@@ -43,6 +44,11 @@ def _history(service: Service, call: Call, arguments: Result) -> Result:
     return answer
 
 
+def _search(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = search_sessions(service.reader, call.requester, arguments)
+    return answer
+
+
 TOOLS: Final[Mapping[str, Tool]] = {
     tool.name: tool
     for tool in (
@@ -64,6 +70,17 @@ TOOLS: Final[Mapping[str, Tool]] = {
             description="Read the transcript of a session you can see, by sessionKey or sessionId, newest messages kept.",
             arguments=SessionsHistory,
             call=_history,
+        ),
+        Tool(
+            name="sessions_search",
+            title="Search sessions",
+            reads=True,
+            description=(
+                "Find where words were said in the transcripts you can read, newest first: session, message and the words "
+                "around. Read on with sessions_history."
+            ),
+            arguments=SessionsSearch,
+            call=_search,
         ),
         Tool(
             name="sessions_send",

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.gate import invalid
 from intersession_actors.service import Reader
-from intersession_events.facts import Message, MessageRecorded
+from intersession_events.facts import MessageRecorded
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_projections.full_text import (
@@ -35,12 +35,6 @@ class Hit(NamedTuple):
     session_key: str | None
     run_id: str | None
     snippet: str
-
-    @property
-    def message(self) -> Message | None:
-        """The message that it is in."""
-        event = self.recorded.event
-        return event.message if isinstance(event, MessageRecorded) else None
 
 
 class Page(NamedTuple):

@@ -14,6 +14,7 @@ from intersession_actors.gate import FILTERS, IDENTITY, WAIT, flaw_of, seconds_o
 from intersession_actors.gate.limits import ARGUMENTS, LABEL, MESSAGE, SEARCH
 from intersession_actors.service import Caller
 from intersession_actors.service.receipts import filters_of
+from intersession_actors.tools import TOOLS
 from intersession_events.facts import AccessRecorded
 from support.as_caller import called_by
 from support.pages.limits import LIMITS, PAGE, page
@@ -48,6 +49,7 @@ def test_no_two_rows_are_about_the_same() -> None:
         ("sessions_spawn", "task", MESSAGE.most),
         ("sessions_spawn", "label", LABEL.most),
         ("sessions_list", "search", SEARCH.most),
+        ("sessions_search", "query", SEARCH.most),
         ("sessions_history", "sessionKey", 512),
     ],
 )
@@ -198,7 +200,7 @@ def nested(levels: int, leaf: Any = 1) -> Any:
 def test_arguments_that_are_nested_too_deep_are_refused_at_entry(system: SessionSystem, levels: int) -> None:
     value = nested(levels)
 
-    for tool in ("sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "agents_list"):
+    for tool in TOOLS:
         answer = system.tools(MAIN).call(tool, {"deep": value})
         assert answer["code"] == "invalid_request"
         assert answer["error"].startswith("deep: nested deeper than 64 levels")

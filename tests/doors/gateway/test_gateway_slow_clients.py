@@ -206,7 +206,14 @@ def test_a_head_that_is_too_large_or_ambiguous_is_refused(serve: Serve, headers:
 
 
 DEEP = "[" * 200_000 + "]" * 200_000
-TOOLS = ["sessions_list", "sessions_history", "agents_list", "sessions_send", "sessions_spawn"]
+TOOLS = [
+    "sessions_list",
+    "sessions_history",
+    "sessions_search",
+    "agents_list",
+    "sessions_send",
+    "sessions_spawn",
+]
 
 
 @pytest.mark.clause("X5", "X7")

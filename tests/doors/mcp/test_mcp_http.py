@@ -16,6 +16,7 @@ from intersession import SessionSystem, echo
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession_actors.config import OperatorScope
 from intersession_actors.service import Caller
+from intersession_actors.tools import TOOLS
 from support.doors.mcp_clients import Mode, over_http, plain_http, served, text_of
 from support.running import QUIET, SEES_ALL, merged
 
@@ -60,12 +61,12 @@ async def door(*configs: dict[str, Any], **options: Any) -> AsyncGenerator[str]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_sdks_client_has_the_five_tools_over_http(mode: Mode) -> None:
+async def test_the_sdks_client_has_the_tools_over_http(mode: Mode) -> None:
     async with door() as url, over_http(url, mode=mode, authorization=bearer("shared")) as client:
         listed = await client.list_tools()
         sent = await client.call_tool("sessions_send", {"agentId": "ops", "message": "status?"})
 
-    assert len(listed.tools) == 5
+    assert [tool.name for tool in listed.tools] == list(TOOLS)
     assert sent.structured_content["reply"] == "ops heard status?"
     assert json.loads(text_of(sent)) == sent.structured_content
 
@@ -81,7 +82,7 @@ async def test_a_gateway_mounts_it_beside_its_own_routes() -> None:
         ):
             listed = await client.list_tools()
 
-    assert len(listed.tools) == 5
+    assert [tool.name for tool in listed.tools] == list(TOOLS)
 
 
 async def test_where_no_lifespan_is_spoken_it_serves_from_the_first_request_on() -> None:
@@ -170,7 +171,10 @@ async def test_two_names_in_one_request_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("token", "names"),
-    [("reads", {"sessions_list", "sessions_history", "agents_list"}), ("nothing", set[str]())],
+    [
+        ("reads", {"sessions_list", "sessions_history", "sessions_search", "agents_list"}),
+        ("nothing", set[str]()),
+    ],
 )
 async def test_what_changes_something_takes_a_scope_of_its_own(token: str, names: set[str]) -> None:
     async with door() as url, over_http(url, authorization=bearer(token)) as client:

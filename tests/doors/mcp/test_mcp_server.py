@@ -35,7 +35,7 @@ def mode(request: pytest.FixtureRequest) -> Mode:
     return mode
 
 
-async def test_the_five_tools_are_listed_as_they_are_described_everywhere(booth: Booth, mode: Mode) -> None:
+async def test_the_tools_are_listed_as_they_are_described_everywhere(booth: Booth, mode: Mode) -> None:
     system = booth.start({"main": echo()})
 
     async with connected(system, MAIN, mode) as client:
@@ -67,6 +67,7 @@ async def test_a_client_is_told_which_tools_change_nothing(booth: Booth) -> None
     assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == {
         "sessions_list",
         "sessions_history",
+        "sessions_search",
         "agents_list",
     }
     assert not [name for name, hint in hints.items() if hint and hint.destructive_hint]
@@ -95,6 +96,7 @@ async def test_an_answer_is_the_same_json_as_structured_content_and_as_text(boot
         ("sessions_list", {"kinds": ["main", "pets"]}, "kinds"),
         ("sessions_list", {"limits": 3}, "limits"),
         ("sessions_history", {}, "sessionKey"),
+        ("sessions_search", {"query": "x", "limit": "ten"}, "limit"),
         ("sessions_send", {"sessionKey": OPS}, "message"),
         ("sessions_send", {"sessionKey": OPS, "message": "x", "timeoutSeconds": 10**400}, "timeoutSeconds"),
         ("sessions_spawn", {"task": "x", "attachAs": {"path": "y"}}, "attachAs.path"),

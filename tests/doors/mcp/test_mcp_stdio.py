@@ -16,6 +16,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from intersession import SessionSystem, echo
 from intersession.cli import main
 from intersession.mcp.stdio import Wire, serve_stdio
+from intersession_actors.tools import TOOLS
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -101,7 +102,7 @@ async def test_the_sdks_client_talks_to_the_command(files: Files) -> None:
         sent = await client.call_tool("sessions_send", {"agentId": "ops", "message": "status?"})
         seen = await client.call_tool("sessions_list", {})
 
-    assert len(listed.tools) == 5
+    assert [tool.name for tool in listed.tools] == list(TOOLS)
     assert sent.structured_content["reply"] == "heard status?"
     assert OPS in [row["key"] for row in seen.structured_content["sessions"]]
 

@@ -9,7 +9,7 @@ from intersession_actors.tools import TOOLS
 
 EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
 
-_OWN: Final = ("config.get", "session_status", "sessions_search", "system-presence", "tools.invoke")
+_OWN: Final = ("config.get", "session_status", "system-presence", "tools.invoke")
 """What the gateway itself answers, and tools of other systems that its clients ask for."""
 _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.read": frozenset({"operator.read"}),
