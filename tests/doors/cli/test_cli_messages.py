@@ -1,5 +1,6 @@
 """`intersession messages` says who spoke to whom, on whose behalf, and who outside got the answer."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone, ExchangeClosed
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import DemoLog, Ran, ran
 from support.running import WAIT, Booth, wait_for, wait_for_number
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
@@ -123,3 +124,16 @@ def test_pages_give_every_message_once(booth: Booth, tokens: tuple[str, ...]) ->
 
     assert paged == whole == sorted(whole, reverse=True)
     assert len(whole) > 1
+
+
+@pytest.mark.clause("FIND-2")
+def test_all_that_sessions_said_to_each_other_is_printed_as_json_lines(demo_log: DemoLog) -> None:
+    asked = ("--inter-session", "--since", "2020-01-01", "--store", demo_log.path)
+
+    lines = ran("messages", *asked, "--jsonl").out.splitlines()
+
+    every = ran("messages", *asked, "--limit", 1000, "--json").json["messages"]
+    assert [json.loads(line) for line in lines] == every
+    assert len(ran("messages", *asked, "--jsonl", "--limit", 1).out.splitlines()) == 1
+    events = ran("events", "--jsonl", "--store", demo_log.path).out.splitlines()
+    assert len(events) == json.loads(events[0])["position"] > 50

@@ -56,7 +56,7 @@ def listed(
             span=page.span(reader),
         )
         at_work = has_writer(reader.log)
-        rows = reader.flows.deliveries(wanted, page.limit + 1)
+        rows = reader.flows.deliveries(wanted, page.most + 1)
         listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
         unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
     lost = any(row.state in {"failed", "unknown", "denied"} for row, _ in listing.rows)

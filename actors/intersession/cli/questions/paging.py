@@ -19,6 +19,8 @@ from intersession_projections.timeline import counted
 
 T = TypeVar("T")
 
+_USUAL: Final = 50
+_ALL: Final = 2**53
 _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
@@ -28,6 +30,7 @@ class Listing(Generic[T]):
 
     rows: Sequence[T]
     cursor: str | None
+    as_lines: bool = False
 
     def answer(
         self,
@@ -52,6 +55,10 @@ class Listing(Generic[T]):
             known["unknown"] = [each.as_value() for each in unknown]
 
         def told(screen: Screen) -> None:
+            if self.as_lines:
+                for row in self.rows:
+                    screen.json_line(value(row))
+                return
             self._show(screen, show, what, hint)
             tell_unknown(screen, unknown)
 
@@ -83,11 +90,20 @@ class Page:
         None
     )
     limit: Annotated[
-        int,
+        int | None,
         Parameter(
-            help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=LISTED.most)
+            help="At most this many, the newest. Default: 50; with --jsonl, all.",
+            validator=Number(gte=1, lte=LISTED.most),
         ),
-    ] = 50
+    ] = None
+    jsonl: Annotated[
+        bool, Parameter(negative="", help="Print JSON, one row a line, all of them unless --limit says less.")
+    ] = False
+
+    @property
+    def most(self) -> int:
+        """How many rows there may be."""
+        return self.limit or (_ALL if self.jsonl else _USUAL)
 
     def span(self, reader: Reader) -> Span:
         """Return which part of the log that is.
@@ -106,10 +122,10 @@ class Page:
 
     def of(self, found: Iterable[T], position: Callable[[T], int]) -> Listing[T]:
         """Return the first page of what is found, each at its position; no more than one beyond it is read."""
-        rows = list(islice(found, self.limit + 1))
-        more = len(rows) > self.limit
-        rows = rows[: self.limit]
-        return Listing(rows, str(position(rows[-1])) if more else None)
+        rows = list(islice(found, self.most + 1))
+        more = len(rows) > self.most
+        rows = rows[: self.most]
+        return Listing(rows, str(position(rows[-1])) if more else None, as_lines=self.jsonl)
 
 
 def _position(reader: Reader, typed: str | None, field: str) -> int | None:
