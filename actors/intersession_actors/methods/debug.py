@@ -18,8 +18,11 @@ class GatewayDebug:
 
         def method(call: Call, params: JsonMapping) -> Result:
             reader, caller = self._service.reader, call.caller
-            within = None if caller.is_operator else lambda key: caller.reaches(reader.parse(key))
-            view = View(reader, call.requester, within=within)
+
+            def reached(key: str) -> bool:
+                return caller.reaches(reader.parse(key))
+
+            view = View(reader, call.requester, within=None if caller.is_operator else reached)
             answer = Debugger(view).call(name, params)
             for key in sorted(view.touched):
                 call.saw(key)
