@@ -59,6 +59,7 @@ class GatewayErase:
             raise ToolRefused(
                 "invalid_request", f"messageIds: {missing} is no message of {key}, give ids of its own"
             ) from None
+        self._service.reader.full_text.forget()
         return {
             "ok": True,
             "key": key,

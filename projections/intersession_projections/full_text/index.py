@@ -4,11 +4,12 @@ import heapq
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log, Row, SqlValue
-from intersession_events.stores import MEMORY, Tail, ViewFile
+from intersession_events.stores import MEMORY, Tail, ViewFile, place_of
 from intersession_projections.full_text.tokens import Term, holds
 from intersession_projections.full_text.view import FullTextView, Redact, entry, restored
 from intersession_projections.positions import Span
@@ -44,6 +45,14 @@ class FullText:
             file = self._opened(opened)
             Tail(self._log, file).catch_up(progress)  # several may at once: each takes what is still to come
             yield Found(file, indexed=self._view.indexed)
+
+    def forget(self) -> None:
+        """Take out of the view beside the log, if there is one, what was erased: nobody may search for a long time."""
+        if self._log.path != MEMORY and Path(place_of(self._log.path, self._view.name)).exists():
+            with ExitStack() as opened:
+                file = self._opened(opened)
+                Tail(self._log, file).catch_up()
+                file.fold()
 
     def _opened(self, opened: ExitStack) -> ViewFile:
         if self._in_memory is not None:

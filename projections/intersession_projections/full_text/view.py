@@ -176,11 +176,10 @@ class FullTextView:
 
 def _number(sql: Sql, kind: str, name: str) -> int:
     """Return the number that stands for a name; it is given one if it has none."""
-    for _ in range(2):
-        row = sql.execute("SELECT no FROM said_names WHERE kind = ? AND name = ?", (kind, name)).fetchone()
-        if row is not None:
-            break
+    select = "SELECT no FROM said_names WHERE kind = ? AND name = ?"
+    if (row := sql.execute(select, (kind, name)).fetchone()) is None:
         sql.execute("INSERT INTO said_names (kind, name) VALUES (?, ?)", (kind, name))
+        row = sql.execute(select, (kind, name)).fetchone()
     number: int = row[0]
     return number
 

@@ -60,6 +60,8 @@ def hostile_log(tmp_path: Path) -> Path:
         ("replay", "main"),
         ("replay", "main", "--tools"),
         ("replay", "main", "--steps"),
+        ("search", "echo", "--limit", "1000"),
+        ("search", "a*", "--limit", "1000"),
         ("history", "main", "--tools", "--json"),
         ("replay", "main", "--steps", "--json"),
     ],

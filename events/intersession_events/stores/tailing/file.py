@@ -82,6 +82,11 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
         with self.datastore.transaction(commit=False) as cursor:
             return PlainSql(cursor.sqlite_cursor.connection).execute(statement, parameters).fetchall()
 
+    def fold(self) -> None:
+        """Fold its write-ahead log back into the file, and empty it: nothing is left there of what was taken out."""
+        if isinstance(self.datastore, LogDatastore):
+            self.datastore.fold()
+
     def close(self) -> None:
         """Close the database."""
         self.datastore.close()
