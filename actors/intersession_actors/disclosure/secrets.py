@@ -69,7 +69,8 @@ _PEM_END: Final = "-----END "
 _SURELY_RANDOM: Final = 18
 _PART: Final = 8
 _LONG_PART: Final = 20
-_LONGEST_FLAG: Final = 64
+_LONGEST_NAME: Final = 64
+_MAY_NAME: Final = re.compile(r"[-=:]")
 
 
 def secret_spans(text: str) -> list[Span]:
@@ -142,9 +143,9 @@ def _assigned(text: str) -> Iterator[Span]:
             continue
         if not found["quote"] and _is_said(value[0], assigned="=" in text[at : found.end()]):
             continue
-        # What looks like a flag may be one, with a secret behind it.
-        is_flag = value[0].startswith("-") and len(value[0]) <= _LONGEST_FLAG
-        at = value.start() if is_flag else value.end()
+        # What looks like a flag or a name may be one, with a secret behind it: a name without a value comes before another.
+        last = max(value.start(), value.end() - _LONGEST_NAME)
+        at = last if _MAY_NAME.search(text, last, value.end()) else value.end()
         yield value.span()
 
 

@@ -147,6 +147,19 @@ ANNOUNCED = [
 ]
 
 
+@pytest.mark.clause("HIST-5")
+@pytest.mark.parametrize("announced", ANNOUNCED)
+@pytest.mark.parametrize(
+    "before", ["API_KEY=", "password:", "secret: ", "--token", f"API_KEY={'X' * 80}_TOKEN="]
+)
+def test_a_name_without_a_value_hides_no_name_that_has_one(before: str, announced: str) -> None:
+    """An empty variable of an `.env` file stands above another one."""
+    for between in ("\n", " ", "\n\n", "\n  "):
+        shown, found = redact_text(f"{before}{between}{announced}{LONG[::-1]}\n")
+        assert found
+        assert LONG[::-1] not in shown
+
+
 @given(hostile_texts, st.sampled_from(ANNOUNCED), hostile_texts)
 @pytest.mark.clause("HIST-5")
 def test_nothing_around_a_secret_brings_it_to_light(before: str, announced: str, after: str) -> None:

@@ -169,9 +169,13 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             _show_steps(screen, self.steps, names)
         else:
             BeatPrinter(screen, names, whole=whole, today=today).print_all(self.beats)
-        for smell in () if self.standing is None else self.standing.smells or ():
-            position = f"#{smell['place']['position']:<4} "
-            screen.one_line(safe(f"{position}{smell['code']}: ", "yellow"), smell["text"])
+        smells = () if self.standing is None else self.standing.smells or ()
+        if smells:
+            screen.line()
+            screen.line(safe("seldom meant", "bold"))
+        for smell in smells:
+            where = f"  #{smell['place']['position']}"
+            screen.one_line(safe(f"  {smell['code']}: ", "yellow"), smell["text"], safe(where, "dim"))
         if self.waiting:
             screen.line()
             for words in self.waiting:
