@@ -151,17 +151,19 @@ def test_an_announce_that_finds_no_run_left_is_not_asked_for_and_says_why(booth:
 
 @pytest.mark.clause("LOOP-5")
 def test_children_that_start_at_the_same_moment_are_no_more_than_the_runs_allow(booth: Booth) -> None:
-    started = threading.Barrier(4)
+    started, asked = threading.Barrier(4), threading.Event()
     answers: list[Any] = []
 
     def agent(turn: Turn) -> str:
         if turn.agent_id != "main" or ":subagent:" in turn.session_key:
+            assert asked.wait(WAIT)  # what follows from an answer would be a run of its own
             return "done"
         calls = [threading.Thread(target=call, args=(turn, number)) for number in range(4)]
         for each in calls:
             each.start()
         for each in calls:
             each.join()
+        asked.set()
         return "NO_REPLY"
 
     def call(turn: Turn, number: int) -> None:

@@ -80,11 +80,11 @@ class Erratic:
                 return "REPLY_SKIP"
             case 1:
                 raise RuntimeError("out of luck")
-            case 2 if turn.tools is not None:
+            case 2:
                 other = "ops" if turn.session_key == MAIN else "main"
                 turn.tools.call("sessions_send", {"agentId": other, "message": "and?", "timeoutSeconds": 0})
                 return "asked"
-            case 3 if turn.tools is not None:
+            case 3:
                 turn.tools.call("sessions_spawn", {"task": "look it up"})
                 return "spawned"
             case _:

@@ -30,10 +30,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSyst
 
 
 def position_of(system: SessionSystem, kind: type[Any], turn: int | None = None) -> int:
+    events: list[tuple[int, Any]] = [(recorded.position, recorded.event) for recorded in system.log.all()]
     (found,) = [
-        recorded.position
-        for recorded in system.log.all()
-        if isinstance(recorded.event, kind) and (turn is None or recorded.event.turn == turn)
+        position
+        for position, event in events
+        if isinstance(event, kind) and (turn is None or event.turn == turn)
     ]
     return found
 
