@@ -258,10 +258,12 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def _taken(self, message: commands.StepTaken) -> None:
         flow = self._flow(message.stream)
-        if not message.recorded:
+        is_older = flow.state is None and bool(message.recorded) and message.recorded[0].version > 1
+        if not message.recorded or is_older:
+            # The step was taken before, perhaps in a life before ours. What it led to may have been told already, and was not
+            # understood: the flow did not know of the step.
             flow.reload()
-        elif flow.state is None and message.recorded[0].version > 1:
-            flow.reload()  # begun in a life before ours: the log has the whole story
+            self.read_back(flow)
         else:
             flow.committed(message.recorded)
 
