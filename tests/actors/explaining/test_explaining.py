@@ -251,6 +251,7 @@ def test_a_refusal_of_the_send_policy_names_the_rule_and_what_would_lift_it(tmp_
         assert answered
 
         refused = [one for one in explained(system, facts.MessageRecorded) if one.about == "refusal"]
+        wait_for(system, facts.DeliveryDenied)
         (undelivered, *_rest) = explained(system, facts.DeliveryDenied)
 
     assert [one.code for one in refused] == ["policy_denied"]
