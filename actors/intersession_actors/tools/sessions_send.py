@@ -131,12 +131,14 @@ def _was_accepted(send: Send) -> bool:
         ToolRefused: its key was used for another message (`idempotency_conflict`).
     """
     runs, caller, key = send.service.runs, send.call.caller, send.idempotency_key
-    known = runs.by_idempotency_key(caller.name, key) if key else None
+    if key is None:
+        # Outside of a run the id is random, so nobody can have had it before.
+        return caller.run is not None and runs.get(send.run_id) is not None
+    # One look: between two, another message can be accepted under the key.
+    known = runs.by_idempotency_key(caller.name, key)
     if known is not None and known.digest != send.digest:
         raise key_conflict("message")
-    # Without a key and outside of a run the id is random, so nobody can have had it before.
-    may_be_known = key is not None or caller.run is not None
-    return known is not None or (may_be_known and runs.get(send.run_id) is not None)
+    return known is not None
 
 
 def _timeout(given: SessionsSend) -> float:
