@@ -24,6 +24,7 @@ from intersession_events.facts import (
     TurnRequested,
     ready,
 )
+from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 from intersession_projections.places import InRun, UnknownPlace, flow_id, flow_stream, parse_place
@@ -127,7 +128,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
         if context is None:
             raise ToolRefused("invalid_request", f"run: {self.problem}")
         return Turn(
-            agent_id=self.key,
+            agent_id=SessionKey.recorded(self.key).agent_id,
             session_key=self.key,
             step=self.run.step,
             asked=context.message,

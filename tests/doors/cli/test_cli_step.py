@@ -1,18 +1,21 @@
 """`intersession step`: a run on a screen, forwards and back, with what everybody saw there."""
 
+import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from textual.widgets import Static
 
-from intersession import open_log
+from intersession import SessionSystem, Turn, echo, open_log
 from intersession.cli.stepping import Stepper
 from intersession.cli.stepping.drawn import DrawnRun
 from intersession.cli.stepping.screen import StepScreen, TextScreen
 from intersession_actors.debugger import Debugger
 from intersession_actors.errors import ToolRefused
 from support.doors.command_line import DemoLog, ran
+from support.running import SEES_ALL, Gate
 
 
 @contextmanager
@@ -145,6 +148,30 @@ async def test_only_the_lines_that_are_seen_are_drawn_and_the_place_is_among_the
             assert drawn.virtual_size.height > drawn.size.height
             seen = "\n".join(drawn.render_line(y).text for y in range(drawn.size.height))
             assert "The exchange is over" in seen
+
+
+@pytest.mark.clause("STEP-1")
+async def test_who_follows_and_stands_at_the_end_goes_along_with_what_comes(tmp_path: Path) -> None:
+    gate = Gate()
+
+    def slow(turn: Turn) -> str:
+        gate.stop(turn)
+        return "it is open"
+
+    with SessionSystem(tmp_path / "log.db", agents={"main": echo(), "desk": slow}, config=SEES_ALL) as system:
+        asked = {"agentId": "desk", "message": "is it open?", "timeoutSeconds": 0}
+        run = (await system.tools("agent:main:main").acall("sessions_send", asked))["runId"]
+        await asyncio.to_thread(gate.reached)
+        app = StepScreen(system.debug, run, at="head", follow=True)
+        async with app.run_test(size=(140, 40)) as pilot:
+            assert "run_started" in said(app, "#happened")
+            gate.open()
+            for _ in range(200):
+                await pilot.pause(0.05)
+                if "exchange_closed" in said(app, "#happened"):
+                    break
+            assert "exchange_closed" in said(app, "#happened")
+            assert "it is open" in said(app, "#messages1")
 
 
 def test_what_is_no_run_is_refused_before_there_is_a_screen(demo_log: DemoLog) -> None:

@@ -19,10 +19,12 @@ from intersession_actors.debugger import Debugger, ToldAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
 from intersession_events.plain_json import JsonObject
+from intersession_projections.diagram import Line
 from intersession_projections.places import short_name
 
 _LOOK_AGAIN_S: Final = 0.5
 _MESSAGES: Final = 20
+_NARROWEST: Final = 40
 
 HELP: Final = """\
 right, left   next event, event before
@@ -106,6 +108,8 @@ class StepScreen(App[None]):
         self._stepper = Stepper(debugger, run)
         self._follow = follow
         self._asked = ""
+        self._drawn: tuple[tuple[str, int, int], Sequence[Line]] | None = None
+        """The diagram as it was drawn last, and of what: the run, its number of events, and the width."""
         if at is not None:
             self._stepper.go(at)
 
@@ -270,8 +274,7 @@ class StepScreen(App[None]):
             words.append_text(safe(f"\nnext: {following['text']}", "dim"))
         self.query_one("#place", Static).update(words)
         drawn = self.query_one("#drawn", DrawnRun)
-        width = max(drawn.size.width, 40)
-        drawn.show(list(debugger.diagram(stepper.run).lines(width)), position)
+        drawn.show(self._lines(max(drawn.size.width, _NARROWEST)), position)
         by_key = {session["key"]: session for session in state["sessions"]}
         for number, key in enumerate((*stepper.sessions, "", "")[:2]):
             self.query_one(f"#transcript{number}").border_title = one_line(short_name(key), 40)
@@ -279,6 +282,13 @@ class StepScreen(App[None]):
             self.query_one(f"#messages{number}", Static).update(_transcript(shown.get("transcript", ())))
             self.query_one(f"#transcript{number}", VerticalScroll).scroll_end(animate=False)
         self.query_one("#happened", Static).update(self._event())
+
+    def _lines(self, width: int) -> Sequence[Line]:
+        """Return the diagram's lines; a move alone changes none of them."""
+        of = self._stepper.run, len(self._stepper.steps), width
+        if self._drawn is None or self._drawn[0] != of:
+            self._drawn = of, list(self._debugger.diagram(self._stepper.run).lines(width))
+        return self._drawn[1]
 
     def _event(self) -> Text:
         step = self._stepper.step
