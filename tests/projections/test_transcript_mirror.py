@@ -347,6 +347,24 @@ def test_a_mirror_goes_on_when_the_log_can_be_read_again(tmp_path: Path) -> None
     assert [line["id"] for line in lines(tmp_path)[1:]] == ["m1", "m2", "m3"]
 
 
+def test_who_waits_for_a_mirror_does_not_touch_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waited looked into the files, and put the place back to 0 that the first line had just moved."""
+    log = PlainLog()
+    mirror = transcript_mirror(log, tmp_path)
+    mirror.start()
+
+    def looked() -> int:
+        raise AssertionError("who waits looked into the files")
+
+    monkeypatch.setattr(mirror.view, "reached", looked)
+    put(log, 1)
+    mirror.wait(1, timeout=10)
+    monkeypatch.undo()
+    mirror.stop()
+
+
 def test_what_is_committed_is_written_from_memory_and_what_was_missed_from_the_log(tmp_path: Path) -> None:
     """Finding B8, and the profile of a turn: the mirror read back and proved each event anew."""
     log = Unread()

@@ -54,9 +54,9 @@ class TailedView(TrackingRecorder):
         """Note how far it has come."""
         self.take((), tracking.notification_id)
 
-    def has_tracking_id(self, application_name: str, notification_id: int | None) -> bool:
-        """Say whether it has come to a position."""
-        return notification_id is None or (self.max_tracking_id(application_name) or 0) >= notification_id
+    def has_tracking_id(self, application_name: str, notification_id: int | None) -> bool:  # noqa: ARG002 - as above
+        """Say whether it has come to a position, as far as is known here: who waits must not touch what another thread writes."""
+        return notification_id is None or self.position >= notification_id
 
     def advanced(self) -> None:
         """Wake who waits for it."""
