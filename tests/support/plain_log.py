@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from intersession_events.facts import Event, topic_of
+from intersession_events.facts import Event, ForkedFrom, topic_of
 from intersession_events.log import (
     Committed,
     InFlight,
@@ -30,6 +30,7 @@ class PlainLog:
     log_id = "00000000-0000-4000-8000-000000000001"
     epoch = 1
     path = ":memory:"
+    forked: ForkedFrom | None = None
 
     def __init__(self, views: Sequence[InlineView] = ()) -> None:
         self.events: list[Recorded] = []

@@ -1,13 +1,14 @@
-"""What can have happened to the log as a whole: opened, configured, checkpointed, imported into, told by a channel, erased from.
+"""What can have happened to the log as a whole: opened, configured, checkpointed, forked, imported into, told by a channel, erased from.
 
 Streams `log`, `import:<id>`, `inbound:<id>` and `erased:<stream>`.
 """
 
 from typing import Literal
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, ready
 
 PublishedTo = Literal["file", "webhook", "command"]
+EditKind = Literal["reply", "message", "skip", "drop", "agent", "set", "inject"]
 
 
 class LogOpened(Fact, frozen=True, kw_only=True):
@@ -100,6 +101,44 @@ class Erased(Fact, frozen=True, kw_only=True):
     reason: str = ""
 
 
+@ready
+class ForkEdit(Fact, frozen=True, kw_only=True):
+    """What somebody wanted otherwise in a fork (FORK-4).
+
+    `place` is where, as it was asked for. `key` is what is changed, where there are several: an agent's id, a setting, a
+    session. `value` is what it is now: a text, an agent's SPEC, a setting's value as JSON.
+    """
+
+    kind: EditKind
+    place: str = ""
+    key: str = ""
+    value: str = ""
+
+
+class ForkedFrom(Fact, frozen=True, kw_only=True):
+    """The log began as a part of another one, `log_id`, as that stood at `position`: its first own event (FORK-2).
+
+    All events up to that position are the other log's, with their positions, hashes and salts; they are hashed under its id.
+    `heads` has the last event of each of their streams: its name, version and hash. Of the stream `log` single events
+    were taken, and it has each of them. `flow` is the run, exchange or spawn that goes on here, `edits` what is otherwise, `by`
+    who wanted it.
+    """
+
+    log_id: str
+    position: int
+    flow: str
+    heads: tuple[tuple[str, int, str], ...]
+    edits: tuple[ForkEdit, ...] = ()
+    by: str = "operator"
+
+
 SystemEvent = (
-    LogOpened | ConfigLoaded | CheckpointTaken | CheckpointPublished | ImportReported | InboundTaken | Erased
+    LogOpened
+    | ConfigLoaded
+    | CheckpointTaken
+    | CheckpointPublished
+    | ImportReported
+    | InboundTaken
+    | Erased
+    | ForkedFrom
 )

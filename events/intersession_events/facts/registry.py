@@ -75,6 +75,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "import_reported.1": log.ImportReported,
     "inbound_taken.1": log.InboundTaken,
     "erased.1": log.Erased,
+    "forked_from.1": log.ForkedFrom,
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)

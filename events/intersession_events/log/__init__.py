@@ -3,6 +3,7 @@
 from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, seal, unseal
 from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
 from intersession_events.log.held_checkpoints import checkpoints_of
+from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.log import (
     InFlight,
     InlineView,
@@ -54,6 +55,7 @@ __all__ = [
     "ANY_VERSION",
     "EVERY",
     "FIRST",
+    "FORKED",
     "FORMAT",
     "FORMATS",
     "LARGEST_STATE",
@@ -69,6 +71,7 @@ __all__ = [
     "Folding",
     "InFlight",
     "InlineView",
+    "Lineage",
     "Log",
     "LogHead",
     "Moment",
@@ -94,6 +97,7 @@ __all__ = [
     "hash_in",
     "head",
     "left_of",
+    "lineage_of",
     "marks_of",
     "named_in",
     "of_id",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from intersession_events.facts import ForkedFrom
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
 from intersession_events.log.states import States
 
@@ -94,6 +95,11 @@ class Log(Protocol):
     @property
     def epoch(self) -> int:
         """The writer's epoch; 0 for a reader."""
+        ...
+
+    @property
+    def forked(self) -> ForkedFrom | None:
+        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
         ...
 
     @property

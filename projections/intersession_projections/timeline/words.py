@@ -318,7 +318,7 @@ def _of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
             return Words(event.by, None, "once more", f"wants it delivered to {place} after all")
 
 
-def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
+def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C901 - one case an event
     match event:
         case facts.AccessRecorded():
             who = event.requester or (f"credential:{event.credential}" if event.credential else "operator")
@@ -343,6 +343,9 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:
         case facts.Erased():
             brief = f"{len(event.rows)} events of {event.stream}"
             return Words(event.by, None, f"{brief}: {event.reason}" if event.reason else brief)
+        case facts.ForkedFrom():
+            edits = ", ".join(f"{edit.kind} {edit.key}".strip() for edit in event.edits) or "no edits"
+            return Words(event.by, None, f"fork of {event.log_id} at position {event.position}: {edits}")
 
 
 _SENDS: Final[Mapping[facts.Purpose, str]] = {

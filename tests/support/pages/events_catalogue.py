@@ -60,6 +60,8 @@ STREAM_OF: Mapping[type, str] = {
     log.CheckpointPublished: "`log`",
     log.ImportReported: "`import:<id>`",
     log.InboundTaken: "`inbound:<id>`",
+    log.Erased: "`erased:<stream>`",
+    log.ForkedFrom: "`log`",
 }
 
 HEAD = f"""# Events
@@ -174,8 +176,10 @@ def _kind(hint: object) -> str:
     if origin in {typing.Union, types.UnionType}:
         return " or ".join(_kind(each) for each in arguments if each is not types.NoneType)
     if origin is tuple:
-        inner = [each for each in arguments if each is not Ellipsis]
-        return f"pair of {_kind(inner[0])}" if len(inner) == 2 else f"list of {_kind(inner[0])}"
+        if Ellipsis in arguments:
+            return f"list of {_kind(arguments[0])}"
+        kinds = list(map(_kind, arguments))
+        return f"pair of {kinds[0]}" if kinds == kinds[:1] * 2 else f"({', '.join(kinds)})"
     if origin is dict:
         return "map of text"
     return {str: "text", int: "integer", bool: "true or false"}.get(typing.cast("type", hint)) or str(
@@ -204,7 +208,7 @@ def _said(shape: type) -> str:
 def _parts() -> Iterator[type[Fact]]:
     """Yield the shapes that are no events, in the order of their modules."""
     events = set(TOPICS.values())
-    for module in (message, session, exchange):
+    for module in (message, session, exchange, log):
         for shape in vars(module).values():
             if (
                 inspect.isclass(shape)

@@ -12,7 +12,16 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Cipher, Compressor, Mapper, StoredEvent, Transcoder
 
 from intersession_events.errors import CorruptEvent, NotStorable, UnknownTopic
-from intersession_events.log import ANY_VERSION, Authorised, Draft, Recorded, payload_of, seal, unseal
+from intersession_events.log import (
+    ANY_VERSION,
+    Authorised,
+    Draft,
+    Lineage,
+    Recorded,
+    payload_of,
+    seal,
+    unseal,
+)
 
 
 class Fresh(msgspec.Struct, frozen=True):
@@ -53,7 +62,7 @@ class ChainedMapper(Mapper[str]):
     def __init__(
         self, transcoder: Transcoder, compressor: Compressor | None = None, cipher: Cipher | None = None
     ) -> None:
-        """Make a mapper; whoever opens the log sets `log_id`, which is part of every hash.
+        """Make a mapper; whoever opens the log sets `lineage`: the log's id is part of every hash.
 
         Raises:
             NotStorable: the environment asks for compressed or encrypted states, which nobody could hash again.
@@ -61,11 +70,16 @@ class ChainedMapper(Mapper[str]):
         super().__init__(transcoder, compressor, cipher)
         if compressor is not None or cipher is not None:
             raise NotStorable("a log's rows are neither compressed nor encrypted by the library")
-        self.log_id = ""
+        self.lineage = Lineage("")
         self.writes_short = False
         """Whether states get the short form; set by whoever opens a log that has it."""
         self.authorised: Authorised = lambda _stream, _version: None
         """What may stand in the place of erased payloads; set by whoever can read the log."""
+
+    @property
+    def log_id(self) -> str:
+        """The id of the log that is written."""
+        return self.lineage.log_id
 
     def to_stored_event(self, domain_event: DomainEventProtocol[str]) -> Pending:
         """Return an event to be sealed.
@@ -113,7 +127,7 @@ class ChainedMapper(Mapper[str]):
         stream: str = stored_event.originator_id  # type: ignore[assignment]  # never a UUID; read for each row, so no cast
         try:
             return unseal(
-                log_id=self.log_id,
+                log_id=self.lineage.log_id_at(position),
                 position=position,
                 stream=stream,
                 version=stored_event.originator_version,

@@ -224,7 +224,8 @@ class Append:
         self._sealing.recorder.flush(cursor)
         for stream, version, stands in erasures(self.recorded):
             row = _row(cursor, _AT_VERSION, (stream, version))
-            state = erased_state(row, stands, log_id=self._sealing.mapper.log_id)
+            written_in = self._sealing.mapper.lineage.log_id_at(0 if row is None else row[0])
+            state = erased_state(row, stands, log_id=written_in)
             if row is not None and state is not None:
                 cursor.execute("UPDATE stored_events SET state=? WHERE rowid=?", (state, row[0]))
         self._sealing.snapshots.erase(cursor, sorted({stream for stream, _, _ in erasures(self.recorded)}))

@@ -158,7 +158,7 @@ class SessionLog(LogApplication):
         known = identity.inspect(path)
         if known is None:
             raise NoSuchStore(path, "there is no log to be read")
-        self.chained.log_id = known.log_id
+        self.chained.lineage = known.lineage
         recorder = super().construct_recorder()
         cast("ReadingRecorder", recorder).readers = FileReaders(path, alone=True)
         return recorder

@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,17 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
-from intersession_events.log import FORMAT, FORMATS, Row, place_problems, schema_problems
+from intersession_events.log import (
+    FORKED,
+    FORMAT,
+    FORMATS,
+    Lineage,
+    Row,
+    SqlValue,
+    lineage_of,
+    place_problems,
+    schema_problems,
+)
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_bytes
@@ -26,6 +37,7 @@ class Identity(msgspec.Struct, frozen=True):
     log_id: str
     format: int
     epoch: int
+    lineage: Lineage
     unknown_topics: tuple[str, ...] = ()
     """Topics in it that this version does not know: a newer one wrote them."""
     problems: tuple[str, ...] = ()
@@ -124,8 +136,8 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
         )
         raise NotALog(f"{path} is {lost}; nothing was written to it (copy a log with SQLite's backup)")
 
-    def query(statement: str) -> list[Row]:
-        return connection.execute(statement).fetchall()
+    def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        return connection.execute(statement, parameters).fetchall()
 
     found = query("SELECT log_id, format, epoch FROM log_identity")
     if len(found) != 1:
@@ -146,10 +158,15 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     problems += [
         f"log_topics names {topic!r}, which no event has (DELETE it from there)" for topic in planted
     ]
+    # Few logs are forks; whoever took the topic away from its table is told of at the first event that is not read.
+    lineage = lineage_of(log_id, query) if FORKED in topics else Lineage(log_id)
+    if lineage.problem is not None:
+        problems.append(lineage.problem)
     return Identity(
         log_id=log_id,
         format=form,
         epoch=epoch,
+        lineage=lineage,
         unknown_topics=tuple(topic for topic in unknown if topic not in planted),
         problems=tuple(problems),
     )

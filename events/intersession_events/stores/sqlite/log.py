@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
+from intersession_events.facts import ForkedFrom
 from intersession_events.log import (
     Committed,
     InFlight,
@@ -122,6 +123,11 @@ class SqliteLog:
     def epoch(self) -> int:
         """The writer's epoch; 0 for a reader."""
         return self._epoch
+
+    @property
+    def forked(self) -> ForkedFrom | None:
+        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        return self._application.chained.lineage.forked
 
     @property
     def states(self) -> StreamStates:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.log import SHORT_FROM, opened
+from intersession_events.log import SHORT_FROM, Lineage, opened
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.library import ChainedMapper
 from intersession_events.stores.sqlite import identity
@@ -93,7 +93,7 @@ def open_for_writing(
         except BaseException:
             app.close()
             raise
-        app.chained.log_id = log_id
+        app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.chained.writes_short = known is None or known.format >= SHORT_FROM
         if lock is not None:
             lock.tell(Holder(pid=os.getpid(), epoch=epoch))

@@ -1,0 +1,79 @@
+"""Which log an event was written in: its own, or one that it was forked from, whose id its hash is of (FORK-2)."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.facts import Event, ForkedFrom, decode
+from intersession_events.log.envelope import unseal
+from intersession_events.log.log import Row, SqlValue
+from intersession_events.log.row_state import payload_in
+
+Query = Callable[[str, Sequence[SqlValue]], list[Row]]
+"""Runs a reading statement with parameters and returns its rows."""
+
+STREAM: Final = "log"
+FORKED: Final = "forked_from.1"
+_FOUND: Final = (
+    "SELECT rowid, originator_version, state FROM stored_events WHERE originator_id=? AND topic=? "
+    "ORDER BY originator_version DESC"
+)
+
+
+class Lineage(NamedTuple):
+    """Whose events those of a log are. `forks` says how it came to be, the last step first: nothing for most logs.
+
+    `problem` says what is wrong with an event that told so. What it told is here all the same, so that the others can be read.
+    """
+
+    log_id: str
+    forks: tuple[ForkedFrom, ...] = ()
+    problem: str | None = None
+
+    @property
+    def forked(self) -> ForkedFrom | None:
+        """How this log itself began, if it is a fork."""
+        return self.forks[0] if self.forks else None
+
+    def log_id_at(self, position: int) -> str:
+        """Return the id of the log in which the event at a position was written; that of this one for none (0)."""
+        log_id = self.log_id
+        for fork in self.forks:
+            if not 0 < position <= fork.position:
+                break
+            log_id = fork.log_id
+        return log_id
+
+
+def lineage_of(log_id: str, query: Query) -> Lineage:
+    """Read how a log came to be."""
+    forks: list[ForkedFrom] = []
+    written_in, problem = log_id, None
+    for position, version, state in query(_FOUND, (STREAM, FORKED)):
+        event: Event | None = None
+        try:
+            event = unseal(
+                log_id=written_in,
+                position=position,
+                stream=STREAM,
+                version=version,
+                topic=FORKED,
+                state=state,
+            ).event
+        except (CorruptEvent, UnknownTopic, TypeError) as error:
+            problem = (
+                f"the event at position {position}, which says how this fork began, was changed: {error}"
+            )
+            event = _unproven(state)
+        if isinstance(event, ForkedFrom):
+            forks.append(event)
+            written_in = event.log_id
+    return Lineage(log_id, tuple(forks), problem)
+
+
+def _unproven(state: object) -> Event | None:
+    payload = payload_in(state) if isinstance(state, bytes) else None
+    try:
+        return None if payload is None else decode(FORKED, payload)
+    except (CorruptEvent, UnknownTopic):
+        return None
