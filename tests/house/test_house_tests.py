@@ -26,7 +26,7 @@ def test_a_folder_of_tests_is_a_room_of_the_package(folder: str) -> None:
 
 
 def test_beside_tests_are_only_tests() -> None:
-    apart = {"benchmarks", "support"}
+    apart = {"benchmarks", "simulation", "support"}
     beside = {
         path.relative_to(TESTS).as_posix()
         for path in TESTS.rglob("*.py")

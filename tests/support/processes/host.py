@@ -153,7 +153,7 @@ class Host:
         )
 
     def keep(self, call: str, answer: Mapping[str, Any]) -> None:
-        self._acks.add({"call": call, "answer": answer})
+        self._acks.add({"call": call, "answer": answer, "position": self.system.log.head()})
 
     def person(self, agent_id: str, text: str, *, deliver: bool = False) -> None:
         """Say something to an agent's main session, which gives it a route. `deliver`: and have it answered."""
@@ -195,7 +195,7 @@ class Host:
         self.settle()
         for run_id in dict.fromkeys(ack["answer"]["runId"] for ack in self._acks.all()):
             answer = self.system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
-            self._waits.add(answer)
+            self._waits.add({"answer": answer, "position": self.system.log.head()})
         self._agents.stop()
         self.system.close()
 

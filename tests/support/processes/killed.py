@@ -4,7 +4,6 @@ The host is `host.py`. Only processes that were started here are killed.
 """
 
 import json
-import re
 import signal
 import sys
 from collections import Counter, defaultdict
@@ -13,46 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from intersession import SessionSystem
-from intersession_actors.prompt import visible_text
 from intersession_events.facts import (
-    AnnounceRequested,
-    DeliveryDecided,
-    DeliveryDone,
-    DeliveryStarted,
-    DeliveryUnknown,
-    ExchangeAccepted,
-    MessageRecorded,
-    PrimaryEnded,
-    ResultHanded,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
     RunInterrupted,
     RunQueued,
-    RunStarted,
-    SpawnAccepted,
-    TurnReplied,
-    TurnRequested,
 )
-from intersession_events.log import Recorded, verify_log
+from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
 from support.processes.forked import Forked
 
 HOST = Path(__file__).with_name("host.py")
 PATIENCE_S = 60.0
-MOST_TURNS = 5
-
-RUN = re.compile(r"run_queued (run_started run_interrupted )?run_started run_(completed|failed)")
-EXCHANGE = re.compile(
-    r"exchange_accepted primary_ended( turn_requested turn_replied)*"
-    r"( loop_ended announce_requested announce_decided)? exchange_closed"
-)
-SPAWN = re.compile(
-    r"spawn_accepted( attachments_ready)? child_ended( announce_requested)? announce_decided( result_handed)? spawn_closed"
-    r"( child_archived| attachments_removed){0,2}"
-)
-DELIVERY = re.compile(r"delivery_decided( delivery_started)+ delivery_(done|failed|unknown)")
 
 
 class Host:
@@ -126,22 +97,51 @@ class Host:
     def check_whole(self) -> None:
         """Check what holds after any crash, once nothing is open any more."""
         with self.log() as log:
-            report = verify_log(log)
-            assert report.counts == {}, report.findings
-            assert log.query("PRAGMA integrity_check") == [("ok",)]
-            assert log.query("SELECT * FROM set_aside") == []
-        events = self.events()
-        check_runs(events)
-        check_exchanges(events)
-        check_spawns(events)
-        check_deliveries(events, self.lines("shown"), self.lines("calls"))
-        check_messages(events)
-        check_turns(events, self.lines("turns"))
-        self._check_acks(events)
+            assert check_whole(log) == []
+            assert broken(self.evidence(log)) == []
+
+    def evidence(self, log: SqliteLog) -> Evidence:
+        """Return what is known of all that it did, once nothing is open any more."""
+        calls = [
+            Op(
+                client="host",
+                kind="write",
+                outcome="ok",
+                position=line["position"],
+                call=line["call"],
+                text=line["call"],
+                run_id=line["answer"]["runId"],
+                answer=line["answer"],
+            )
+            for line in self.lines("acks")
+        ]
+        waits = [
+            Op(
+                client="host",
+                kind="wait",
+                outcome="ok",
+                position=line["position"],
+                run_id=line["answer"]["runId"],
+                answer=line["answer"],
+            )
+            for line in self.lines("waits")
+        ]
+        assert {call.run_id for call in calls} == {wait.run_id for wait in waits}
+        return Evidence(
+            events=list(log.all()),
+            ops=[*calls, *waits],
+            asked=[
+                Asked(run_id=line["run"], attempt=line["attempt"], partial=line["partial"])
+                for line in self.lines("turns")
+            ],
+            called=[line["key"] for line in self.lines("calls")],
+            shown=[Shown(key=line["key"], text=line["text"]) for line in self.lines("shown")],
+            ended=True,
+        )
 
     def check_still_answers(self) -> None:
         """Check that another start has nothing to do, and is asked for the same runs with the same answers."""
-        answers = {line["runId"]: line for line in self.lines("waits")}
+        answers = {line["answer"]["runId"]: line["answer"] for line in self.lines("waits")}
         before = self.events()
         again: dict[str, Any] = {}
         agents = dict.fromkeys(("main", "research", "helper"), _nobody)
@@ -155,180 +155,23 @@ class Host:
     def check_views(self) -> None:
         """Check that the views written with the events are what the events say."""
         with SqliteLog(self.directory / "log.db", inline=inline_views()) as log:
-            kept = _tables(log)
-            for view in inline_views():
-                log.rebuild(view.name)
-            assert _tables(log) == kept
+            assert check_views(log, [view.name for view in inline_views()]) == []
 
     def check_acknowledged(self) -> None:
         """Check that what was answered is stored, whatever else is not."""
         queued = Counter(of(self.events(), RunQueued, "run_id"))
         assert all(queued[line["answer"]["runId"]] == 1 for line in self.lines("acks"))
 
-    def _check_acks(self, events: Sequence[Recorded]) -> None:
-        queued = Counter(of(events, RunQueued, "run_id"))
-        ended = {
-            item.event.run_id: item.event
-            for item in events
-            if isinstance(item.event, RunCompleted | RunFailed)
-        }
-        runs: dict[str, str] = {}
-        for line in self.lines("acks"):
-            answer = line["answer"]
-            assert answer["status"] in {"accepted", "ok", "error", "timeout"}, answer
-            assert runs.setdefault(line["call"], answer["runId"]) == answer["runId"]
-            assert queued[answer["runId"]] == 1
-            if answer["status"] == "ok":
-                end = ended[answer["runId"]]
-                assert isinstance(end, RunCompleted)
-                assert answer["reply"] == end.reply
-        assert len(set(runs.values())) == len(runs)
-        assert {line["runId"] for line in self.lines("waits")} == set(runs.values())
-        for line in self.lines("waits"):
-            match ended[line["runId"]]:
-                case RunCompleted(reply=reply):
-                    assert (line["status"], line.get("reply")) == ("ok", reply)
-                case RunFailed(code=code, error=error):
-                    status = "timeout" if code == "timeout" else "error"
-                    assert (line["status"], line["error"]) == (status, error)
-
-
-def check_runs(events: Sequence[Recorded]) -> None:
-    """Check that each run was queued once, tried at most twice, and has one end."""
-    of_run: defaultdict[str, list[Recorded]] = defaultdict(list)
-    for item in events:
-        if item.topic.startswith("run_"):
-            of_run[getattr(item.event, "run_id")].append(item)  # noqa: B009 - all of them have one
-    for items in of_run.values():
-        assert RUN.fullmatch(story(items)), story(items)
-        assert len({item.stream for item in items}) == 1
-        attempts = [item.event.attempt for item in items if isinstance(item.event, RunStarted)]
-        assert attempts == list(range(1, len(attempts) + 1))
-
-
-def check_exchanges(events: Sequence[Recorded]) -> None:
-    """Check that each exchange is closed, its turns are counted through, and its words are those of its runs."""
-    replies = {item.event.run_id: item.event for item in events if isinstance(item.event, RunCompleted)}
-    for items in streams(events, "exchange:"):
-        assert EXCHANGE.fullmatch(story(items)), story(items)
-        turns = [item.event for item in items if isinstance(item.event, TurnRequested)]
-        replied = [item.event for item in items if isinstance(item.event, TurnReplied)]
-        assert [turn.turn for turn in turns] == list(range(1, len(turns) + 1))
-        assert len(turns) <= MOST_TURNS
-        assert [(turn.turn, turn.run_id) for turn in replied] == [(turn.turn, turn.run_id) for turn in turns]
-        for ended in (item.event for item in items if isinstance(item.event, PrimaryEnded | TurnReplied)):
-            said = replies[ended.run_id].reply if ended.run_id in replies else None
-            assert (ended.status == "ok") == (ended.run_id in replies)
-            assert ended.text == visible_text(said) or ended.status != "ok"
-    check_asked(events, ExchangeAccepted, TurnRequested, AnnounceRequested, SpawnAccepted, ResultHanded)
-
-
-def check_asked(events: Sequence[Recorded], *kinds: type[Any]) -> None:
-    """Check that what was asked of a session and its run and message are one step: all there, each once."""
-    asked = Counter(
-        (getattr(item.event, "run_id"), getattr(item.event, "message_id"))  # noqa: B009 - each of `kinds` has both
-        for item in events
-        if isinstance(item.event, kinds)
-    )
-    queued = Counter(
-        (item.event.run_id, item.event.message_id)
-        for item in events
-        if isinstance(item.event, RunQueued)
-        and (item.event.exchange_id is not None or item.event.spawn_id is not None)
-    )
-    assert asked == queued
-
-
-def check_spawns(events: Sequence[Recorded]) -> None:
-    """Check that each spawn is closed."""
-    for items in streams(events, "spawn:"):
-        assert SPAWN.fullmatch(story(items)), story(items)
-
-
-def check_deliveries(
-    events: Sequence[Recorded], shown: Sequence[dict[str, Any]], calls: Sequence[dict[str, Any]]
-) -> None:
-    """Check that each delivery is over and shown once, or at most once where that is in doubt."""
-    texts: defaultdict[str, list[str]] = defaultdict(list)
-    for line in shown:
-        texts[line["key"]].append(line["text"])
-    called = Counter(line["key"] for line in calls)
-    decided: set[str] = set()
-    for items in streams(events, "delivery:"):
-        assert DELIVERY.fullmatch(story(items)), story(items)
-        first, last = items[0].event, items[-1].event
-        assert isinstance(first, DeliveryDecided)
-        decided.add(first.key)
-        attempts = [item.event.attempt for item in items if isinstance(item.event, DeliveryStarted)]
-        assert attempts == list(range(1, len(attempts) + 1))
-        assert called[first.key] <= len(attempts)
-        if isinstance(last, DeliveryDone):
-            assert texts[first.key] == [first.text]
-        elif isinstance(last, DeliveryUnknown):
-            assert len(attempts) == 1
-            assert texts[first.key] in ([], [first.text])
-        else:
-            assert texts[first.key] == []
-    assert set(texts) | set(called) <= decided
-
-
-def check_messages(events: Sequence[Recorded]) -> None:
-    """Check that no session has a message twice."""
-    ids = Counter(
-        (item.stream, item.event.message.id) for item in events if isinstance(item.event, MessageRecorded)
-    )
-    assert set(ids.values()) <= {1}
-
-
-def check_turns(events: Sequence[Recorded], turns: Sequence[dict[str, Any]]) -> None:
-    """Check that each attempt was made once, after it was stored, and told what the one before it had done."""
-    made = Counter((line["run"], line["attempt"]) for line in turns)
-    assert set(made.values()) <= {1}
-    started = {
-        (item.event.run_id, item.event.attempt) for item in events if isinstance(item.event, RunStarted)
-    }
-    assert set(made) <= started
-    answered = {
-        (item.event.run_id, item.event.attempt) for item in events if isinstance(item.event, RunCompleted)
-    }
-    assert answered <= set(made)
-    done: Counter[str] = Counter()
-    for item in events:
-        match item.event:
-            case MessageRecorded(message=message) if message.run_id is not None:
-                done[message.run_id] += 1
-            case RunStarted(run_id=run_id, attempt=attempt):
-                told = [
-                    line["partial"] for line in turns if (line["run"], line["attempt"]) == (run_id, attempt)
-                ]
-                assert set(told) <= {done[run_id]}
-            case _:
-                pass
-
 
 def check_mirror(events: Sequence[Recorded], transcripts: Path) -> None:
     """Check that the mirrored transcripts have each message once, in the order in which its agent took them."""
-    said: defaultdict[str, list[str]] = defaultdict(list)
-    waiting: dict[str, tuple[str, str]] = {}
-    for item in events:
-        match item.event:
-            case MessageRecorded(session_id=session_id, message=message):
-                said[session_id].append(message.id)
-            case RunQueued(run_id=run_id, session_id=session_id, message_id=message_id):
-                said[session_id].remove(message_id)
-                waiting[run_id] = session_id, message_id
-            case RunStarted(run_id=run_id, attempt=1) | RunAborted(run_id=run_id) if run_id in waiting:
-                session_id, message_id = waiting.pop(run_id)
-                said[session_id].append(message_id)
-            case _:
-                pass
     mirrored = {
         path.stem: [
             line["id"] for line in map(json.loads, path.read_text().splitlines()) if line["type"] == "message"
         ]
         for path in transcripts.glob("*.jsonl")
     }
-    assert mirrored == said
+    assert mirrored == {name: kept.ids for name, kept in Evidence(events=events).transcripts.items()}
 
 
 def interrupted(events: Sequence[Recorded]) -> list[str]:
@@ -354,18 +197,6 @@ def streams(events: Sequence[Recorded], prefix: str) -> list[list[Recorded]]:
 def of(events: Sequence[Recorded], kind: type[Any], field: str) -> list[Any]:
     """Return a field of all events of a kind, in order."""
     return [getattr(item.event, field) for item in events if isinstance(item.event, kind)]
-
-
-def _tables(log: SqliteLog) -> dict[str, list[Any]]:
-    """Return the rows of all views, without indexes of text: how SQLite lays one out depends on how it was filled."""
-    names = log.query("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
-    own = {"stored_events", "sqlite_sequence", "log_identity", "log_topics"}
-    texts = tuple(name for name, sql in names if sql is not None and sql.startswith("CREATE VIRTUAL TABLE"))
-    return {
-        name: sorted(log.query(f"SELECT * FROM {name}"), key=repr)  # noqa: S608 - our own tables
-        for name, _ in names
-        if name not in own and name not in texts and not name.startswith(tuple(f"{text}_" for text in texts))
-    }
 
 
 def _nobody(_: Any) -> str:

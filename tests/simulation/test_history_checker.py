@@ -1,0 +1,311 @@
+"""The checker of histories finds nothing in one that is right, and each kind of wrong in one that was doctored."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+from msgspec import structs
+
+from intersession import Channel, Outbound, SessionSystem, Turn
+from intersession_events.facts import (
+    ChildEnded,
+    DeliveryDecided,
+    DeliveryStarted,
+    ExchangeAccepted,
+    ExchangeClosed,
+    MessageRecorded,
+    RunCompleted,
+    RunQueued,
+    RunStarted,
+    SpawnClosed,
+    TurnReplied,
+    TurnRequested,
+)
+from intersession_events.log import Recorded
+from intersession_events.stores import SqliteLog
+from intersession_projections.inline_views import inline_views
+from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
+from support.running import SEES_ALL, merged, wait_for
+from support.transacting import transact
+
+E = TypeVar("E")
+MAIN, DESK = "agent:main:main", "agent:desk:main"
+CONFIG = merged(SEES_ALL, {"agents": {"list": [{"id": "main", "default": True}, {"id": "desk"}]}})
+
+
+class Told:
+    """A system that is talked to, and what it was asked, answered and shown."""
+
+    def __init__(self, log: SqliteLog) -> None:
+        self.log = log
+        self.ops: list[Op] = []
+        self.asked: list[Asked] = []
+        self.shown: list[Shown] = []
+
+    def answer(self, turn: Turn) -> str:
+        given = tuple(message.id for message in turn.transcript)
+        self.asked.append(
+            Asked(run_id=turn.run_id, attempt=turn.attempt, position=self.log.head(), given=given)
+        )
+        return f"{turn.agent_id} at {turn.step}"
+
+    def show(self, outbound: Outbound) -> None:
+        self.shown.append(Shown(key=outbound.key, text=outbound.text))
+
+    def happens(self) -> None:
+        agents = {"main": self.answer, "desk": self.answer}
+        with SessionSystem(
+            self.log, agents=agents, channels={"x": Channel(deliver=self.show)}, config=CONFIG
+        ) as system:
+            tools = system.tools(MAIN)
+            system.inbound(channel="x", chat_id="1", sender="1", text="hello", message_id="1", wait=20)
+            sent = tools.call("sessions_send", {"sessionKey": DESK, "message": "and?", "idempotencyKey": "1"})
+            self._note("write", "and?", sent["runId"], DESK, answer=sent)
+            self._read(system)
+            wait_for(system, ExchangeClosed)
+            again = tools.call(
+                "sessions_send", {"sessionKey": DESK, "message": "and?", "idempotencyKey": "1"}
+            )
+            self._note("write", "and?", again["runId"], DESK, answer=again)
+            spawned = tools.call("sessions_spawn", {"task": "dig"})
+            self._note("write", "dig", spawned["runId"])
+            wait_for(system, SpawnClosed)
+            self._read(system)
+            waited = system.gateway.call("agent.wait", {"runId": sent["runId"], "timeoutMs": 0})
+            self._note("wait", None, sent["runId"], answer=waited)
+
+    def _note(self, kind: str, call: str | None, run_id: str, key: str = "", answer: object = None) -> None:
+        self.ops.append(
+            Op(
+                client="main",
+                kind="wait" if kind == "wait" else "write",
+                outcome="ok",
+                position=self.log.head(),
+                call=call,
+                text=call,
+                run_id=run_id,
+                session_id=self._generation(key),
+                answer=answer if isinstance(answer, dict) else {},
+            )
+        )
+
+    def _read(self, system: SessionSystem) -> None:
+        read = system.tools(MAIN).call("sessions_history", {"sessionKey": DESK, "includeTools": True})
+        seen = tuple(message["id"] for message in read["messages"])
+        self.ops.append(
+            Op(
+                client="main",
+                kind="read",
+                outcome="ok",
+                position=read["position"],
+                session_id=self._generation(DESK),
+                seen=seen,
+            )
+        )
+
+    def _generation(self, key: str) -> str | None:
+        events = self.log.stream(f"session:{key}", limit=1) if key else ()
+        return getattr(events[0].event, "session_id") if events else None  # noqa: B009 - it opens the session
+
+    def evidence(self) -> Evidence:
+        return Evidence(
+            events=list(self.log.all()),
+            ops=self.ops,
+            asked=self.asked,
+            called=[one.key for one in self.shown],
+            shown=self.shown,
+            ended=True,
+        )
+
+
+@pytest.fixture(scope="module")
+def log() -> Iterator[SqliteLog]:
+    with SqliteLog(":memory:", inline=inline_views()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def clean(log: SqliteLog) -> Evidence:
+    told = Told(log)
+    told.happens()
+    return told.evidence()
+
+
+def last(evidence: Evidence, kind: type[E]) -> Recorded:
+    return evidence.of(kind)[-1][0]
+
+
+def without(evidence: Evidence, *gone: Recorded) -> Evidence:
+    return replace(evidence, events=[item for item in evidence.events if item not in gone])
+
+
+def again(evidence: Evidence, kind: type[E], **fields: object) -> Evidence:
+    """Have the last event of a kind a second time at the end, with other fields, its place in the chain mended."""
+    first, end = last(evidence, kind), evidence.events[-1]
+    before = evidence.streams[first.stream][-1]
+    doubled = structs.replace(
+        first,
+        event=structs.replace(first.event, **fields),
+        position=end.position + 1,
+        version=before.version + 1,
+        prev=before.hash,
+        id="another",
+        hash="x",
+    )
+    return replace(evidence, events=[*evidence.events, doubled])
+
+
+def changed(evidence: Evidence, item: Recorded, **fields: object) -> Evidence:
+    """Have another event in the place of one."""
+    other = structs.replace(item, event=structs.replace(item.event, **fields))
+    return replace(evidence, events=[other if one is item else one for one in evidence.events])
+
+
+def reads_less(evidence: Evidence) -> Evidence:
+    ops = [replace(op, seen=op.seen[1:]) if op.kind == "read" else op for op in evidence.ops]
+    return replace(evidence, ops=ops)
+
+
+def swapped(evidence: Evidence) -> Evidence:
+    """Have the run's end before its start, both where the other was."""
+    start, end = last(evidence, RunStarted), last(evidence, RunCompleted)
+    moved = {
+        start.position: structs.replace(end, position=start.position),
+        end.position: structs.replace(start, position=end.position),
+    }
+    return replace(evidence, events=[moved.get(item.position, item) for item in evidence.events])
+
+
+def acked_early(evidence: Evidence) -> Evidence:
+    return replace(
+        evidence, ops=[replace(op, position=1) if op.kind == "write" else op for op in evidence.ops]
+    )
+
+
+def acked_nothing(evidence: Evidence) -> Evidence:
+    lost = Op(
+        client="main", kind="write", outcome="ok", position=9, call="lost", text="lost", run_id="nowhere"
+    )
+    return replace(evidence, ops=[*evidence.ops, lost])
+
+
+def refused_and_there(evidence: Evidence) -> Evidence:
+    return replace(evidence, ops=[replace(op, outcome="fail") for op in evidence.ops if op.text == "and?"])
+
+
+def other_run(evidence: Evidence) -> Evidence:
+    """Answer a retry with the run of another message."""
+    runs = [op.run_id for op in evidence.ops if op.text == "dig"]
+    ops = [op for op in evidence.ops if op.text == "and?"]
+    return replace(evidence, ops=[*evidence.ops, replace(ops[0], run_id=runs[0], text=None)])
+
+
+def other_generation(evidence: Evidence) -> Evidence:
+    item, _ = next(found for found in evidence.of(RunQueued) if found[1].turn is not None)
+    return changed(evidence, item, session_id="another")
+
+
+def over_limit(evidence: Evidence) -> Evidence:
+    item, accepted = evidence.of(ExchangeAccepted)[0]
+    return changed(evidence, item, settings=structs.replace(accepted.settings, max_turns=2))
+
+
+def beyond_budget(evidence: Evidence) -> Evidence:
+    item, queued = evidence.of(RunQueued)[-1]
+    assert queued.budget is not None
+    limits = structs.replace(queued.budget.limits, runs=1)
+    return changed(evidence, item, budget=structs.replace(queued.budget, limits=limits))
+
+
+def own_chain(evidence: Evidence) -> Evidence:
+    item, queued = next(found for found in evidence.of(RunQueued) if found[1].turn)
+    assert queued.budget is not None
+    return changed(evidence, item, budget=structs.replace(queued.budget, root=queued.run_id))
+
+
+def asked_early(evidence: Evidence) -> Evidence:
+    return replace(evidence, asked=[replace(one, position=1) for one in evidence.asked or ()])
+
+
+def given_another(evidence: Evidence) -> Evidence:
+    return replace(evidence, asked=[replace(one, given=("another",)) for one in evidence.asked or ()])
+
+
+def waited_for_another(evidence: Evidence) -> Evidence:
+    ops = [
+        replace(op, answer={"status": "ok", "reply": "another"}) if op.kind == "wait" else op
+        for op in evidence.ops
+    ]
+    return replace(evidence, ops=ops)
+
+
+DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
+    "an event is gone": ("in_order", lambda told: without(told, last(told, DeliveryStarted))),
+    "an event is there twice": (
+        "in_order",
+        lambda told: replace(told, events=[*told.events, told.events[3]]),
+    ),
+    "an effect before its cause": ("after_causes", swapped),
+    "a message twice": ("messages_once", lambda told: again(told, MessageRecorded)),
+    "a run with two results": ("runs_end_once", lambda told: again(told, RunCompleted)),
+    "a run that is tried for ever": (
+        "runs_end_once",
+        lambda told: changed(told, last(told, RunStarted), attempt=4),
+    ),
+    "a turn with two replies": ("turns_once", lambda told: again(told, TurnReplied)),
+    "more turns than the limit": ("turns_once", over_limit),
+    "a flow that is closed twice": ("flows_in_order", lambda told: again(told, ExchangeClosed)),
+    "other words than the run's": (
+        "words_are_theirs",
+        lambda told: changed(told, last(told, ChildEnded), text="x"),
+    ),
+    "a turn without its run": (
+        "steps_whole",
+        lambda told: changed(told, last(told, TurnRequested), run_id="x"),
+    ),
+    "a turn in another conversation": ("generations_kept", other_generation),
+    "two deliveries under one key": ("announced_once", lambda told: again(told, DeliveryDecided)),
+    "a delivery that goes on": ("deliveries_in_order", lambda told: again(told, DeliveryStarted)),
+    "one key for two runs": ("keys_once", lambda told: again(told, ExchangeAccepted, run_id="another")),
+    "a run beyond the budget": ("budgets_kept", beyond_budget),
+    "a turn in a chain of its own": ("chains_go_on", own_chain),
+    "an acknowledgement of nothing": ("acknowledged_once", acked_nothing),
+    "an acknowledgement before it was stored": ("acknowledged_once", acked_early),
+    "a message that was refused": ("said_once", refused_and_there),
+    "a retry with another run": ("keys_answer_alike", other_run),
+    "a read that lacks a message": ("reads_grow", reads_less),
+    "a client that does not read its own words": ("own_writes_read", reads_less),
+    "a wait with another answer": ("waits_answer_alike", waited_for_another),
+    "an agent that is asked too early": ("asked_once", asked_early),
+    "an agent that is given another transcript": ("given_what_is_recorded", given_another),
+    "a text that is shown twice": (
+        "shown_once",
+        lambda told: replace(told, shown=[*told.shown, *told.shown]),
+    ),
+    "a run that never ends": ("all_ended", lambda told: without(told, last(told, RunCompleted))),
+}
+
+
+@pytest.mark.clause("O1", "O2", "O3", "O4")
+def test_a_history_of_a_running_system_breaks_no_law(clean: Evidence, log: SqliteLog) -> None:
+    assert broken(clean) == []
+    assert check_whole(log) == []
+    assert check_views(log, [view.name for view in inline_views()]) == []
+
+
+@pytest.mark.clause("O1", "O2", "O3", "O4", "O7", "L1", "L2")
+@pytest.mark.parametrize("wrong", DOCTORED)
+def test_a_doctored_history_breaks_the_law_that_it_breaks(clean: Evidence, wrong: str) -> None:
+    law, doctor = DOCTORED[wrong]
+
+    assert law in {finding.law for finding in broken(doctor(clean))}
+
+
+def test_a_row_of_a_view_that_is_not_of_the_events_is_found(clean: Evidence, log: SqliteLog) -> None:
+    assert clean.events
+    transact(log, lambda sql: sql.execute("UPDATE session_list SET position=7"))
+
+    assert {finding.law for finding in check_views(log, [view.name for view in inline_views()])} == {
+        "rebuilt"
+    }

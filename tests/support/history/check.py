@@ -1,0 +1,88 @@
+"""The laws, and what breaks them. `broken` is pure; `check_whole` and `check_views` look into the log itself."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from intersession_events.log import verify_log
+from intersession_events.stores import SqliteLog
+from support.history import of_events, of_outside
+from support.history.evidence import Evidence
+
+Law = Callable[[Evidence], Iterator[str]]
+
+
+class Finding(NamedTuple):
+    """A law that was broken, and where."""
+
+    law: str
+    words: str
+
+
+LAWS: Final[Mapping[str, Law]] = {
+    law.__name__: law
+    for law in (
+        of_events.in_order,
+        of_events.after_causes,
+        of_events.messages_once,
+        of_events.runs_end_once,
+        of_events.flows_in_order,
+        of_events.turns_once,
+        of_events.words_are_theirs,
+        of_events.steps_whole,
+        of_events.generations_kept,
+        of_events.announced_once,
+        of_events.deliveries_in_order,
+        of_events.keys_once,
+        of_events.budgets_kept,
+        of_events.tokens_kept,
+        of_events.chains_go_on,
+        of_outside.acknowledged_once,
+        of_outside.said_once,
+        of_outside.keys_answer_alike,
+        of_outside.reads_grow,
+        of_outside.own_writes_read,
+        of_outside.waits_answer_alike,
+        of_outside.asked_once,
+        of_outside.given_what_is_recorded,
+        of_outside.shown_once,
+        of_events.all_ended,
+    )
+}
+
+
+def broken(evidence: Evidence) -> list[Finding]:
+    """Return all that is wrong with a history."""
+    return [Finding(name, words) for name, law in LAWS.items() for words in law(evidence)]
+
+
+def check_whole(log: SqliteLog) -> list[Finding]:
+    """Return what is wrong with the log itself: its chain, its file, events that a view could not take in."""
+    report = verify_log(log)
+    found = [Finding("verified", str(one)) for one in report.findings]
+    if log.query("PRAGMA integrity_check") != [("ok",)]:
+        found.append(Finding("verified", "SQLite finds the file damaged"))
+    return found + [Finding("set_aside", str(one)) for one in log.set_aside()]
+
+
+def check_views(log: SqliteLog, views: list[str]) -> list[Finding]:
+    """Return which tables are otherwise when they are built anew from the events."""
+    kept = tables_of(log)
+    log.rebuild(*views)
+    anew = tables_of(log)
+    return [
+        Finding("rebuilt", f"{name} was {kept.get(name)} and is {anew.get(name)}")
+        for name in sorted(kept.keys() | anew.keys())
+        if kept.get(name) != anew.get(name)
+    ]
+
+
+def tables_of(log: SqliteLog) -> dict[str, list[Any]]:
+    """Return the rows of all views, without indexes of text: how SQLite lays one out depends on how it was filled."""
+    names = log.query("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+    own = {"stored_events", "sqlite_sequence", "log_identity", "log_topics"}
+    texts = tuple(name for name, sql in names if sql is not None and sql.startswith("CREATE VIRTUAL TABLE"))
+    return {
+        name: sorted(log.query(f"SELECT * FROM {name}"), key=repr)  # noqa: S608 - our own tables
+        for name, _ in names
+        if name not in own and name not in texts and not name.startswith(tuple(f"{text}_" for text in texts))
+    }

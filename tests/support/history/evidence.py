@@ -1,0 +1,212 @@
+"""What is known of a system from outside and from its log: what clients, agents and channels saw, and the events.
+
+Every `ok` carries a position of the log, so that nobody has to search for an order that fits: they are sorted.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from intersession_events.facts import (
+    Message,
+    MessageRecorded,
+    RunAborted,
+    RunCompleted,
+    RunEnd,
+    RunEvent,
+    RunFailed,
+    RunQueued,
+    RunStarted,
+)
+from intersession_events.log import Recorded
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Op:
+    """One call of a client. `began` and `position` are the log's head when it was made and when its answer came.
+
+    `ok` was accepted, `fail` was refused for good, `info` may have been done or not: nobody knows. A read's position is
+    that of its answer, and `seen` the ids of the messages in it. `call` names what is asked for, so that two with the
+    same name are one call and its retry.
+    """
+
+    client: str
+    kind: Literal["write", "read", "wait"]
+    outcome: Literal["ok", "fail", "info"]
+    began: int = 0
+    position: int = 0
+    call: str | None = None
+    text: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    answer: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    seen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One call of an agent: the log's head then, and what it was given (None: nobody looked).
+
+    `given` are the ids of the transcript's messages, `partial` is how many the attempts before had recorded.
+    """
+
+    run_id: str
+    attempt: int
+    position: int | None = None
+    given: tuple[str, ...] | None = None
+    partial: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A text that a channel showed its people. `said`: and it said so, rather than raise or be cut off."""
+
+    key: str
+    text: str
+    said: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """All of it; None is not known. `called` are the keys that channels were called with. With `ended` nothing may be open."""
+
+    events: Sequence[Recorded]
+    ops: Sequence[Op] = ()
+    asked: Sequence[Asked] | None = None
+    called: Sequence[str] | None = None
+    shown: Sequence[Shown] = ()
+    attempts: int = 2
+    ended: bool = False
+
+    def of(self, kind: type[E]) -> list[tuple[Recorded, E]]:
+        """Return the events of a kind, in order, each with what the log says of it."""
+        return [(item, item.event) for item in self._by_kind[kind] if isinstance(item.event, kind)]
+
+    @cached_property
+    def _by_kind(self) -> Mapping[type[object], list[Recorded]]:
+        found: defaultdict[type[object], list[Recorded]] = defaultdict(list)
+        for item in self.events:
+            found[type(item.event)].append(item)
+        return found
+
+    @cached_property
+    def streams(self) -> Mapping[str, list[Recorded]]:
+        """The events of each stream."""
+        found: defaultdict[str, list[Recorded]] = defaultdict(list)
+        for item in self.events:
+            found[item.stream].append(item)
+        return found
+
+    def flows(self, prefix: str) -> list[list[Recorded]]:
+        """Return the streams whose names begin with a prefix."""
+        return [items for name, items in self.streams.items() if name.startswith(prefix)]
+
+    @cached_property
+    def runs(self) -> Mapping[str, list[Recorded]]:
+        """The events of each run."""
+        found: defaultdict[str, list[Recorded]] = defaultdict(list)
+        for item in self.events:
+            if isinstance(item.event, RunEvent):
+                found[item.event.run_id].append(item)
+        return found
+
+    @cached_property
+    def queued(self) -> Mapping[str, tuple[Recorded, RunQueued]]:
+        """Each run, as it was queued first."""
+        return {event.run_id: (item, event) for item, event in reversed(self.of(RunQueued))}
+
+    @cached_property
+    def ends(self) -> Mapping[str, tuple[Recorded, RunEnd]]:
+        """How each run ended first."""
+        found: dict[str, tuple[Recorded, RunEnd]] = {}
+        for item in self.events:
+            if isinstance(item.event, RunEnd):
+                found.setdefault(item.event.run_id, (item, item.event))
+        return found
+
+    @cached_property
+    def replies(self) -> Mapping[str, RunCompleted]:
+        """The answers of runs."""
+        return {run_id: end for run_id, (_, end) in self.ends.items() if isinstance(end, RunCompleted)}
+
+    @cached_property
+    def messages(self) -> Mapping[str, list[tuple[Recorded, Message]]]:
+        """The messages by their ids: one each, if nothing is wrong."""
+        found: defaultdict[str, list[tuple[Recorded, Message]]] = defaultdict(list)
+        for item, event in self.of(MessageRecorded):
+            found[event.message.id].append((item, event.message))
+        return found
+
+    @cached_property
+    def transcripts(self) -> Mapping[str, "Transcript"]:
+        """What was said in each generation of a session, as it was taken."""
+        found: defaultdict[str, Transcript] = defaultdict(Transcript)
+        waiting: dict[str, tuple[str, str]] = {}
+        for item in self.events:
+            match item.event:
+                case MessageRecorded(session_id=session_id, message=message):
+                    found[session_id].arrive(item.position, message.id)
+                case RunQueued(run_id=run_id, session_id=session_id, message_id=message_id):
+                    found[session_id].wait(message_id)
+                    waiting[run_id] = session_id, message_id
+                case RunStarted(run_id=run_id, attempt=1) if run_id in waiting:
+                    session_id, message_id = waiting.pop(run_id)
+                    found[session_id].take(item.position, message_id)
+                case RunCompleted(run_id=run_id) | RunFailed(run_id=run_id) | RunAborted(run_id=run_id) if (
+                    run_id in waiting
+                ):
+                    session_id, message_id = waiting.pop(run_id)
+                    found[session_id].take(item.position, message_id)
+                case _:
+                    pass
+        return found
+
+
+class Transcript:
+    """The messages of a session's generation, each with the position at which it was taken; and those that waited, from when to when."""
+
+    def __init__(self) -> None:
+        self._taken: list[tuple[int, str]] = []
+        self._waited: dict[str, tuple[int, int | None]] = {}
+
+    def arrive(self, position: int, message_id: str) -> None:
+        """Note a message: it is taken at once, unless it is found to wait."""
+        self._taken.append((position, message_id))
+
+    def wait(self, message_id: str) -> None:
+        """Note that a message waits for its run."""
+        for index in range(len(self._taken) - 1, -1, -1):
+            position, known = self._taken[index]
+            if known == message_id:
+                del self._taken[index]
+                self._waited[message_id] = (position, None)
+                return
+
+    def take(self, position: int, message_id: str) -> None:
+        """Note that the run of a message that waited has begun."""
+        if message_id in self._waited:
+            self._waited[message_id] = (self._waited[message_id][0], position)
+            self._taken.append((position, message_id))
+
+    def taken(self, position: int) -> list[str]:
+        """Return what had been taken at a position."""
+        return [message_id for at, message_id in self._taken if at <= position]
+
+    def waiting(self, position: int) -> list[str]:
+        """Return what waited at a position, in order of arrival."""
+        return [
+            message_id
+            for message_id, (since, until) in self._waited.items()
+            if since <= position and (until is None or until > position)
+        ]
+
+    @property
+    def ids(self) -> list[str]:
+        """All messages, those that wait last."""
+        return [message_id for _, message_id in self._taken] + [
+            message_id for message_id, (_, until) in self._waited.items() if until is None
+        ]

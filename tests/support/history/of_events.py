@@ -1,0 +1,394 @@
+"""What the events of any log owe each other: order, causes, one end each, limits kept."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from intersession_actors.policy import budget_of
+from intersession_actors.prompt import visible_text
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
+    ChildEnded,
+    DeliveryDecided,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryRetried,
+    DeliveryStarted,
+    DeliveryUnknown,
+    ExchangeAccepted,
+    MessageRecorded,
+    PrimaryEnded,
+    ResultHanded,
+    RunAborted,
+    RunCompleted,
+    RunEnd,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnAccepted,
+    TurnReplied,
+    TurnRequested,
+)
+from intersession_events.log import FIRST, Recorded
+from support.history.evidence import Evidence
+
+MOST_TURNS: Final = 5
+
+OPENS: Final[Mapping[str, str]] = {
+    "exchange": "exchange_accepted",
+    "spawn": "spawn_accepted",
+    "delivery": "delivery_decided",
+}
+CLOSES: Final[Mapping[str, frozenset[str]]] = {
+    "exchange": frozenset({"exchange_closed"}),
+    "spawn": frozenset({"spawn_closed"}),
+    "delivery": frozenset({"delivery_done", "delivery_failed", "delivery_unknown", "delivery_denied"}),
+}
+AGAIN: Final = frozenset(
+    {"turn_requested", "turn_replied", "delivery_started", "delivery_failed", "delivery_retried"}
+)
+"""What a flow may have more than once."""
+AFTER: Final = frozenset(
+    {"child_archived", "attachments_removed", "attachment_removal_failed", "delivery_retried"}
+)
+"""What may come when a flow is over."""
+ORDER: Final = (
+    "exchange_accepted spawn_accepted delivery_decided",
+    "thread_opened attachments_ready",
+    "primary_ended child_ended",
+    "turn_requested turn_replied",
+    "loop_ended",
+    "announce_requested",
+    "announce_decided",
+    "result_handed",
+    "exchange_closed spawn_closed",
+    "child_archived attachments_removed attachment_removal_failed",
+)
+RANK: Final[Mapping[str, int]] = {name: rank for rank, names in enumerate(ORDER) for name in names.split()}
+
+
+def name_of(item: Recorded) -> str:
+    """Return the name of an event without its version."""
+    return item.topic.partition(".")[0]
+
+
+def in_order(evidence: Evidence) -> Iterator[str]:
+    """O1: one order of all, no gap in a stream, no fork, each event once, times that never fall."""
+    position, ids = 0, Counter(item.id for item in evidence.events)
+    ends: dict[str, tuple[int, str]] = {}
+    for item in evidence.events:
+        if item.position <= position:
+            yield f"#{item.position} stands behind #{position}"
+        position = item.position
+        version, head = ends.get(item.stream, (0, FIRST))
+        if item.version != version + 1:
+            yield f"#{item.position}: version {item.version} of {item.stream} follows {version}"
+        elif item.prev != head:
+            yield f"#{item.position}: {item.stream} is forked at version {item.version}"
+        ends[item.stream] = (item.version, item.hash)
+    for event_id, times in ids.items():
+        if times > 1:
+            yield f"event {event_id} is there {times} times"
+
+
+def after_causes(evidence: Evidence) -> Iterator[str]:
+    """O1: no event before its cause."""
+    seen: set[str] = set()
+    for item in evidence.events:
+        if item.causation is not None and item.causation not in seen:
+            yield f"#{item.position} {item.topic} is caused by {item.causation}, which is not before it"
+        seen.add(item.id)
+
+
+def messages_once(evidence: Evidence) -> Iterator[str]:
+    """O1: no message twice in a session, and each belongs to the session's generation of that moment."""
+    for message_id, found in evidence.messages.items():
+        if len(found) > 1:
+            yield f"message {message_id} is there {len(found)} times: {[item.position for item, _ in found]}"
+
+
+def runs_end_once(evidence: Evidence) -> Iterator[str]:
+    """O2: a run is queued once, in one session, tried in order, and has one result."""
+    for run_id, items in evidence.runs.items():
+        names = [name_of(item) for item in items]
+        if names[0] != "run_queued" or names.count("run_queued") != 1:
+            yield f"run {run_id} is queued {names.count('run_queued')} times: {names}"
+        if len({item.stream for item in items}) != 1:
+            yield f"run {run_id} is in {sorted({item.stream for item in items})}"
+        if (ends := sum(isinstance(item.event, RunEnd) for item in items)) > 1:
+            yield f"run {run_id} has {ends} results"
+        if (tried := names.count("run_started")) > evidence.attempts:
+            yield f"run {run_id} is tried {tried} times"
+        yield from _attempts(run_id, [item for item in items if name_of(item) != "late_reply_dropped"])
+
+
+def _attempts(run_id: str, items: list[Recorded]) -> Iterator[str]:
+    attempt, under_way, over = 0, False, False
+    for item in items:
+        if over:
+            yield f"run {run_id} goes on with {item.topic} when it is over"
+        match item.event:
+            case RunStarted(attempt=number):
+                if number != attempt + 1 or under_way:
+                    yield f"run {run_id}: attempt {number} begins after {attempt}"
+                attempt, under_way = number, True
+            case RunInterrupted(attempt=number):
+                if number != attempt or not under_way:
+                    yield f"run {run_id}: attempt {number} is interrupted, which is not under way"
+                under_way = False
+            case RunCompleted(attempt=number):
+                if number != attempt or not under_way:
+                    yield f"run {run_id}: attempt {number} has an answer, and is not under way"
+                over = True
+            case RunFailed() | RunAborted():
+                over = True
+            case _:
+                pass
+
+
+def flows_in_order(evidence: Evidence) -> Iterator[str]:
+    """O2, O3: a flow begins with its first event, does each thing once and in turn, and nothing when it is over."""
+    for kind, first in OPENS.items():
+        for items in evidence.flows(f"{kind}:"):
+            stream, names = items[0].stream, [name_of(item) for item in items]
+            if names[0] != first:
+                yield f"{stream} begins with {names[0]}"
+            for name, times in Counter(names).items():
+                if times > 1 and name not in AGAIN:
+                    yield f"{stream} has {name} {times} times"
+            ranks = [RANK[name] for name in names if name in RANK]
+            if ranks != sorted(ranks):
+                yield f"{stream} is out of order: {' '.join(names)}"
+            if kind != "delivery":
+                closed = next((at for at, name in enumerate(names) if name in CLOSES[kind]), None)
+                if closed is not None and not set(names[closed + 1 :]) <= AFTER:
+                    yield f"{stream} goes on when it is closed: {' '.join(names)}"
+
+
+def turns_once(evidence: Evidence) -> Iterator[str]:
+    """O2, L1: turns are counted through, each has one reply, none is beyond the limit."""
+    for items in evidence.flows("exchange:"):
+        accepted = items[0].event
+        if not isinstance(accepted, ExchangeAccepted):
+            continue
+        asked = [item.event for item in items if isinstance(item.event, TurnRequested)]
+        replied = [item.event for item in items if isinstance(item.event, TurnReplied)]
+        if [turn.turn for turn in asked] != list(range(1, len(asked) + 1)):
+            yield f"{items[0].stream} asks for turns {[turn.turn for turn in asked]}"
+        if len(asked) > min(accepted.settings.max_turns, MOST_TURNS):
+            yield f"{items[0].stream} has {len(asked)} turns of {accepted.settings.max_turns}"
+        answered = [(turn.turn, turn.run_id) for turn in replied]
+        if answered != [(turn.turn, turn.run_id) for turn in asked][: len(answered)]:
+            yield f"{items[0].stream} has answers of other turns than were asked for: {answered}"
+        if len(asked) > len(replied) + 1:
+            yield f"{items[0].stream} asks for a turn before the last was answered"
+
+
+def words_are_theirs(evidence: Evidence) -> Iterator[str]:
+    """O2: what a flow says of a run is what the run said, and said before."""
+    told: list[tuple[Recorded, PrimaryEnded | TurnReplied | ChildEnded]] = [
+        *evidence.of(PrimaryEnded),
+        *evidence.of(TurnReplied),
+        *evidence.of(ChildEnded),
+    ]
+    for item, event in told:
+        end = evidence.ends.get(event.run_id)
+        said = evidence.replies.get(event.run_id)
+        if end is not None and end[0].position > item.position:
+            yield f"#{item.position} knows how run {event.run_id} ends before it does"
+        if (event.status == "ok") != (said is not None):
+            yield f"#{item.position} says {event.status} of run {event.run_id}"
+        elif said is not None and visible_text(event.text or "") != visible_text(said.reply or ""):
+            yield f"#{item.position} has other words than run {event.run_id}"
+
+
+def steps_whole(evidence: Evidence) -> Iterator[str]:
+    """O2: what a flow asks of a session, its message and its run are there together, each once."""
+    kinds: tuple[type[Any], ...] = (
+        ExchangeAccepted,
+        TurnRequested,
+        AnnounceRequested,
+        SpawnAccepted,
+        ResultHanded,
+    )
+    asked = Counter(
+        (event.run_id, event.message_id)
+        for kind in kinds
+        for item, event in evidence.of(kind)
+        if not (isinstance(event, ResultHanded) and event.limit) and not _unstarted(evidence, item)
+    )
+    queued = Counter(
+        (event.run_id, event.message_id) for _, event in evidence.of(RunQueued) if event.flow is not None
+    )
+    for (run_id, _), times in (asked - queued).items():
+        yield f"run {run_id} is asked for and {times} times not queued"
+    for (run_id, _), times in (queued - asked).items():
+        yield f"run {run_id} is queued {times} times and not asked for"
+    for item, event in evidence.of(RunQueued):
+        if event.message_id not in evidence.messages:
+            yield f"#{item.position} is to answer message {event.message_id}, which is not there"
+
+
+def _unstarted(evidence: Evidence, item: Recorded) -> bool:
+    """Say whether a spawn's child never began, or has not yet: its files or its thread could not be had."""
+    event = item.event
+    return isinstance(event, SpawnAccepted) and event.run_id not in evidence.queued
+
+
+def generations_kept(evidence: Evidence) -> Iterator[str]:
+    """HIST-6: what a flow asks for comes to the conversation that was authorised, never to the one in its place."""
+    for item, event in evidence.of(RunQueued):
+        flow = evidence.streams.get(event.flow or "")
+        accepted = flow[0].event if flow else None
+        if not isinstance(accepted, ExchangeAccepted):
+            continue
+        meant = {accepted.target: accepted.target_session_id}
+        if accepted.requester is not None and accepted.requester_session_id is not None:
+            meant[accepted.requester] = accepted.requester_session_id
+        wanted = meant.get(item.stream.partition(":")[2])
+        if wanted is not None and event.session_id != wanted:
+            yield f"#{item.position} comes to {event.session_id} of {item.stream}, and was meant for {wanted}"
+    now: dict[str, str] = {}
+    for item in evidence.events:
+        if not item.stream.startswith("session:"):
+            continue
+        match name_of(item):
+            case "session_opened" | "session_reset":
+                now[item.stream] = getattr(item.event, "session_id")  # noqa: B009 - both have it
+            case "message_recorded":
+                session_id = getattr(item.event, "session_id")  # noqa: B009 - it has it
+                if now.get(item.stream, session_id) != session_id:
+                    yield f"#{item.position} is said in {session_id}, and {item.stream} is {now[item.stream]}"
+            case _:
+                pass
+
+
+def announced_once(evidence: Evidence) -> Iterator[str]:
+    """O3: one delivery for each announce, answer and key."""
+    decided = [event for _, event in evidence.of(DeliveryDecided)]
+    counted = {
+        "key": Counter(event.key for event in decided),
+        "flow": Counter(event.owner for event in decided if event.owner is not None),
+        "run": Counter(event.run_id for event in decided if event.owner is None and event.run_id is not None),
+    }
+    for what, found in counted.items():
+        for name, times in found.items():
+            if times > 1:
+                yield f"{what} {name} has {times} deliveries"
+    for _, event in evidence.of(AnnounceDecided):
+        if event.delivery_id is not None and f"delivery:{event.delivery_id}" not in evidence.streams:
+            yield f"delivery {event.delivery_id} was announced and is nowhere"
+
+
+def deliveries_in_order(evidence: Evidence) -> Iterator[str]:
+    """O3: the attempts of a delivery are counted through, and there is none when it is over."""
+    for items in evidence.flows("delivery:"):
+        attempts = [item.event.attempt for item in items if isinstance(item.event, DeliveryStarted)]
+        if attempts != list(range(1, len(attempts) + 1)):
+            yield f"{items[0].stream} is tried as {attempts}"
+        over = False
+        for item in items:
+            if over and not isinstance(item.event, DeliveryRetried):
+                yield f"{items[0].stream} goes on with {item.topic} when it is over"
+            over = ends_delivery(item)
+
+
+def ends_delivery(item: Recorded) -> bool:
+    """Say whether a delivery is over with an event: a failure that is tried again is none."""
+    event = item.event
+    if isinstance(event, DeliveryFailed):
+        return event.retry_at_ms is None
+    return isinstance(event, DeliveryDone | DeliveryUnknown) or name_of(item) == "delivery_denied"
+
+
+def keys_once(evidence: Evidence) -> Iterator[str]:
+    """O4: one run for each idempotency key of a caller and kind of call."""
+    runs: defaultdict[tuple[object, ...], set[str]] = defaultdict(set)
+    for item, event in _accepted(evidence):
+        if event.idempotency_key is not None:
+            runs[item.topic, event.caller, event.idempotency_key].add(event.run_id)
+    for (_, caller, key), found in runs.items():
+        if len(found) > 1:
+            yield f"key {key} of {caller} has {len(found)} runs"
+
+
+def _accepted(evidence: Evidence) -> list[tuple[Recorded, ExchangeAccepted | SpawnAccepted]]:
+    return [*evidence.of(ExchangeAccepted), *evidence.of(SpawnAccepted)]
+
+
+def budgets_kept(evidence: Evidence) -> Iterator[str]:
+    """L2: no causal chain has more runs, hops or returns than it may."""
+    runs: Counter[str] = Counter()
+    for item, event in evidence.of(RunQueued):
+        budget = event.budget
+        if budget is None:
+            continue
+        limits, returns = budget.limits, budget.path.count(budget.path[-1]) - 1 if budget.path else 0
+        runs[budget.root] += 1
+        for name, used, allowed in (
+            ("run", runs[budget.root], limits.runs),
+            ("hop", budget.hops, limits.hops),
+            ("return", returns, limits.revisits),
+        ):
+            if 0 < allowed < used:
+                yield f"#{item.position} is {name} {used} of {allowed} of chain {budget.root}"
+        if budget.root not in (event.run_id, item.correlation):
+            yield f"#{item.position} is of chain {budget.root} and is kept under {item.correlation}"
+
+
+def tokens_kept(evidence: Evidence) -> Iterator[str]:
+    """L2: no run starts when those of its chain that have ended have used all tokens that there are."""
+    tokens: Counter[str] = Counter()
+    for item in evidence.events:
+        event = item.event
+        if not isinstance(event, RunStarted | RunCompleted) or event.run_id not in evidence.queued:
+            continue
+        budget = evidence.queued[event.run_id][1].budget
+        if budget is None:
+            continue
+        if isinstance(event, RunCompleted):
+            tokens[budget.root] += max(event.usage.tokens, 0) if event.usage is not None else 0
+        elif 0 < budget.limits.tokens <= tokens[budget.root] and event.attempt == 1:
+            yield f"#{item.position} starts though chain {budget.root} has used {tokens[budget.root]} tokens"
+
+
+def chains_go_on(evidence: Evidence) -> Iterator[str]:
+    """L2: what a run asks for goes on with its chain, whatever it asks for."""
+    for item, accepted in _accepted(evidence):
+        _, cause = evidence.queued.get(accepted.requester_run_id or "", (None, None))
+        if cause is None or cause.budget is None:
+            continue
+        budget = budget_of(accepted, None, 0)
+        if budget.root != cause.budget.root:
+            yield f"#{item.position} begins chain {budget.root}, and is of {cause.budget.root}"
+        elif budget.hops != cause.budget.hops + 1:
+            yield f"#{item.position} is hop {budget.hops} after {cause.budget.hops}"
+    for item, queued in evidence.of(RunQueued):
+        flow = evidence.streams.get(queued.flow or "")
+        begun = flow[0].event if flow else None
+        if isinstance(begun, ExchangeAccepted | SpawnAccepted):
+            root = budget_of(begun, None, 0).root
+            if queued.budget is None or queued.budget.root != root:
+                yield f"#{item.position} is of {queued.flow}, and not of its chain {root}"
+
+
+def all_ended(evidence: Evidence) -> Iterator[str]:
+    """Liveness: every run and flow that was accepted has come to its end."""
+    if not evidence.ended:
+        return
+    for run_id, items in evidence.runs.items():
+        if run_id not in evidence.ends:
+            yield f"run {run_id} of {items[0].stream} is open: {' '.join(map(name_of, items))}"
+    for kind, closing in CLOSES.items():
+        for items in evidence.flows(f"{kind}:"):
+            names = [name_of(item) for item in items]
+            is_over = ends_delivery(items[-1]) if kind == "delivery" else closing & set(names)
+            if not is_over:
+                yield f"{items[0].stream} is open: {' '.join(names)}"
+    for item, event in evidence.of(MessageRecorded):
+        if item.stream.startswith("session:") and event.message.role == "assistant" and event.message.run_id:
+            run = evidence.queued.get(event.message.run_id)
+            if run is None:
+                yield f"#{item.position} is said by run {event.message.run_id}, which was never queued"
