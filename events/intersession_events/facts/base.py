@@ -7,7 +7,7 @@ import msgspec
 S = TypeVar("S")
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Base of everything that can have happened.
 
     A default is a promise for ever: a field that equals its default is not stored. Integers stay below

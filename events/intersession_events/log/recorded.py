@@ -11,7 +11,7 @@ ANY_VERSION: Final = -1
 """An expected version that always fits: for streams whose events don't depend on each other."""
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event on its way into the log. `id` is derived (`ids.py`), `time` is in milliseconds.
 
     The log records the latest time that it has seen, if `time` is earlier: its times never fall. An event that happened
@@ -26,7 +26,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     is_dated: bool = False
 
 
-class StreamAppend(msgspec.Struct, frozen=True, kw_only=True):
+class StreamAppend(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Events for one stream, to follow directly on version `expected` (0: a new stream)."""
 
     stream: str
@@ -34,7 +34,7 @@ class StreamAppend(msgspec.Struct, frozen=True, kw_only=True):
     drafts: tuple[Draft, ...]
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event as the log has it.
 
     `position` is its place in the whole log, `version` its place in its stream (from 1). `hash` covers
@@ -66,7 +66,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
         return self.version
 
 
-class Committed(msgspec.Struct, frozen=True, kw_only=True):
+class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The append is durable. `again` is True if the same events (by id) had been recorded before."""
 
     recorded: tuple[Recorded, ...]

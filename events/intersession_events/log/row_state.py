@@ -44,7 +44,7 @@ _REMEMBERED: Final = 4_096
 """Ids, each of which comes in several events: as itself, as a cause, as the root of a chain."""
 
 
-class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored."""
 
     causation: str | None
@@ -69,7 +69,7 @@ class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sha256(self.data).hexdigest()
 
 
-class Named(msgspec.Struct, frozen=True):
+class Named(msgspec.Struct, frozen=True, gc=False):
     """What an envelope says of its event without its payload: the event, what caused it, and the chain that it is of."""
 
     id: str
@@ -77,7 +77,7 @@ class Named(msgspec.Struct, frozen=True):
     correlation: str | None
 
 
-class _Data(msgspec.Struct, frozen=True):
+class _Data(msgspec.Struct, frozen=True, gc=False):
     data: msgspec.Raw
 
 

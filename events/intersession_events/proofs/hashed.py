@@ -8,7 +8,7 @@ import msgspec
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
-class Hashed(msgspec.Struct, frozen=True, rename="camel"):
+class Hashed(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The fields in canonical order: what is encoded here is what RFC 8785 says."""
 
     causation: str | None

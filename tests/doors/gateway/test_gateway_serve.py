@@ -1,5 +1,6 @@
 """`intersession serve` as a process: the original's configurations, an endpoint that is scripted, signals, restarts."""
 
+import gc
 import json
 import signal
 import socket
@@ -311,3 +312,25 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_acknowledged
             at_once = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
     assert at_once
+
+
+def count_frozen(_turn: object) -> str:
+    return str(gc.get_freeze_count())
+
+
+OF_A_HOST = {"main": count_frozen}
+
+
+@pytest.mark.clause("L9")
+def test_what_a_gateway_starts_with_is_left_out_of_the_search_for_garbage(
+    tmp_path: Path, started: Any
+) -> None:
+    config = tmp_path / "gateway.json"
+    gateway = {"auth": {"token": "a-token"}, "tools": {"allow": ["sessions_send"]}}
+    config.write_text(json.dumps({"gateway": gateway}), encoding="utf-8")
+    served = started("--config", config, "--agents", f"{__name__}:OF_A_HOST")
+
+    asked = {"agentId": "main", "message": "How many?", "timeoutSeconds": WAIT}
+    answer = served.invoke("a-token", "sessions_send", asked).json()
+
+    assert int(answer["result"]["details"]["reply"]) > 10_000
