@@ -2,6 +2,8 @@
 
 from intersession_actors.agents.agents import Agent, echo, openai_agent, scripted
 from intersession_actors.agents.executor import AgentExecutor
+from intersession_actors.agents.recorded import Diverged, Divergence, OnDivergence, RecordedAgent, raising
+from intersession_actors.agents.recording import RecordedAttempt, Recording
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
 from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
@@ -14,14 +16,21 @@ __all__ = [
     "AgentResult",
     "Answered",
     "Broke",
+    "Diverged",
+    "Divergence",
     "Given",
+    "OnDivergence",
+    "RecordedAgent",
+    "RecordedAttempt",
     "Recorder",
+    "Recording",
     "Reply",
     "ToolBox",
     "Turn",
     "echo",
     "is_agent",
     "openai_agent",
+    "raising",
     "runner_of",
     "runner_of_turn",
     "scripted",

@@ -48,6 +48,8 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
             return _checked(Reply(text), turn, most_bytes)
         case Came(Reply() as reply):
             return _checked(reply, turn, most_bytes)
+        case Came(Broke() as broke):
+            return broke  # an agent that does again what another did
         case Came(value):
             return _bad(turn, f"returned {type(value).__name__}; an agent returns str, None or Reply")
 

@@ -92,6 +92,9 @@ class ToolBox:
         del dialect
         return []
 
+    def pass_over(self) -> None:
+        """Count a call that is not made, so that the next one has the number that it had when it was recorded."""
+
     def _called(self, name: str, arguments: Given) -> JsonValue:
         del arguments
         return {"status": "error", "error": f"there is no tool {name!r} here"}

@@ -24,7 +24,7 @@ from intersession_actors.prompt.silence import (
     spoken,
     visible_text,
 )
-from intersession_actors.prompt.transcript import RunContext, TranscriptFold, TranscriptState
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold, TranscriptState, context_hash
 from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "announce_context",
     "anthropic_messages",
     "child_context",
+    "context_hash",
     "fence",
     "fence_id",
     "is_announce_skip",

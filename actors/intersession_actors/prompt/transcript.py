@@ -222,3 +222,16 @@ def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[fac
     """SHA-256 over the chain of the transcript's messages and the canonical JSON of the rest."""
     rest = {"context": context, "message": message, "partial": partial}
     return hashlib.sha256(chain + _ENCODER.encode(rest)).hexdigest()
+
+
+def context_hash(
+    transcript: Sequence[facts.Message],
+    message: facts.Message,
+    partial: tuple[facts.Message, ...],
+    context: str,
+) -> str:
+    """Return the hash of a context that is not folded but at hand, such as that of a turn (PROV-4)."""
+    chain = b""
+    for said in transcript:
+        chain = hashlib.sha256(chain + _ENCODER.encode(said)).digest()
+    return _hash(chain, context, message, partial)

@@ -82,6 +82,10 @@ class Tools(ToolBox):
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect)
 
+    def pass_over(self) -> None:
+        """Count a call that is not made, so that the next one has the number that it had when it was recorded."""
+        next(self._ordinals)
+
     def _called(self, name: str, arguments: Given) -> Result:
         not_on_a_loop("tools.call(…)", "await tools.acall(…)")
         ordinal = next(self._ordinals)

@@ -1,0 +1,287 @@
+"""An agent that answers from a recording: what an agent did when it was given the same (FORK-7). It says where that ends.
+
+It sends and spawns again, so that their effects are those of the log it is in. What the agent did with tools of its own is not
+done again: their calls and results are put on record as they were. So are tools of the session that only read, unless the
+match is `exact`: what they gave depends on what others did at that moment.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from intersession_actors.agents.meaning import Meanings, tool_meaning
+from intersession_actors.agents.recording import RecordedAttempt, Recording, spot
+from intersession_actors.agents.result import Broke
+from intersession_actors.agents.turn import Reply, Turn
+from intersession_actors.prompt import context_hash
+from intersession_events import facts
+from intersession_events.facts import Fact, Message, TextBlock, ToolCallBlock, text_of
+from intersession_events.plain_json import JsonValue, is_object
+
+Match: TypeAlias = Literal["exact", "meaning", "place"]
+"""By what a recorded answer is found: the context hash; the same but for ids and times; or where it stands (`loose`)."""
+
+DivergenceKind: TypeAlias = Literal["context", "tool", "missing", "open"]
+
+_ACTING: Final = frozenset({"sessions_send", "sessions_spawn"})
+_READING: Final = frozenset({"sessions_list", "sessions_history", "sessions_search", "agents_list"})
+
+
+class Divergence(Fact, frozen=True, kw_only=True):
+    """Where a recording stops being valid.
+
+    `context`: the agent was given something else than then, `recorded` is what it answered then and `now` what it is asked now.
+    `tool`: a tool gave something else (`recorded`, `now`). `missing`: nothing was recorded in this place. `open`: the
+    attempt was recorded, and its end was not.
+    """
+
+    session_key: str
+    run_id: str
+    step: facts.Step
+    turn: int | None
+    attempt: int
+    kind: DivergenceKind
+    recorded: str | None = None
+    now: str | None = None
+
+
+class Diverged(LookupError):
+    """An agent that answers from a recording has no answer: `divergence` says where."""
+
+    def __init__(self, divergence: Divergence) -> None:
+        super().__init__(
+            f"{divergence.kind}: the recording has no answer for {divergence.session_key}, {divergence.step}"
+        )
+        self.divergence = divergence
+
+
+OnDivergence: TypeAlias = Callable[[Turn, Divergence], object]
+"""Answers a turn that the recording does not answer, as an agent does; what it raises fails the run."""
+
+
+def raising(turn: Turn, divergence: Divergence) -> object:
+    """Fail the run.
+
+    Raises:
+        Diverged: always.
+    """
+    del turn
+    raise Diverged(divergence)
+
+
+class RecordedAgent:
+    """Answers each turn as it was answered in a recording. Its calls may come from several threads.
+
+    An attempt is used once, and none of those in `used` (by run id). One that goes on in the middle, since it has recorded
+    something already (`Turn.partial`), goes on from there.
+    """
+
+    resumes: Final = True
+    """It goes on with an attempt that a cut left open, rather than begin another one."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        match: Match = "exact",
+        otherwise: OnDivergence = raising,
+        after: int = 0,
+    ) -> None:
+        self._recording = recording
+        self._match = match
+        self._otherwise = otherwise
+        self._meanings = Meanings()
+        self._lock = threading.Lock()
+        self._used: set[tuple[str, int]] = {
+            (attempt.run_id, attempt.attempt)
+            for attempt in recording.attempts
+            if 0 < attempt.ended_at <= after
+        }
+
+    def __call__(self, turn: Turn) -> object:
+        """Answer one turn."""
+        found = self._found(turn)
+        if isinstance(found, Divergence):
+            return self._otherwise(turn, found)
+        diverged = self._done_again(turn, found)
+        if diverged is not None:
+            return self._otherwise(turn, diverged)
+        return _result(found)
+
+    # --- which attempt it was
+
+    def _found(self, turn: Turn) -> RecordedAttempt | Divergence:
+        with self._lock:
+            candidates = self._candidates(turn)
+            found = next((one for one in candidates if not self._is_used(one)), None)
+            if found is not None and found.end is not None:
+                self._used.add((found.run_id, found.attempt))
+                return found
+            there = found or next((one for one in self._in_place(turn) if not self._is_used(one)), None)
+        if there is None:
+            return _divergence(turn, "missing", now=turn.message)
+        if found is not None:
+            return _divergence(turn, "open", recorded=there.given, now=turn.message)
+        return _divergence(turn, "context", recorded=there.reply, now=turn.message)
+
+    def _candidates(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
+        """Return the attempts that may be this one, the best first."""
+        goes_on = self._going_on(turn)
+        if goes_on is not None:
+            return (goes_on,)
+        if self._match == "place":
+            return self._in_place(turn)
+        exact = context_hash(turn.transcript, turn.asked, tuple(turn.partial), turn.context)
+        found = self._recording.with_context(turn.session_key, exact)
+        if found or self._match == "exact":
+            return found
+        meaning = self._meanings.of(turn.transcript, turn.asked, turn.partial, turn.context)
+        return tuple(
+            one
+            for one in self._recording.with_meaning(turn.session_key, meaning)
+            if (one.step, one.turn) == (turn.step, _turn_of(turn))
+        )
+
+    def _going_on(self, turn: Turn) -> RecordedAttempt | None:
+        """Return the attempt itself, where the log was cut in the middle of it."""
+        itself = self._recording.run(turn.run_id, turn.attempt)
+        return itself if itself is not None and turn.attempt == 1 and turn.partial else None
+
+    def _in_place(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
+        itself = self._recording.run(turn.run_id, turn.attempt)
+        if itself is not None:
+            return (itself,)
+        return self._recording.at(spot(turn.session_key, turn.step, _turn_of(turn), turn.attempt))
+
+    def _is_used(self, attempt: RecordedAttempt) -> bool:
+        return (attempt.run_id, attempt.attempt) in self._used
+
+    # --- what it did
+
+    def _done_again(self, turn: Turn, found: RecordedAttempt) -> Divergence | None:
+        """Do again what the attempt recorded before it answered; return where a tool gave something else."""
+        there = len(turn.partial) if turn.attempt == found.attempt and turn.run_id == found.run_id else 0
+        results = {message.tool_call_id: message for message in found.done if message.role == "toolResult"}
+        as_it_was: set[str] = set()
+        for number, message in enumerate(found.done):
+            is_there = number < there
+            if message.role == "toolResult":
+                if message.tool_call_id in as_it_was and not is_there:
+                    _record_result(turn, message)
+                continue
+            for block in _calls_in(message):
+                if self._is_called(turn, block):
+                    diverged = _compared(turn, results.get(block.id), _called(turn, block))
+                    if diverged is not None:
+                        return diverged
+                    continue
+                as_it_was.add(block.id)
+                if not is_there:
+                    turn.recorder.tool_call(block.id, block.name, block.arguments)
+            if not is_there:
+                _say(turn, message)
+        return None
+
+    def _is_called(self, turn: Turn, block: ToolCallBlock) -> bool:
+        """Whether a tool is called again. A call of the session's that is not keeps its number all the same."""
+        if block.name in _ACTING:
+            return True
+        if block.name not in _READING:
+            return False
+        if self._match != "exact":
+            turn.tools.pass_over()
+        return self._match == "exact"
+
+
+def _calls_in(message: Message) -> tuple[ToolCallBlock, ...]:
+    if isinstance(message.content, str):
+        return ()
+    return tuple(block for block in message.content if isinstance(block, ToolCallBlock))
+
+
+def _called(turn: Turn, block: ToolCallBlock) -> JsonValue:
+    return turn.tools.call(block.name, _arguments(block.arguments))
+
+
+def _say(turn: Turn, message: Message) -> None:
+    """Record what stands beside the calls of tools: text, thinking."""
+    if isinstance(message.content, str):
+        if message.content:
+            turn.recorder.said((TextBlock(text=message.content),))
+        return
+    blocks = tuple(block for block in message.content if not isinstance(block, ToolCallBlock))
+    if blocks:
+        turn.recorder.said(blocks)
+
+
+def _record_result(turn: Turn, message: Message) -> None:
+    turn.recorder.tool_result(
+        message.tool_call_id or "", message.tool_name or "", text_of(message), bool(message.is_error)
+    )
+
+
+def _compared(turn: Turn, recorded: Message | None, now: JsonValue) -> Divergence | None:
+    """Return that a tool gave something else than then; nothing is known of one whose result was not recorded."""
+    if recorded is None:
+        return None
+    said = msgspec.json.encode(now).decode()
+    if tool_meaning(said) == tool_meaning(text_of(recorded)):
+        return None
+    return _divergence(turn, "tool", recorded=text_of(recorded), now=said)
+
+
+def _arguments(source: str) -> dict[str, JsonValue] | None:
+    try:
+        value: JsonValue = msgspec.json.decode(source)
+    except ValueError:
+        return None
+    return value if is_object(value) else None
+
+
+def _turn_of(turn: Turn) -> int | None:
+    """Return the turn of the loop that is asked, as the message says that asks it; None outside of a loop."""
+    origin = turn.asked.provenance
+    return None if origin is None else origin.turn
+
+
+def _divergence(
+    turn: Turn, kind: DivergenceKind, *, recorded: str | None = None, now: str | None = None
+) -> Divergence:
+    return Divergence(
+        session_key=turn.session_key,
+        run_id=turn.run_id,
+        step=turn.step,
+        turn=_turn_of(turn),
+        attempt=turn.attempt,
+        kind=kind,
+        recorded=recorded,
+        now=now,
+    )
+
+
+def _result(found: RecordedAttempt) -> object:
+    """Return what the agent came back with."""
+    end = found.end
+    match end:
+        case facts.RunCompleted():
+            return _reply(found, end)
+        case facts.RunFailed(code=code, error=error, traceback=trace):
+            return Broke(code=code, error=error, traceback=trace)
+        case facts.RunAborted(by=by):
+            return Broke(code="interrupted", error=f"interrupted: it was aborted by {by} then")
+        case facts.RunInterrupted():
+            return Broke(code="interrupted", error="interrupted: it was cut off then")
+        case None:
+            raise LookupError(f"the end of run {found.run_id} was not recorded")
+
+
+def _reply(found: RecordedAttempt, end: facts.RunCompleted) -> Reply:
+    return Reply(
+        found.reply,
+        usage=end.usage,
+        model=end.model,
+        messages=found.answered,
+        stop_reason=end.stop_reason,
+    )
