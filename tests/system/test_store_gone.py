@@ -1,5 +1,6 @@
 """A store that fails under a running agent: the answer is tried again, then the attempt is (reliability 3.1, rule 7)."""
 
+import asyncio
 import random
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_events.facts import RunCompleted, RunInterrupted, RunQueued, RunStarted
+from intersession_events.facts import RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.fakes import ManualClock
@@ -220,3 +221,37 @@ def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(tmp_p
         assert left == []
         assert system.status()["degraded"] == {}
         assert [run_id for run_id in accepted if runs.get(run_id) is None] == []
+
+
+@pytest.mark.clause("D4", "L3")
+def test_an_agent_is_stopped_at_its_deadline_only_once_the_end_is_recorded(
+    log: SqliteLog, clock: ManualClock
+) -> None:
+    begun, stopped = threading.Event(), threading.Event()
+
+    async def agent(_turn: Turn) -> str:
+        begun.set()
+        try:
+            await asyncio.sleep(WAIT)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+        return "too late"
+
+    with SessionSystem(log, agents={"main": agent}, config=MINUTES, clock=clock) as system:
+        run_id = system.gateway.call(
+            "agent", {"sessionKey": "agent:main:main", "message": "hi", "timeout": 1, "idempotencyKey": "k"}
+        )["runId"]
+        assert begun.wait(WAIT)
+        FAULT.down = disk_full()
+        FAULT.refused.clear()
+        pass_time(system, clock, 2_000)
+        assert FAULT.refused.wait(WAIT)
+        stopped_before = stopped.is_set()
+        FAULT.down = None
+        pass_time_until(system, clock, 500, RunFailed)
+        answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 10_000})
+        assert stopped.wait(WAIT)
+
+    assert not stopped_before
+    assert (answer["status"], answer["error"]) == ("timeout", "timeout: the run had 1 s")

@@ -399,7 +399,6 @@ class SessionActor(Handler):
     def _timed_out(self, command: commands.DeadlinePassed) -> Plan | Refused:
         crash_point("P7")
         running = self.state.running
-        self.world.agents.cancel(command.run_id)
         events = rules.decide_failure(
             self.state,
             run_id=command.run_id,
@@ -470,8 +469,8 @@ class SessionActor(Handler):
         elif isinstance(event, facts.RunEnd):
             self._starter.unwatch(event.run_id)
             self._starter.ended(event.run_id, before.running)
-            if isinstance(event, facts.RunAborted):
-                self.world.agents.cancel(event.run_id)
+            # Nobody works on a run that is over: where it timed out or was aborted, somebody still does.
+            self.world.agents.cancel(event.run_id)
             ended = ended_of(before, recorded)
             if ended is not None and recorded.id != self._told_ahead:
                 self.world.tell_flow(ended.stream, ended)
