@@ -1,7 +1,8 @@
 """One view folded in a temporary database of its own, by the rules by which a log keeps it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
@@ -13,7 +14,7 @@ Proven = Callable[[Row], Recorded]
 _CACHE_KIB: Final = 32_768
 """What a temporary database keeps in memory; the rest of it is on disk."""
 
-Schema = dict[str, str | None]
+Schema = Mapping[str, str | None]
 """The statements that made tables and indexes, by name; None for an index that SQLite made itself."""
 
 
@@ -60,6 +61,38 @@ def lost(view: str, event: Row | Recorded, error: Exception) -> SetAside:
     )
 
 
+class Layout(NamedTuple):
+    """What a view makes in a database, before any event."""
+
+    schema: Schema
+    """Its tables and indexes."""
+    all_tables: Sequence[str]
+    """The names of its tables, and of all that an index of text consists of."""
+    text_indexes: Sequence[str]
+    """The names of its indexes of text: how SQLite lays one out depends on how it was filled."""
+    tables: Sequence[str]
+    """The names of its tables, without those that an index of text consists of."""
+    marks: Schema
+    """The triggers that note in a log that somebody else wrote into these tables."""
+
+    @classmethod
+    def of(cls, view: str, connection: sqlite3.Connection) -> Self:
+        """Return what a view has made in a database in which there is nothing else."""
+        made = connection.execute(
+            "SELECT name, sql LIKE 'CREATE VIRTUAL TABLE%' FROM sqlite_master WHERE type='table' ORDER BY name"
+        ).fetchall()
+        text_indexes = [name for name, is_text in made if is_text]
+        tables = [name for name, _ in made if not _is_of(name, text_indexes)]
+        all_tables = [name for name, _ in made]
+        return cls(schema_of(connection), all_tables, text_indexes, tables, marks=marks_of(view, tables))
+
+    def is_whole_in(self, connection: sqlite3.Connection) -> bool:
+        """Return whether a log has the tables as the view makes them, with their triggers."""
+        return self.schema == schema_of(connection, tables=self.all_tables) and self.marks == marks_in(
+            connection, self.tables
+        )
+
+
 class Fold:
     """A view as the events up to `position` make it.
 
@@ -77,39 +110,9 @@ class Fold:
         view.create(self._sql)
 
     @property
-    def schema(self) -> Schema:
-        """The view's tables and indexes."""
-        return schema_of(self.connection)
-
-    @property
-    def tables(self) -> Sequence[str]:
-        """The names of the view's tables, without those that an index of text consists of."""
-        return [name for name in self.all_tables if not _is_of(name, self.text_indexes)]
-
-    @property
-    def all_tables(self) -> Sequence[str]:
-        """The names of the view's tables, and of all that an index of text consists of."""
-        found = self.connection.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")
-        return [name for (name,) in found]
-
-    @property
-    def marks(self) -> Schema:
-        """The triggers that note in a log that somebody else wrote into these tables; none are here."""
-        return dict(marks_of(self.name, self.tables))
-
-    def is_whole_in(self, connection: sqlite3.Connection) -> bool:
-        """Return whether a log has the tables as the view makes them, with their triggers."""
-        return self.schema == schema_of(connection, tables=self.all_tables) and self.marks == marks_in(
-            connection, self.tables
-        )
-
-    @property
-    def text_indexes(self) -> Sequence[str]:
-        """The names of the view's indexes of text: how SQLite lays one out depends on how it was filled."""
-        found = self.connection.execute(
-            "SELECT name FROM sqlite_master WHERE type='table' AND sql LIKE 'CREATE VIRTUAL TABLE%' ORDER BY name"
-        )
-        return [name for (name,) in found]
+    def layout(self) -> Layout:
+        """What the view has made in a database of its own."""
+        return Layout.of(self.name, self.connection)
 
     def take(self, page: Page) -> None:
         """Take events in that follow on the position; what can't be read or taken in is set aside."""
@@ -138,6 +141,18 @@ class Fold:
             return error
         self.connection.execute("COMMIT")
         return None
+
+
+_LAYOUTS: Final[dict[tuple[type, str, int], Layout]] = {}
+
+
+def layout_of(view: InlineView) -> Layout:
+    """Return what a view makes. It is made once a process: a view whose tables are others has another shape."""
+    made = _LAYOUTS.get(which := (type(view), view.name, view.shape))
+    if made is None:
+        with closing(Fold(view)) as fold:
+            made = _LAYOUTS[which] = fold.layout
+    return made
 
 
 def temporary() -> sqlite3.Connection:

@@ -123,19 +123,20 @@ def _advance(
 
 
 def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
-    made, found = fold.schema, schema_of(seen, tables=fold.all_tables)
-    if marks := marks_in(
-        seen, fold.tables
-    ):  # a log of an earlier version has none before it is opened to write
-        made, found = made | fold.marks, found | marks
+    layout = fold.layout
+    made, found = dict(layout.schema), dict(schema_of(seen, tables=layout.all_tables))
+    # A log of an earlier version has none before it is opened to write.
+    if marks := marks_in(seen, layout.tables):
+        made.update(layout.marks)
+        found.update(marks)
     for name in sorted(made.keys() | found.keys()):
         if made.get(name, "") != found.get(name, ""):
             was = "is missing" if name not in found else "was added" if name not in made else "is another"
             yield _finding(fold, name, None, f"the table, index or trigger {name} {was}")
-    for table in fold.tables:
+    for table in layout.tables:
         if table in found:
             yield from _row_differences(fold, seen, table)
-    for name in fold.text_indexes:
+    for name in layout.text_indexes:
         if name in found:
             yield from _entry_differences(fold, seen, name)
     kept = {

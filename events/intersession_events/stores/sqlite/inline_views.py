@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import closing
 from functools import partial
 from typing import Final
 
@@ -11,7 +10,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded, SetAside
-from intersession_events.stores.folding import Fold, Page, PlainSql, lost
+from intersession_events.stores.folding import Fold, Page, PlainSql, layout_of, lost
 from intersession_events.stores.sqlite.failures import attempt
 
 _LOGGER: Final = logging.getLogger("intersession.store")
@@ -83,12 +82,11 @@ class InlineViews:
     def begin(self, cursor: SQLiteCursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
         sql = _sql(cursor)
-        with closing(self.fold(name)) as fresh:
-            for table in fresh.tables:  # somebody may have put a query in the place of a table
-                if sql.execute(
-                    "SELECT 1 FROM sqlite_master WHERE type='view' AND name=?", (table,)
-                ).fetchone():
-                    sql.execute(f"DROP VIEW {table}")
+        queries = {
+            name for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type='view'").fetchall()
+        }
+        for table in queries.intersection(layout_of(self._views[name]).tables):  # put in the place of a table
+            sql.execute(f"DROP VIEW {table}")
         self._views[name].drop(sql)
         self._views[name].create(sql)
         cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
@@ -97,10 +95,16 @@ class InlineViews:
 
     def mark(self, cursor: SQLiteCursor, name: str) -> None:
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
-        with closing(self.fold(name)) as fresh:
-            for trigger, statement in fresh.marks.items():
-                cursor.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-                cursor.execute(str(statement))
+        # Of all tables: a mark goes with its table when somebody gives that another name.
+        there = dict(
+            _sql(cursor).execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
+        )
+        for trigger, statement in layout_of(self._views[name]).marks.items():
+            if there.get(trigger) == statement:
+                continue
+            if trigger in there:
+                cursor.execute(f"DROP TRIGGER {trigger}")
+            cursor.execute(str(statement))
 
     def advance(self, cursor: SQLiteCursor, name: str, page: Page) -> None:
         """Take a page of old events into a view, and put aside what can't even be read."""
@@ -115,15 +119,15 @@ class InlineViews:
 
     def is_whole(self, cursor: SQLiteCursor, name: str) -> bool:
         """Return whether the tables of a view are there as it makes them."""
-        with closing(self.fold(name)) as fresh:
-            return fresh.is_whole_in(cursor.sqlite_cursor.connection)
+        return layout_of(self._views[name]).is_whole_in(cursor.sqlite_cursor.connection)
 
     def swap(self, cursor: SQLiteCursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
         self.begin(cursor, fold.name)
         sql = cursor.sqlite_cursor.connection.cursor()
-        for table in fold.all_tables:
-            if table in fold.text_indexes:
+        layout = layout_of(self._views[fold.name])
+        for table in layout.all_tables:
+            if table in layout.text_indexes:
                 continue
             sql.execute(f"DELETE FROM {table}")  # noqa: S608 - a view's own table
             columns = len(fold.connection.execute(f"PRAGMA table_info({table})").fetchall())

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
@@ -27,7 +27,7 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores.folding import Fold, ViewsBeside
+from intersession_events.stores.folding import ViewsBeside, layout_of
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.snapshots import StreamStates
@@ -397,8 +397,8 @@ class SqliteLog:
         )
         if found != [(view.shape, 1)]:
             return False
-        with closing(Fold(view)) as fresh, self.snapshot() as connection:
-            return fresh.is_whole_in(connection)
+        with self.snapshot() as connection:
+            return layout_of(view).is_whole_in(connection)
 
     def _the_writer(self) -> Writer:
         self._check_process()

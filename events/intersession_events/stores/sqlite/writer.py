@@ -75,9 +75,8 @@ class Writer:
             opened.app.snapshot_recorder,
         )
         self.views = InlineViews(inline)
-        outdated = [name for name in self.views.names if not self._goes_on(name)]
-        if outdated:
-            self.rebuild(outdated, on_folding)
+        if inline:
+            self._take_up_views(on_folding)
 
     def append(
         self,
@@ -254,22 +253,36 @@ class Writer:
                 "the writer's own thread can't wait for the writer: append with a callback"
             )
 
-    def _goes_on(self, name: str) -> bool:
-        """Let a view go on where it ended, if it can: not if its shape is another or it is ahead of the log."""
+    def _take_up_views(self, on_folding: Callable[[int, int], None] | None) -> None:
+        """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew."""
+        behind: dict[str, bool | None] = {}
 
-        def is_there(cursor: SQLiteCursor) -> bool:
+        def look(cursor: SQLiteCursor) -> None:
             last = _last_position(cursor)
-            if self.views.position_of(cursor, name, last) is not None and self.views.is_whole(cursor, name):
-                return True
-            if not last:
-                self.views.begin(cursor, name)
-                self.views.mark(cursor, name)
-            return not last
+            behind.update((name, self._is_behind(cursor, name, last)) for name in self.views.names)
 
-        goes_on = self.transact(is_there, PAGE_TIMEOUT_S)
-        if goes_on:
-            self._catch_up(name)
-        return goes_on
+        def join() -> None:
+            for name, is_behind in behind.items():
+                if is_behind is False:
+                    self.views.join(name)
+
+        self.transact(look, PAGE_TIMEOUT_S, join)
+        for name, is_behind in behind.items():
+            if is_behind:
+                self._catch_up(name)
+        if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
+            self.rebuild(outdated, on_folding)
+
+    def _is_behind(self, cursor: SQLiteCursor, name: str, last: int) -> bool | None:
+        """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""
+        position = self.views.position_of(cursor, name, last)
+        if position is not None and self.views.is_whole(cursor, name):
+            return position < last
+        if last:
+            return None
+        self.views.begin(cursor, name)
+        self.views.mark(cursor, name)
+        return False
 
     def _catch_up(self, name: str) -> None:
         """Take page after page into a view; with the last one it joins those that get each append."""
