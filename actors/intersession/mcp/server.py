@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -24,6 +23,7 @@ from mcp_types import (
 
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.tools import TOOLS, Tools, schemas
+from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 logger = logging.getLogger("intersession.mcp")
@@ -101,7 +101,7 @@ def server_of(
     """Return a server under our name that lists and calls tools in these ways. `instructions` tell a model what they are for."""
     return Server(
         "intersession",
-        version=version("intersession"),
+        version=installed_version(),
         title="Intersession",
         instructions=instructions,
         on_list_tools=list_tools,

@@ -11,7 +11,7 @@ from intersession_actors.config import consistency, host
 from intersession_actors.config.agents import Agents, AgentSettings
 from intersession_actors.config.check import Checked
 from intersession_actors.config.read import check_plain, read_config_file
-from intersession_actors.config.redacted import digest_of, redacted_text, without_none
+from intersession_actors.config.redacted import config_digest, redacted_text, without_none
 from intersession_actors.config.session import SessionSettings
 from intersession_actors.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
@@ -147,7 +147,7 @@ class Config(Settings, frozen=True, kw_only=True):
 
     def digest(self) -> str:
         """Return the SHA-256 of `redacted()`, in hexadecimal."""
-        return digest_of(self)
+        return config_digest(self.redacted())
 
     def __repr__(self) -> str:
         return f"Config({self.redacted()})"

@@ -37,9 +37,9 @@ def redacted_text(settings: Settings) -> str:
     return msgspec.json.encode(shown, order="sorted").decode()
 
 
-def digest_of(settings: Settings) -> str:
-    """Return the SHA-256 of the redacted text, in hexadecimal."""
-    return hashlib.sha256(redacted_text(settings).encode()).hexdigest()
+def config_digest(redacted: str) -> str:
+    """Return the SHA-256 of a redacted text, in hexadecimal."""
+    return hashlib.sha256(redacted.encode()).hexdigest()
 
 
 def _kept(value: object) -> JsonValue:

@@ -1,13 +1,13 @@
 """Records in stream `log` who opened the log when, and which configuration came into force, at a start or by a reload."""
 
 import logging
-from importlib.metadata import version
 
-from intersession_actors.config import Config
+from intersession_actors.config import Config, config_digest
 from intersession_actors.service import Service
 from intersession_actors.tools import described
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.log import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
+from intersession_events.machine import installed_version
 
 logger = logging.getLogger("intersession.config")
 
@@ -22,7 +22,7 @@ def record_opening(service: Service, config: Config) -> None:
     Raises:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
-    events: list[Event] = [LogOpened(epoch=service.log.epoch, version=version("intersession"))]
+    events: list[Event] = [LogOpened(epoch=service.log.epoch, version=installed_version())]
     loaded = _fresh(service, config)
     if loaded is not None:
         events.append(loaded)
@@ -43,7 +43,8 @@ def record_reload(service: Service, config: Config) -> None:
 def _fresh(service: Service, config: Config) -> ConfigLoaded | None:
     """Return what is to be recorded of a configuration and the tools; None where both are those that were in force."""
     before = config_in_force(service)
-    loaded = ConfigLoaded(digest=config.digest(), config=config.redacted(), tools=described())
+    text = config.redacted()
+    loaded = ConfigLoaded(digest=config_digest(text), config=text, tools=described())
     known = before is not None and (before.digest, before.tools) == (loaded.digest, loaded.tools)
     return None if known else loaded
 

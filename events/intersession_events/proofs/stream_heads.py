@@ -6,6 +6,7 @@ in order, are the leaves of another. So a stream that moves, or a new one, chang
 """
 
 from hashlib import sha256
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
 import msgspec
@@ -13,6 +14,8 @@ import msgspec
 from intersession_events.proofs.merkle import EMPTY, leaf_hash, levels_of, node_hash, path_in, root_by_path
 
 PARTS_BITS: Final = 16
+_LEAVES: Final = 1 << PARTS_BITS
+"""The node of the first part; those of the others follow."""
 _KEY: Final = 32
 _RECORD: Final = 2 * _KEY
 """A stream in a part: the hash of its name, and that of its head."""
@@ -62,8 +65,8 @@ class StreamHeads:
     def __init__(self) -> None:
         self._told: dict[str, tuple[int, str]] = {}
         self._parts: dict[int, bytes] = {}
-        self._nodes: list[bytearray] = []
-        """The nodes of each level in a row, zeros for one with nothing below it: pages nobody has written to take no memory."""
+        self._nodes = mmap(-1, _KEY << PARTS_BITS + 1, MAP_PRIVATE | MAP_ANONYMOUS)
+        """The nodes, 1 the root, below each n 2n and 2n+1, zeros where there is no stream: unwritten pages take no memory."""
         self._streams = 0
 
     def tell(self, stream: str, version: int, hashed: str) -> None:
@@ -82,7 +85,7 @@ class StreamHeads:
     def root(self) -> bytes:
         """The root over the heads of all streams."""
         self._take_in()
-        return self._node(PARTS_BITS, 0) if self._nodes else _OF_NOTHING[PARTS_BITS]
+        return self._node(1)
 
     def path(self, stream: str) -> HeadPath | None:
         """Return the way from a stream's head to the root; None if there is no such stream."""
@@ -94,18 +97,18 @@ class StreamHeads:
         if key not in keys:
             return None
         at = keys.index(key)
-        parts: list[str] = []
-        for level in range(PARTS_BITS):
-            parts.append(self._node(level, number ^ 1).hex())
-            number >>= 1
+        nodes = [_LEAVES + number >> level for level in range(PARTS_BITS)]
         path = path_in(_leaves(records), at)
-        return HeadPath(index=at, size=len(keys), part=tuple(node.hex() for node in path), parts=tuple(parts))
+        return HeadPath(
+            index=at,
+            size=len(keys),
+            part=tuple(node.hex() for node in path),
+            parts=tuple(self._node(node ^ 1).hex() for node in nodes),
+        )
 
     def _take_in(self) -> None:
         if not self._told:
             return
-        if not self._nodes:
-            self._nodes = [bytearray(_KEY << PARTS_BITS - level) for level in range(PARTS_BITS + 1)]
         moved: dict[int, dict[bytes, bytes]] = {}
         for stream, (version, hashed) in self._told.items():
             key = _key(stream)
@@ -122,19 +125,19 @@ class StreamHeads:
             self._streams += len(known) - before
             records = b"".join(key + known[key] for key in sorted(known))
             self._parts[number] = records
-            leaf = leaf_hash(levels_of(_leaves(records))[-1][0])
-            self._nodes[0][number * _KEY : (number + 1) * _KEY] = leaf
-        numbers = set(moved)
-        for level in range(PARTS_BITS):
-            above = self._nodes[level + 1]
-            numbers = {number >> 1 for number in numbers}
-            for number in numbers:
-                node = node_hash(self._node(level, 2 * number), self._node(level, 2 * number + 1))
-                above[number * _KEY : (number + 1) * _KEY] = node
+            self._put(_LEAVES + number, leaf_hash(levels_of(_leaves(records))[-1][0]))
+        nodes = {_LEAVES + number for number in moved}
+        for _ in range(PARTS_BITS):
+            nodes = {node >> 1 for node in nodes}
+            for node in nodes:
+                self._put(node, node_hash(self._node(2 * node), self._node(2 * node + 1)))
 
-    def _node(self, level: int, number: int) -> bytes:
-        node = bytes(self._nodes[level][number * _KEY : (number + 1) * _KEY])
-        return _OF_NOTHING[level] if node == _UNWRITTEN else node
+    def _put(self, node: int, hashed: bytes) -> None:
+        self._nodes[node * _KEY : (node + 1) * _KEY] = hashed
+
+    def _node(self, node: int) -> bytes:
+        hashed = self._nodes[node * _KEY : (node + 1) * _KEY]
+        return _OF_NOTHING[PARTS_BITS + 1 - node.bit_length()] if hashed == _UNWRITTEN else hashed
 
 
 def head_hash(stream: str, version: int, hashed: str) -> bytes:

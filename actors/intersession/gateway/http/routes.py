@@ -1,7 +1,6 @@
 """The HTTP routes: `POST /tools/invoke` as the original has it, committed events, liveness, and their description."""
 
 import asyncio
-from importlib.metadata import version
 from typing import Annotated, Final
 
 import msgspec
@@ -25,6 +24,7 @@ from intersession.gateway.http.shield import CREDENTIAL, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
 from intersession_actors.errors import RefusalCode, ToolRefused
 from intersession_actors.gate import KeyText
+from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 
 _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
@@ -262,7 +262,7 @@ def routes(door: Door) -> ASGIApp:
         },
         openapi_config=OpenAPIConfig(
             title="Intersession gateway",
-            version=version("intersession"),
+            version=installed_version(),
             description="Session tools for AI agents over HTTP. The WebSocket protocol is on the same port.",
             components=Components(
                 security_schemes={

@@ -96,7 +96,7 @@ class InlineViews:
     def mark(self, cursor: SQLiteCursor, name: str) -> None:
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
         # Of all tables: a mark goes with its table when somebody gives that another name.
-        there = dict(
+        there: dict[str, str] = dict(
             _sql(cursor).execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
         )
         for trigger, statement in layout_of(self._views[name]).marks.items():
