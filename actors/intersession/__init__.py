@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from intersession_actors.failures import Failure
     from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
     from intersession_actors.service import InboundFields
+    from intersession_actors.simulation import SimulatedRuntime, Stuck
     from intersession_actors.system import As, Inbound, SessionSystem
     from intersession_actors.tools import (
         AgentsList,
@@ -151,6 +152,7 @@ __all__ = [
     "SessionsSearch",
     "SessionsSend",
     "SessionsSpawn",
+    "SimulatedRuntime",
     "Smell",
     "SmellRule",
     "SmellsAnswer",
@@ -160,6 +162,7 @@ __all__ = [
     "StoreFull",
     "StoreLocked",
     "StoreUnavailable",
+    "Stuck",
     "ToolRefused",
     "Turn",
     "UnknownAgent",
@@ -199,6 +202,7 @@ _HOMES: Final = {
         "intersession_actors.failures": "Failure",
         "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
         "intersession_actors.service": "InboundFields",
+        "intersession_actors.simulation": "SimulatedRuntime Stuck",
         "intersession_actors.system": "As Inbound SessionSystem",
         "intersession_actors.tools": """
             AgentsList SessionsHistory SessionsList SessionsSearch SessionsSend SessionsSpawn

@@ -1,7 +1,6 @@
 """Runs agents outside of any actor, for the session actors: one result for each call, as a callback."""
 
 import logging
-import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
@@ -11,6 +10,7 @@ from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, 
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
+from intersession_actors.runtime import MachineThreads, Threads
 
 logger = logging.getLogger("intersession.runs")
 
@@ -39,14 +39,16 @@ class AgentExecutor:
         runner_of: Callable[[Turn], str] = _agent_of,
         hosts_loop: HostsLoop | None = None,
         around: Callable[[Turn], AbstractContextManager[object]] = nullcontext,
+        threads: Threads | None = None,
     ) -> None:
-        self._outside = Outside(pool_size=pool_size, name="agents", hosts_loop=hosts_loop)
+        threads = threads or MachineThreads()
+        self._outside = Outside(pool_size=pool_size, name="agents", hosts_loop=hosts_loop, threads=threads)
         self._reply_max_bytes = reply_max_bytes
         self._runner_of = runner_of
         self._around = around
         self.results = Results()
         """What came back, until it is recorded."""
-        self._changed = threading.Condition()
+        self._changed = threads.changed()
         self._agents: dict[str, AgentFunction] = {}
         self._running: dict[tuple[str, int], tuple[Call, str]] = {}
         self._zombies: dict[Call, str] = {}

@@ -2,7 +2,6 @@
 
 import itertools
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Final, TypeVar, cast
@@ -25,7 +24,7 @@ from intersession_actors.channels.lanes import Calls, Lanes, Waiting
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described, traced
 from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of
-from intersession_actors.runtime import Clock, Timers
+from intersession_actors.runtime import Clock, MachineThreads, Threads, Timers
 from intersession_events.facts import Fact
 
 logger = logging.getLogger("intersession.deliveries")
@@ -90,9 +89,11 @@ class ChannelCaller:
         timers: Timers | None = None,
         timeout_ms: int = 60_000,
         hosts_loop: host.HostsLoop | None = None,
+        threads: Threads | None = None,
     ) -> None:
+        threads = threads or MachineThreads()
         self._outside = host.Outside(
-            pool_size=_MOST_THREADS, keep=SEATS, name="channels", hosts_loop=hosts_loop
+            pool_size=_MOST_THREADS, keep=SEATS, name="channels", hosts_loop=hosts_loop, threads=threads
         )
         self._lanes = Lanes(seats)
         self.deliveries: Attempts[DeliveryResult] = Attempts()
@@ -103,7 +104,7 @@ class ChannelCaller:
         self._timers = timers
         self._timeout_ms = timeout_ms
         self._numbers = itertools.count(1)
-        self._changed = threading.Condition()
+        self._changed = threads.changed()
         self._channels: dict[str, Channel] = {}
         self._running: dict[host.Call, str] = {}
         self._stopping = False

@@ -15,7 +15,7 @@ from intersession_actors.checkpoints.rules import heads_are_few, is_due, is_shor
 from intersession_actors.config import Checkpoints
 from intersession_actors.failures import Reports, described
 from intersession_actors.host import Job, Workers
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, MachineThreads, Threads
 from intersession_events.checkpoints import CheckpointTaker, append_of
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import CheckpointPublished, CheckpointTaken
@@ -52,6 +52,7 @@ class Checkpointer:
         clock: Clock,
         timers: Timers,
         reports: Reports,
+        threads: Threads | None = None,
     ) -> None:
         self._log = log
         self._settings = settings
@@ -61,7 +62,8 @@ class Checkpointer:
         self._timers = timers
         self._reports = reports
         self._taker = CheckpointTaker(log)
-        self._workers = Workers(1, keep=0, name="checkpoints")
+        self._threads = threads or MachineThreads()
+        self._workers = Workers(1, keep=0, name="checkpoints", threads=self._threads)
         self._stop_listening: Callable[[], None] = _nothing
         self._heard_of = 0
         """New events that the writer has told of since the start. Only its thread counts them up."""
@@ -90,12 +92,11 @@ class Checkpointer:
         """
         asked: Future[Last | None] = Future()
         self._submit(lambda: _resolve(asked, lambda: self._take(wanted=True)))
-        try:
-            last = asked.result(ASKED_SECONDS)
-        except TooSlow:
+        if not self._threads.wait(asked, ASKED_SECONDS):
             raise StoreUnavailable(
                 f"no checkpoint within {ASKED_SECONDS:.0f} s: it is still under way, ask again later"
-            ) from None
+            )
+        last = asked.result()
         if last is None:
             raise StoreUnavailable("the system stops, no checkpoint was taken")
         return last
@@ -108,8 +109,9 @@ class Checkpointer:
         if self._settings().at_stop:
             asked: Future[Last | None] = Future()
             self._submit(lambda: _resolve(asked, self._take_at_stop))
+            self._threads.wait(asked, max(seconds, 1.0))
             try:
-                asked.result(max(seconds, 1.0))
+                asked.result(0)
             except (TooSlow, LogError) as error:
                 logger.info("no checkpoint at the stop: %s", described(error))
         self._workers.stop()

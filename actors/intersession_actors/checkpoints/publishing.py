@@ -7,7 +7,7 @@ that a `CheckpointPublished` names for a target. A target that is new gets the l
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from functools import partial
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from intersession_actors.checkpoints.still_waiting import MOST_WAITING, unpublis
 from intersession_actors.checkpoints.targets import Target
 from intersession_actors.failures import Reports, described
 from intersession_actors.host import Job, Workers
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, MachineThreads, Threads
 from intersession_events.errors import LogError
 from intersession_events.facts import CheckpointPublished
 from intersession_events.ids import derive
@@ -39,14 +39,24 @@ class Publisher:
     """Puts checkpoints where they are wanted, on a thread of its own. Its methods may be called from any thread."""
 
     def __init__(
-        self, log: Log, targets: Sequence[Target], *, clock: Clock, timers: Timers, reports: Reports
+        self,
+        log: Log,
+        targets: Sequence[Target],
+        *,
+        clock: Clock,
+        timers: Timers,
+        reports: Reports,
+        threads: Threads | None = None,
     ) -> None:
         self._log = log
         self._clock = clock
         self._timers = timers
         self._reports = reports
         self._lanes = [_Lane(target) for target in targets]
-        self._workers = Workers(max(len(targets), 1), keep=0, per_lane=1, name="publishing")
+        self._threads = threads or MachineThreads()
+        self._workers = Workers(
+            max(len(targets), 1), keep=0, per_lane=1, name="publishing", threads=self._threads
+        )
 
     def begin(self) -> None:
         """Find out from the log what each target still lacks, and go on with that.
@@ -71,7 +81,9 @@ class Publisher:
             done: Future[None] = Future()
             self._workers.submit(Job(partial(done.set_result, None), lane=lane.target.id))
             ended.append(done)
-        wait(ended, seconds)
+        until = self._clock.monotonic() + seconds
+        for done in ended:
+            self._threads.wait(done, max(until - self._clock.monotonic(), 0.0))
         self._workers.stop()
 
     @property

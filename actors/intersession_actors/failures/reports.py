@@ -1,7 +1,6 @@
 """Tells each failure once: by a log line, by a count, and to the host's `on_failure`, outside of any actor."""
 
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable
 from textwrap import indent
@@ -10,7 +9,7 @@ from typing import Any, Final
 from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
 from intersession_actors.failures.trace import described, one_line, traced
 from intersession_actors.host import Call, HostsLoop, Outcome, Outside, Raised
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, MachineThreads, Threads
 
 OnFailure = Callable[[Failure], object]
 """Hears of failures, sync or async; what it returns is not used."""
@@ -28,12 +27,18 @@ class Reports:
     """Where all failures come together. May be told from any thread; never blocks and never raises."""
 
     def __init__(
-        self, *, clock: Clock, on_failure: OnFailure | None = None, hosts_loop: HostsLoop | None = None
+        self,
+        *,
+        clock: Clock,
+        on_failure: OnFailure | None = None,
+        hosts_loop: HostsLoop | None = None,
+        threads: Threads | None = None,
     ) -> None:
+        threads = threads or MachineThreads()
         self._clock = clock
         self._on_failure = on_failure
-        self._outside = Outside(pool_size=1, name="on-failure", hosts_loop=hosts_loop)
-        self._changed = threading.Condition()
+        self._outside = Outside(pool_size=1, name="on-failure", hosts_loop=hosts_loop, threads=threads)
+        self._changed = threads.changed()
         self._counts: Counter[FailureKind] = Counter()
         self._under_way: set[Call] = set()
         self._dropped = 0

@@ -17,7 +17,7 @@ import pykka
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded, Watch
 from intersession_actors.host.loop import OwnLoop
 from intersession_actors.host.threads import Job, Workers
-from intersession_actors.runtime import ReplyFuture
+from intersession_actors.runtime import ReplyFuture, Threads
 
 T = TypeVar("T")
 
@@ -112,12 +112,18 @@ class Outside:
     """Makes the calls."""
 
     def __init__(
-        self, *, pool_size: int, name: str, keep: int | None = None, hosts_loop: HostsLoop | None = None
+        self,
+        *,
+        pool_size: int,
+        name: str,
+        keep: int | None = None,
+        hosts_loop: HostsLoop | None = None,
+        threads: Threads | None = None,
     ) -> None:
-        self._workers = Workers(pool_size, keep=keep, name=name)
-        self._own_loop = OwnLoop(name=f"{name}-loop")
+        self._workers = Workers(pool_size, keep=keep, name=name, threads=threads)
+        self._own_loop = OwnLoop(name=f"{name}-loop", threads=threads)
         self._hosts_loop = hosts_loop or HostsLoop()
-        self._watch = Watch()
+        self._watch = Watch(threads=threads)
 
     def waiting(self) -> AbstractContextManager[None]:
         """Not count the calling thread while it waits, so that another one starts in its place."""

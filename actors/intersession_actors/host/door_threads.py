@@ -7,6 +7,7 @@ from contextvars import copy_context
 from typing import Final, TypeVar
 
 from intersession_actors.host.threads import Job, Workers
+from intersession_actors.runtime import Threads
 from intersession_events.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -29,10 +30,12 @@ class DoorThreads:
     none, in a forked child of the process that has them.
     """
 
-    def __init__(self, threads: int = THREADS, *, check: Callable[[], object] = _here) -> None:
+    def __init__(
+        self, number: int = THREADS, *, check: Callable[[], object] = _here, threads: Threads | None = None
+    ) -> None:
         self._check = check
-        self._workers = Workers(threads, per_lane=max(threads // 2, 1), name="doors")
-        self._reserved = Workers(RESERVED, name="doors-reserved")
+        self._workers = Workers(number, per_lane=max(number // 2, 1), name="doors", threads=threads)
+        self._reserved = Workers(RESERVED, name="doors-reserved", threads=threads)
 
     def submit(self, work: Callable[[], T], lane: Hashable = None) -> "Future[T]":
         """Run a function on a thread, in the context of the caller: what that is called for, this is called for.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from weakref import WeakSet
 
+from intersession_actors.runtime import MachineThreads, Thread, Threads
+
 Stopped = Callable[[], None]
 _Watched = tuple[asyncio.AbstractEventLoop, Stopped]
 
@@ -81,19 +83,19 @@ class Watch:
     Its thread lives while there is such a call.
     """
 
-    def __init__(self, *, every: float = 0.25) -> None:
+    def __init__(self, *, every: float = 0.25, threads: Threads | None = None) -> None:
         self._every = every
-        self._changed = threading.Condition()
+        self._threads = threads or MachineThreads()
+        self._changed = self._threads.changed()
         self._watched: dict[object, _Watched] = {}
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def begin(self, call: object, loop: asyncio.AbstractEventLoop, stopped: Stopped) -> None:
         """Watch over a call; `stopped` is called once, from another thread, if its loop does not run any more."""
         with self._changed:
             self._watched[call] = (loop, stopped)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="hosts-loop", daemon=True)
-                self._thread.start()
+                self._thread = self._threads.start(self._run, name="hosts-loop")
 
     def end(self, call: object) -> None:
         """Watch no longer."""

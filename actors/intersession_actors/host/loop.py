@@ -4,17 +4,20 @@ import asyncio
 import logging
 import threading
 
+from intersession_actors.runtime import MachineThreads, Thread, Threads
+
 logger = logging.getLogger("intersession.host")
 
 
 class OwnLoop:
     """A loop on a thread of its own, started when it is first needed."""
 
-    def __init__(self, *, name: str) -> None:
+    def __init__(self, *, name: str, threads: Threads | None = None) -> None:
         self._name = name
+        self._threads = threads or MachineThreads()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
         self._stopping = False
 
     def get(self) -> asyncio.AbstractEventLoop:
@@ -23,11 +26,8 @@ class OwnLoop:
             if self._loop is None:
                 if self._stopping:
                     raise RuntimeError(f"{self._name}: stopped")
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._run, args=(self._loop,), name=self._name, daemon=True
-                )
-                self._thread.start()
+                loop = self._loop = self._threads.new_event_loop()
+                self._thread = self._threads.start(lambda: self._run(loop), name=self._name)
             return self._loop
 
     def stop(self, timeout: float) -> None:
@@ -38,7 +38,7 @@ class OwnLoop:
         if loop is None or thread is None:
             return
         asyncio.run_coroutine_threadsafe(_wind_down(loop), loop)
-        if thread is not threading.current_thread():
+        if not self._threads.is_here(thread):
             thread.join(timeout)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -5,17 +5,15 @@ killed: in both cases another thread takes its place.
 """
 
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from typing import Literal
 
 from intersession_actors.host.fair_queue import FairQueue
+from intersession_actors.runtime import MachineThreads, Threads
 
 logger = logging.getLogger("intersession.host")
-
-_here = threading.local()
 
 
 class Job:
@@ -36,16 +34,27 @@ class Workers:
     Threads with nothing to do end, but for `keep` of them.
     """
 
-    def __init__(self, size: int, *, keep: int | None = None, per_lane: int | None = None, name: str) -> None:
+    def __init__(
+        self,
+        size: int,
+        *,
+        keep: int | None = None,
+        per_lane: int | None = None,
+        name: str,
+        threads: Threads | None = None,
+    ) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one thread, not {size}")
         self._size = size
         self._keep = size if keep is None else keep
         self._name = name
-        self._changed = threading.Condition()
+        self._threads = threads or MachineThreads()
+        self._changed = self._threads.changed()
         self._per_lane = size if per_lane is None else per_lane
         self._queue: FairQueue[Job] = FairQueue()
         self._at_work: Counter[Hashable] = Counter()
+        self._jobs: dict[Hashable, Job] = {}
+        """What each thread does."""
         self._busy = 0
         self._idle = 0
         self._stopped = False
@@ -86,8 +95,8 @@ class Workers:
     @contextmanager
     def waiting(self) -> Generator[None]:
         """Not count the calling thread while it waits for something; does nothing on any other thread."""
-        job: Job | None = getattr(_here, "job", None)
-        if job is None or getattr(_here, "workers", None) is not self:
+        job = self._jobs.get(self._threads.me())
+        if job is None:
             yield
             return
         with self._changed:
@@ -112,6 +121,11 @@ class Workers:
                 self._queue.clear()
             self._changed.notify_all()
 
+    def join(self, timeout: float) -> bool:
+        """Wait until nothing is at work, once it was stopped; False if something still is after so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._busy, timeout)
+
     @property
     def stopped(self) -> bool:
         """Whether nothing more is taken."""
@@ -121,7 +135,7 @@ class Workers:
         """See to it that whatever may start has a thread. Holds the lock."""
         startable = min(len(self._queue), self._size - self._busy)
         while self._idle < startable:
-            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+            self._threads.start(self._work, name=self._name)
             self._idle += 1
         if startable > 0:
             self._changed.notify(startable)
@@ -140,20 +154,22 @@ class Workers:
             del self._at_work[job.lane]
 
     def _work(self) -> None:
-        _here.workers = self
+        me = self._threads.me()
         while (job := self._next()) is not None:
-            _here.job = job
+            self._jobs[me] = job
             try:
                 job.run()
             except BaseException:
                 logger.exception("%s: a job failed", self._name)
-            _here.job = None
+            del self._jobs[me]
             with self._changed:
                 if job.stage == "given up":
                     return
                 job.stage = "ended"
                 self._rest(job)
                 self._idle += 1
+                if self._stopped:
+                    self._changed.notify_all()
 
     def _next(self) -> Job | None:
         with self._changed:

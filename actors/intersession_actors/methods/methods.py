@@ -188,7 +188,7 @@ class GatewayMethods:
         """
         not_on_a_loop("gateway.call(…)", "await gateway.acall(…)")
         with self._service.refusing_without_store():
-            return finished(self._begin(method, params or {}, caller))
+            return finished(self._begin(method, params or {}, caller), self._service.blocking)
 
     async def aperform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method without blocking the event loop; who waits for a run holds no thread.

@@ -1,20 +1,24 @@
-"""How actors run: the actor and its inbox, two runtimes, the clock and the timers."""
+"""How actors run: the actor and its inbox, two runtimes, threads, the clock and the timers."""
 
 from intersession_actors.runtime.actor import Failure, Handler, HandlerFailed, Ref
 from intersession_actors.runtime.clock import Clock, SystemClock
-from intersession_actors.runtime.inbox import InboxFull
+from intersession_actors.runtime.inbox import Inbox, InboxFull
 from intersession_actors.runtime.pool import PooledRuntime
-from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler
+from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler, handled_here
 from intersession_actors.runtime.runtime import Runtime, RuntimeStopped, ThreadingRuntime
 from intersession_actors.runtime.stopwatch import Stopwatch
+from intersession_actors.runtime.threads import Changed, MachineThreads, Thread, Threads
 from intersession_actors.runtime.timers import Timers, TimerWheel
 
 __all__ = [
+    "Changed",
     "Clock",
     "Failure",
     "Handler",
     "HandlerFailed",
+    "Inbox",
     "InboxFull",
+    "MachineThreads",
     "PooledRuntime",
     "Ref",
     "ReplyFuture",
@@ -22,8 +26,11 @@ __all__ = [
     "RuntimeStopped",
     "Stopwatch",
     "SystemClock",
+    "Thread",
     "ThreadingRuntime",
+    "Threads",
     "TimerWheel",
     "Timers",
     "WaitedInHandler",
+    "handled_here",
 ]

@@ -54,7 +54,7 @@ class Ref:
 
     def ask(self, message: object) -> ReplyFuture:
         """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
-        reply = ReplyFuture()
+        reply = self._actor.answer_to_come()
         self._actor.actor_inbox.put(Envelope(message, reply))
         return reply
 
@@ -163,6 +163,11 @@ class Handler(pykka.Actor):
     @staticmethod
     def _create_future() -> ReplyFuture:
         return ReplyFuture()
+
+    @classmethod
+    def answer_to_come(cls) -> ReplyFuture:
+        """Return a future of the kind that the actor's runtime waits for."""
+        return cls._create_future()
 
     def _start_actor_loop(self) -> None:
         raise RuntimeError(f"start it on a runtime: runtime.start({type(self).__name__}, ..., name=...)")

@@ -1,7 +1,5 @@
 """Where actors run: what all runtimes share, and the reference, which gives each actor a thread of its own."""
 
-import threading
-from functools import cache
 from queue import SimpleQueue
 from types import new_class
 from typing import cast
@@ -9,9 +7,13 @@ from typing import cast
 import pykka
 
 from intersession_actors.runtime.actor import Handler, OnFailure, Ref
+from intersession_actors.runtime.clock import Clock, SystemClock
 from intersession_actors.runtime.inbox import Inbox, Mail
 from intersession_actors.runtime.reply import ReplyFuture, handled_here
+from intersession_actors.runtime.threads import MachineThreads, Threads
 from intersession_events.errors import IntersessionError
+from intersession_events.log import Log
+from intersession_events.machine import machine_entropy, random_id
 
 
 class RuntimeStopped(IntersessionError):
@@ -19,13 +21,32 @@ class RuntimeStopped(IntersessionError):
 
 
 class Runtime:
-    """Runs actors: composes, starts, counts and stops them. On which threads, its kinds say."""
+    """Runs actors: composes, starts, counts and stops them. On which threads, its kinds say.
 
-    def __init__(self, base: type[pykka.Actor]) -> None:
+    It also has what everything else of a system takes from the machine: `threads`, `clock`, `new_id`, `entropy`.
+    """
+
+    def __init__(
+        self, base: type[pykka.Actor], *, threads: Threads | None = None, clock: Clock | None = None
+    ) -> None:
         self._base = base
-        self._changed = threading.Condition()
+        self._kinds: dict[type[Handler], type[Handler]] = {}
+        self.threads: Threads = threads or MachineThreads()
+        self.clock: Clock = clock or SystemClock()
+        self._changed = self.threads.changed()
         self._live: dict[int, Ref] = {}
         self._stopping = False
+
+    def new_id(self) -> str:
+        """Return a new random UUID."""
+        return random_id()
+
+    def entropy(self, size: int) -> bytes:
+        """Return so many random bytes."""
+        return machine_entropy(size)
+
+    def serve(self, log: Log) -> None:
+        """Hear on which log the actors work: a simulation does the log's work, too."""
 
     def start(
         self,
@@ -46,7 +67,7 @@ class Runtime:
         """
         if not isinstance(handler_class, type):  # pyright: ignore[reportUnnecessaryIsInstance] - a factory is tempting
             raise TypeError(f"start takes the class of a handler and its arguments, not {handler_class!r}")
-        actor = _composed(handler_class, self._base)(*args)
+        actor = self._composed(handler_class)(*args)
         ref = Ref(actor)
         actor.actor_inbox.name = name
         actor.actor_inbox.limit = inbox_limit
@@ -80,17 +101,19 @@ class Runtime:
     def _prepare(self, actor: Handler) -> None:
         """Do what a kind of runtime needs before an actor's first turn."""
 
+    def _composed(self, handler_class: type[Handler]) -> type[Handler]:
+        """Give a handler class the hooks of this runtime."""
+        kind = self._kinds.get(handler_class)
+        if kind is None:
+            made = new_class(handler_class.__name__, (self._base, handler_class))
+            kind = self._kinds[handler_class] = cast("type[Handler]", made)
+        return kind
+
     def _forget(self, actor: Handler) -> None:
         with self._changed:
             self._live.pop(id(actor), None)
             if not self._live:
                 self._changed.notify_all()
-
-
-@cache
-def _composed(handler_class: type[Handler], base: type[pykka.Actor]) -> type[Handler]:
-    """Give a handler class the hooks of a runtime."""
-    return cast("type[Handler]", new_class(handler_class.__name__, (base, handler_class)))
 
 
 class WaitingInbox(Inbox):

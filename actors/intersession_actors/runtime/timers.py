@@ -1,13 +1,13 @@
 """One thread that wakes everybody: what is awaited is in the log, here is only the alarm."""
 
 import logging
-import threading
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final, NamedTuple, Protocol
 
 from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import MachineThreads, Thread, Threads
 
 logger = logging.getLogger("intersession.actors")
 
@@ -44,14 +44,15 @@ class TimerWheel:
     It knows the monotonic clock alone, so that no step of the wall clock moves anything (`docs/reliability.md`, L8).
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, threads: Threads | None = None) -> None:
         self._clock = clock
-        self._changed = threading.Condition()
+        self._threads = threads or MachineThreads()
+        self._changed = self._threads.changed()
         self._alarms: list[_Alarm] = []
         self._set: dict[Key, tuple[int, Fire]] = {}
         self._numbers = count()
         self._stopped = False
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
         """Call `fire` in so many milliseconds, at once for 0 and less; it must not block.
@@ -67,8 +68,7 @@ class TimerWheel:
             heappush(self._alarms, _Alarm(due, number, key))
             self._sweep()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
-                self._thread.start()
+                self._thread = self._threads.start(self._run, name="timers")
             if self._alarms[0].number == number:
                 self._changed.notify_all()  # the others come later than what it waits for
 
@@ -86,7 +86,7 @@ class TimerWheel:
             self._alarms.clear()
             self._changed.notify_all()
             thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and not self._threads.is_here(thread):
             thread.join()
 
     def _run(self) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -11,6 +11,7 @@ import msgspec
 from intersession_actors.chains import Cause, current_cause
 from intersession_actors.errors import LimitReached, ToolRefused
 from intersession_actors.policy import Tripped, begun, check_hop, one_hop_on
+from intersession_actors.runtime import Threads
 from intersession_actors.service.callers import Call, Caller
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
@@ -176,7 +177,7 @@ def ask_session(service: Service, key: str, command: Asked) -> Accepted:
     _check_process(service)
     answered = FirstAnswer()
     service.supervisor.tell_session(key, msgspec.structs.replace(command, answer=answered))
-    return _durable(answered)
+    return _durable(service, answered)
 
 
 def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
@@ -188,7 +189,7 @@ def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
     _check_process(service)
     answered = FirstAnswer()
     service.supervisor.tell_flow(command.stream, msgspec.structs.replace(command, answer=answered))
-    return _durable(answered)
+    return _durable(service, answered)
 
 
 def _check_process(service: Service) -> None:
@@ -197,8 +198,9 @@ def _check_process(service: Service) -> None:
         service.log.head()
 
 
-def _durable(answered: "FirstAnswer") -> Accepted:
-    return answered.wait(COMMIT_TIMEOUT_S, f"the log did not take it within {COMMIT_TIMEOUT_S:g} s")
+def _durable(service: Service, answered: "FirstAnswer") -> Accepted:
+    late = f"the log did not take it within {COMMIT_TIMEOUT_S:g} s"
+    return answered.wait(service.blocking, COMMIT_TIMEOUT_S, late)
 
 
 class FirstAnswer:
@@ -212,13 +214,13 @@ class FirstAnswer:
         if not self._future.done():
             self._future.set_result(outcome)
 
-    def wait(self, seconds: float, late: str) -> Accepted:
+    def wait(self, blocking: Threads, seconds: float, late: str) -> Accepted:
         """Return the answer once it is there; `late` is what an error says of one that does not come in time.
 
         Raises:
             ToolRefused: the command was refused, or there is no answer in time (`unavailable`).
         """
-        wait([self._future], seconds)
+        blocking.wait(self._future, seconds)
         return self._outcome(late)
 
     def pending(self, seconds: float, late: str, answer: Callable[[], Result]) -> Pending:

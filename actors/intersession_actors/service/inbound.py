@@ -329,7 +329,7 @@ class ChatDoor:
         try:
             message, wait = _said(unnamed, given)
             with self._service.refusing_without_store():
-                answer = finished(self.begin(message, wait))
+                answer = finished(self.begin(message, wait), self._service.blocking)
         except ToolRefused as refused:
             answer = dict(refused.as_result())
         return cast("InboundAnswer", answer)

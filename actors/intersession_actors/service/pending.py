@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from intersession_actors.host import DoorThreads
+from intersession_actors.runtime import Threads
 from intersession_events.errors import StoreUnavailable
 from intersession_events.plain_json import JsonObject
 
@@ -35,13 +35,12 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, finish=lambda: self.finish() | fields)
 
 
-def finished(begun: Result | Pending) -> Result:
+def finished(begun: Result | Pending, blocking: Threads) -> Result:
     """Return the answer, waiting for it on the calling thread."""
     if not isinstance(begun, Pending):
         return begun
     try:
-        with suppress(TimeoutError):
-            begun.future.result(begun.timeout)
+        blocking.wait(begun.future, begun.timeout)
     finally:
         begun.over()
     return begun.finish()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, Threads
 from intersession_actors.service.reader import Reader
 from intersession_actors.service.receipts import Receipts
 from intersession_actors.service.supervisor import Supervisor
@@ -30,6 +30,8 @@ class Service:
     supervisor: Supervisor
     reader: Reader
     receipts: Receipts
+    blocking: Threads
+    """How doors wait."""
 
     def __post_init__(self) -> None:
         self.sessions: Sessions = self.reader.sessions
@@ -38,7 +40,7 @@ class Service:
         self.threads = ThreadBindings(self.log)
         self.wait_graph = WaitGraph(self.clock.monotonic)
         self.waits = RunWaits(self.log, self.wait_graph.run_ended)
-        self.spawning = OneAtATime()
+        self.spawning = OneAtATime(self.blocking)
 
     @contextmanager
     def refusing_without_store(self) -> Generator[None]:

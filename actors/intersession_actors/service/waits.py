@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 
 from intersession_actors.policy import find_wait_cycle
+from intersession_actors.runtime import Threads
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import RunEnd
 from intersession_events.log import Log, Recorded
@@ -141,8 +142,8 @@ def _nothing() -> None:
 class OneAtATime:
     """Lets one door in after the other, by name, where a view is asked and what follows from it is appended (SPAWN-3)."""
 
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
+    def __init__(self, threads: Threads) -> None:
+        self._changed = threads.changed()
         self._inside: set[str] = set()
 
     @contextmanager

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -16,9 +15,9 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.host import DoorThreads, HostsLoop
+from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
-from intersession_actors.runtime import Clock, PooledRuntime, Runtime, TimerWheel
+from intersession_actors.runtime import Clock, Runtime, TimerWheel
 from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
@@ -57,7 +56,7 @@ class Assembly:
         channels: Mapping[str, AnyChannel],
         clock: Clock,
         new_id: Callable[[], str],
-        runtime: Runtime | None,
+        runtime: Runtime,
         on_failure: OnFailure | None,
         tracer_provider: Any,  # OpenTelemetry's, which not every host has
         key: PrivateKey | None,
@@ -67,7 +66,11 @@ class Assembly:
         self._config = config
         self._clock = clock
         self.hosts_loop = HostsLoop()
-        self.reports = Reports(clock=clock, on_failure=on_failure, hosts_loop=self.hosts_loop)
+        self._blocking = threads = runtime.threads
+        runtime.serve(log)
+        self.reports = Reports(
+            clock=clock, on_failure=on_failure, hosts_loop=self.hosts_loop, threads=threads
+        )
         runs = config().runs
         self.tracing = Tracing(
             log, settings=lambda: config().tracing, agent_of=runner_of, provider=tracer_provider
@@ -78,10 +81,11 @@ class Assembly:
             pool_size=runs.pool_size,
             reply_max_bytes=runs.reply_max_bytes,
             runner_of=runner_of_turn,
+            threads=threads,
         )
         for agent_id, agent in agents.items():
             self.executor.register(agent_id, agent)
-        self.timers = TimerWheel(clock)
+        self.timers = TimerWheel(clock, threads=threads)
         deliveries = config().deliveries
         self.caller = ChannelCaller(
             hosts_loop=self.hosts_loop,
@@ -89,13 +93,14 @@ class Assembly:
             clock=clock,
             timers=self.timers,
             timeout_ms=milliseconds(deliveries.timeout_seconds),
+            threads=threads,
         )
         for name, channel in channels.items():
             self.caller.register(name, channel)
-        self.threads = DoorThreads(check=log.head)
-        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="files")
+        self.threads = DoorThreads(check=log.head, threads=threads)
+        self._disk = Workers(DISK_THREADS, name="files", threads=threads)
         self.supervisor = Supervisor(
-            runtime or PooledRuntime(),
+            runtime,
             reports=self.reports,
             monotonic=clock.monotonic,
             inbox_limit=runs.inbox_max,
@@ -104,10 +109,13 @@ class Assembly:
             log,
             settings=lambda: config().checkpoints,
             key=key,
-            publisher=Publisher(log, targets, clock=clock, timers=self.timers, reports=self.reports),
+            publisher=Publisher(
+                log, targets, clock=clock, timers=self.timers, reports=self.reports, threads=threads
+            ),
             clock=clock,
             timers=self.timers,
             reports=self.reports,
+            threads=threads,
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
@@ -158,6 +166,7 @@ class Assembly:
             supervisor=self.supervisor,
             reader=reader,
             receipts=receipts,
+            blocking=threads,
         )
 
     def start(self) -> None:
@@ -182,8 +191,9 @@ class Assembly:
         sweep_staged(self.service)
         recover(self.service)
         self.checkpointer.start()
-        for tail in self._tails:
-            tail.start()
+        if not self._blocking.by_hand:  # else they take in what is new when they are asked
+            for tail in self._tails:
+                tail.start()
 
     def stop(self, seconds: float) -> None:
         """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, views beside the log."""
@@ -192,7 +202,8 @@ class Assembly:
         drain(self.service, until - self._clock.monotonic())
         self.caller.stop(max(until - self._clock.monotonic(), 0.0))
         self.timers.stop()
-        self._disk.shutdown(cancel_futures=True)
+        self._disk.stop()
+        self._disk.join(max(seconds, 1.0))
         left = self.supervisor.stop(max(seconds, 1.0))
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
@@ -254,7 +265,7 @@ class Assembly:
             done(result)
 
         with suppress(RuntimeError):
-            self._disk.submit(job)
+            self._disk.submit(Job(job))
 
 
 def _runs_of(reader: Reader, root: str) -> list[RunUse]:

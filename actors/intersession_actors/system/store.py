@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from intersession_actors.gate import invalid
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime import Clock, Runtime
 from intersession_events.log import Log
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
@@ -29,15 +29,23 @@ def checked_store(store: str | Path | Log | None) -> str | Path | Log | None:
     )
 
 
-def open_store(store: str | Path | None, clock: Clock) -> Log:
-    """Open a log for writing, with the views that all calls need.
+def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> Log:
+    """Open a log for writing, with the views that all calls need. In a simulation it draws what the simulation's seed gives.
 
     Raises:
         StoreLocked: another process is the writer of this log.
         StoreUnavailable: the log can't be opened.
     """
     url = f"sqlite:///{store}" if isinstance(store, Path) else store
-    return open_log(url, inline=inline_views(), clock=clock.now_ms, on_folding=_tell_folding)
+    return open_log(
+        url,
+        inline=inline_views(),
+        clock=clock.now_ms,
+        entropy=runtime.entropy,
+        new_log_id=runtime.new_id,
+        threads=not runtime.threads.by_hand,
+        on_folding=_tell_folding,
+    )
 
 
 def _tell_folding(position: int, head: int) -> None:

@@ -36,7 +36,7 @@ from intersession_actors.gate import (
 )
 from intersession_actors.host import DoorThreads
 from intersession_actors.methods import GatewayMethods
-from intersession_actors.runtime import Clock, Handler, Runtime, SystemClock
+from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime
 from intersession_actors.service import (
     Caller,
     ChatDoor,
@@ -62,7 +62,6 @@ from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
-from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.openclaw_state import ExportReport
@@ -77,7 +76,7 @@ class SessionSystem:
     `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
     `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
     `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
-    simulations. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
+    simulations; the runtime has its own clock and ids. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
     may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. `smells`
     are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
@@ -96,7 +95,7 @@ class SessionSystem:
         channels: Mapping[str, AnyChannel] | None = None,
         config: Config | JsonMapping | Path | str | None = None,
         clock: Clock | None = None,
-        new_id: Callable[[], str] = random_id,
+        new_id: Callable[[], str] | None = None,
         runtime: Runtime | None = None,
         on_failure: OnFailure | None = None,
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
@@ -106,7 +105,7 @@ class SessionSystem:
         callable_of("on_failure", on_failure)
         self._settings = Settings(config, agents=given_agents, channels={*given_channels})
         self._channels = {**self._settings.begun.channels, **given_channels}
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._new_id = new_id
         self._runtime = runtime
         self._on_failure = on_failure
@@ -125,9 +124,11 @@ class SessionSystem:
         """Open the log, start the actors, carry on what was open. Done by the constructor."""
         if self._started:
             return
+        runtime = self._runtime or PooledRuntime()
+        clock = self._clock or runtime.clock
         self._owns_log = self._store is None or isinstance(self._store, str | Path)
         log = (
-            open_store(self._store, self._clock)
+            open_store(self._store, clock, runtime)
             if self._store is None or isinstance(self._store, str | Path)
             else self._store
         )
@@ -137,9 +138,9 @@ class SessionSystem:
                 config=lambda: self.config,
                 agents=self._agents,
                 channels=self._channels,
-                clock=self._clock,
-                new_id=self._new_id,
-                runtime=self._runtime,
+                clock=clock,
+                new_id=self._new_id or runtime.new_id,
+                runtime=runtime,
                 on_failure=self._on_failure,
                 tracer_provider=self._tracer_provider,
                 key=self._settings.begun.key,

@@ -91,7 +91,7 @@ class Tools(ToolBox):
         ordinal = next(self._ordinals)
         with self._waiting():
             begun = self._begin(name, _copied(arguments), ordinal)
-            result = finished(begun.answer)
+            result = finished(begun.answer, self._service.blocking)
             _record_result(begun.recording, name, result)
         return result
 

@@ -29,6 +29,11 @@ class Loader:
         """Whether nothing is read but by `step`."""
         return self._threads is None
 
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits to be read by `step`."""
+        return bool(self._waiting)
+
     def later(self, read: Callable[[], T], told: Callable[[T | Exception], None]) -> None:
         """Have something read, and tell what came of it, an error too; never blocks, never raises."""
 
@@ -55,6 +60,10 @@ class Loader:
             return False
         self._waiting.popleft()()
         return True
+
+    def forget(self) -> None:
+        """Drop what waits to be read."""
+        self._waiting.clear()
 
     def close(self) -> None:
         """Finish what was begun, and begin nothing more."""

@@ -17,9 +17,10 @@ def open_log(
     clock: Callable[[], int] = wall_clock_ms,
     entropy: Callable[[int], bytes] = machine_entropy,
     new_log_id: Callable[[], str] = random_id,
+    threads: bool = True,
     on_folding: Callable[[int, int], None] | None = None,
 ) -> SqliteLog:
-    """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`.
+    """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`. The rest is as `SqliteLog` has it.
 
     Raises:
         NoSuchStore: the URL names a store that is not here.
@@ -35,5 +36,6 @@ def open_log(
         clock=clock,
         entropy=entropy,
         new_log_id=new_log_id,
+        threads=threads,
         on_folding=on_folding,
     )

@@ -19,6 +19,10 @@ class Frontier:
         self._closed = False
         self._listeners: tuple[OnCommitted, ...] = ()
 
+    def waits_on(self, condition: threading.Condition) -> None:
+        """Have those who wait do it on another condition: a simulation's."""
+        self._moved = condition
+
     @property
     def head(self) -> int:
         """The position of the last committed event."""

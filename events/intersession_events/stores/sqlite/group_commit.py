@@ -94,6 +94,17 @@ class GroupCommit:
             self._write(batch)
         return bool(batch)
 
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits to be written."""
+        return bool(self._waiting)
+
+    def forget(self) -> None:
+        """Refuse new work, and drop what waits without a word."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+
     def may_wait(self) -> bool:
         """Say whether the calling thread may wait for work: the writer's own would wait for itself."""
         return self._thread is not threading.current_thread()

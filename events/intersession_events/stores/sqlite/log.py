@@ -79,6 +79,8 @@ class SqliteLog:
         self.path: Final = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
         self._process = os.getpid()
         self._closed = False
+        self._is_served = False
+        """Whether a simulation does our work while somebody waits."""
         self._following = threading.Lock()
         self._follower: Follower | None = None
         self._loader = Loader(threads=threads, check=self._check_process)
@@ -298,7 +300,7 @@ class SqliteLog:
         """Wait until the log has reached a position; False if it has not in time."""
         self._check_process()
         self._follow()
-        if self._loader.by_hand:
+        if self._loader.by_hand and not self._is_served:
             while self._frontier.head < position and self.step():
                 pass
         return self._frontier.wait_for(position, timeout)
@@ -335,6 +337,22 @@ class SqliteLog:
     def step(self) -> bool:
         """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
         return self._loader.step() or self._the_writer().step()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `step` would write or load something."""
+        return self._loader.has_work or (self._writer is not None and self._writer.has_work)
+
+    def waits_on(self, condition: threading.Condition) -> None:
+        """Have those who wait for the log do it on this condition: a simulation's, which does other work meanwhile."""
+        self._frontier.waits_on(condition)
+        self._is_served = True
+
+    def crash(self) -> None:
+        """Let go of the file as a process does that ends without a word: what was queued is not written. Only without `threads`."""
+        self._loader.forget()
+        self._the_writer().forget()
+        self.close()
 
     def close(self) -> None:
         """Finish what was queued, close, and give up the lock. Nothing happens in a forked child."""

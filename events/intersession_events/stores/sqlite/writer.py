@@ -152,6 +152,15 @@ class Writer:
         """Write one batch in the calling thread (by hand only)."""
         return self._recorder.commits.step()
 
+    @property
+    def has_work(self) -> bool:
+        """Whether a batch waits to be written."""
+        return self._recorder.commits.has_work
+
+    def forget(self) -> None:
+        """Take nothing more, and drop what waits."""
+        self._recorder.commits.forget()
+
     def drain(self) -> None:
         """Finish what waits, and take nothing more."""
         self._recorder.close()

@@ -1,0 +1,107 @@
+"""Threads, and all that waits: the machine's, or a simulation's. Whoever blocks or starts a thread is handed this."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, wait
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Thread(Protocol):
+    """A thread that was started."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until it has ended, at most so many seconds."""
+        ...
+
+
+class Changed(Protocol):
+    """What `threading.Condition` is: something may have changed that others wait for."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> object: ...
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until somebody notifies; False if nobody did in time."""
+        ...
+
+    def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
+        """Wait until something is so; return what the predicate says last."""
+        ...
+
+    def notify(self, n: int = 1) -> None:
+        """Wake so many of those who wait."""
+        ...
+
+    def notify_all(self) -> None:
+        """Wake all who wait."""
+        ...
+
+
+class Threads(Protocol):
+    """Starts threads, and waits."""
+
+    by_hand: bool
+    """Whether nothing happens by itself: a simulation decides what is done when."""
+
+    def start(self, run: Callable[[], object], *, name: str) -> Thread:
+        """Run a function on a thread of its own, which keeps no process alive."""
+        ...
+
+    def me(self) -> Hashable:
+        """Return what tells the calling thread from the others that live."""
+        ...
+
+    def is_here(self, thread: Thread | None) -> bool:
+        """Whether this is the thread that calls."""
+        ...
+
+    def changed(self) -> Changed:
+        """Return a condition to wait on."""
+        ...
+
+    def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
+        """Wait until a future is done, at most so many seconds; say whether it is."""
+        ...
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return an event loop for a thread of its own."""
+        ...
+
+
+class MachineThreads:
+    """The machine's own."""
+
+    by_hand = False
+
+    def start(self, run: Callable[[], object], *, name: str) -> Thread:
+        """Run a function on a thread of its own."""
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def me(self) -> Hashable:
+        """Return the number of the calling thread."""
+        return threading.get_ident()
+
+    def is_here(self, thread: Thread | None) -> bool:
+        """Whether this is the thread that calls."""
+        return thread is threading.current_thread()
+
+    def changed(self) -> Changed:
+        """Return a condition to wait on."""
+        return threading.Condition()
+
+    def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
+        """Wait until a future is done."""
+        return bool(wait([future], timeout).done)
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return an event loop of the machine's."""
+        return asyncio.new_event_loop()

@@ -1,0 +1,362 @@
+"""What a simulation has in place of threads: greenlets, of which one runs until it waits; and time that passes only when told."""
+
+import asyncio
+from asyncio import events
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from intersession_events.errors import IntersessionError
+
+T = TypeVar("T")
+BEGINNING_MS: Final = 1_700_000_000_000
+
+
+class Stuck(IntersessionError, RuntimeError):
+    """Somebody waits without end in a simulation in which nothing is left to be done."""
+
+
+class SimulatedClock:
+    """A clock that moves only when it is told to. Both hands move together, unless the wall clock is set."""
+
+    def __init__(self, now_ms: int = BEGINNING_MS) -> None:
+        self._began_ms = now_ms
+        self._passed_us = 0
+
+    def now_ms(self) -> int:
+        """Return the time in milliseconds since 1970."""
+        return self._began_ms + self._passed_us // 1000
+
+    def monotonic(self) -> float:
+        """Return seconds since the beginning."""
+        return self._passed_us / 1_000_000
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass. Whoever waits for it is woken by the next step."""
+        self._passed_us += max(round(seconds * 1_000_000), 0)
+
+    def set_wall(self, now_ms: int) -> None:
+        """Set the wall clock, as an operator or NTP does; the monotonic clock does not notice."""
+        self._began_ms = now_ms - self._passed_us // 1000
+
+
+class Sleeper:
+    """Somebody who waits once: a greenlet, or (None) whoever drives the simulation."""
+
+    __slots__ = ("greenlet", "up", "woken")
+
+    def __init__(self, sleeping: "greenlet | None") -> None:
+        self.greenlet = sleeping
+        self.woken = False
+        """Whether it was woken by somebody; else it was the time."""
+        self.up = False
+        """Whether it goes on, for whichever reason."""
+
+
+class Greenlets:
+    """Keeps the greenlets of a simulation: which may go on, and which wait, and until when."""
+
+    def __init__(self, clock: SimulatedClock, rng: Random) -> None:
+        self.clock = clock
+        self._rng = rng
+        self._ready: list[Callable[[], object]] = []
+        self._alarms: list[tuple[float, int, Sleeper]] = []
+        self._numbers = count()
+        self._alive: dict[greenlet, None] = {}
+        self._stepping = False
+        self.more: Callable[[], Callable[[], object] | None] = _nothing_more
+        """Asked at each step for one more thing that could be done: the log's work."""
+
+    # --- what is done, one thing at a time
+
+    def add(self, work: Callable[[], object]) -> None:
+        """Have something done in a step of its own; when, chance says."""
+        self._ready.append(work)
+
+    def step(self, *, early: float = 0.0, until: float | None = None) -> bool:
+        """Do one thing of those that could be done; where there is none, let time pass to the next who waits for it.
+
+        `early` is how probable it is that time passes although there is work. No time passes behind `until`.
+        False if nothing was done.
+        """
+        if self._stepping:
+            raise RuntimeError("a step of the simulation waited; only what runs on a thread may")
+        if early and self._alarms and self._rng.random() < early and self._pass_time(until):
+            return True
+        self._wake_due()
+        more = self.more()
+        choices = len(self._ready) + (more is not None)
+        if not choices:
+            return self._pass_time(until)
+        chosen = self._rng.randrange(choices) if choices > 1 else 0
+        if chosen == len(self._ready) and more is not None:
+            work = more
+        else:
+            self._ready[chosen], self._ready[-1] = self._ready[-1], self._ready[chosen]
+            work = self._ready.pop()
+        self._stepping = True
+        try:
+            work()
+        finally:
+            self._stepping = False
+        return True
+
+    def run_until(
+        self, happened: Callable[[], bool], *, early: float = 0.0, timeout: float | None = None
+    ) -> bool:
+        """Step until something is so; False if it is not within so many seconds of the simulation's time.
+
+        Raises:
+            Stuck: nothing is left to be done, and there is no timeout.
+        """
+        until = None if timeout is None else self.clock.monotonic() + timeout
+        while not happened():
+            if until is not None and self.clock.monotonic() >= until:
+                return False
+            if not self.step(early=early, until=until):
+                if until is None:
+                    raise Stuck("nothing is left to be done, and what is waited for has not happened")
+                self.clock.advance(until - self.clock.monotonic())
+        return True
+
+    def crash(self) -> None:
+        """Drop all that runs, waits or was to be done."""
+        self._ready.clear()
+        self._alarms.clear()
+        alive, self._alive = list(self._alive), {}
+        for one in alive:
+            if one is not getcurrent():
+                one.throw(GreenletExit)
+        self._ready.clear()
+        self._alarms.clear()
+
+    # --- who waits
+
+    def start(self, run: Callable[[], object]) -> greenlet:
+        """Run a function in a greenlet of its own."""
+
+        def runs() -> None:
+            try:
+                run()
+            finally:
+                self._alive.pop(started, None)
+
+        started = greenlet(runs)
+        self._alive[started] = None
+        self.add(lambda: self._go_on(started))
+        return started
+
+    def here(self) -> Sleeper:
+        """Return whoever calls, as one who is about to sleep: who is to wake it keeps this."""
+        here = getcurrent()
+        return Sleeper(here if here in self._alive else None)
+
+    def wake(self, sleeper: Sleeper) -> None:
+        """Let one who waits go on."""
+        sleeper.woken = True
+        self._let_go_on(sleeper)
+
+    def sleep(self, sleeper: Sleeper, timeout: float | None = None) -> bool:
+        """Wait until the one who calls is woken; False if it was the time that did."""
+        me = sleeper.greenlet
+        if me is None:
+            return self.run_until(lambda: sleeper.woken, timeout=timeout)
+        if timeout is not None:
+            heappush(self._alarms, (self.clock.monotonic() + max(timeout, 0.0), next(self._numbers), sleeper))
+        if me not in self._alive or me.parent is None:
+            raise GreenletExit
+        me.parent.switch()
+        return sleeper.woken
+
+    def give_way(self) -> None:
+        """Let others go on first, if chance says so; for greenlets."""
+        sleeper = self.here()
+        if sleeper.greenlet is not None:
+            self.wake(sleeper)
+            self.sleep(sleeper)
+
+    def _let_go_on(self, sleeper: Sleeper) -> None:
+        me = sleeper.greenlet
+        if not sleeper.up and me is not None:
+            sleeper.up = True
+            self.add(lambda: self._go_on(me))
+
+    def _go_on(self, waiting: greenlet) -> None:
+        if waiting in self._alive:
+            waiting.parent = getcurrent()
+            waiting.switch()
+
+    def _wake_due(self) -> None:
+        now = self.clock.monotonic()
+        while self._alarms and self._alarms[0][0] <= now:
+            self._let_go_on(heappop(self._alarms)[2])
+
+    def _pass_time(self, until: float | None) -> bool:
+        while self._alarms and self._alarms[0][2].up:
+            heappop(self._alarms)
+        if not self._alarms or (until is not None and self._alarms[0][0] > until):
+            return False
+        self.clock.advance(self._alarms[0][0] - self.clock.monotonic())
+        self._wake_due()
+        return True
+
+
+def _nothing_more() -> None:
+    return None
+
+
+class _Started:
+    """A greenlet, in the place of a thread."""
+
+    def __init__(self, greenlets: Greenlets, run: Callable[[], object]) -> None:
+        self._ended = SimulatedChanged(greenlets)
+        self.greenlet = greenlets.start(self._run)
+        self._run_it = run
+
+    def _run(self) -> None:
+        try:
+            self._run_it()
+        finally:
+            self._ended.notify_all()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until it has ended."""
+        self._ended.wait_for(lambda: self.greenlet.dead, timeout)
+
+
+class SimulatedChanged:
+    """What `threading.Condition` is, where nobody is interrupted: there is nothing to lock."""
+
+    def __init__(self, greenlets: Greenlets) -> None:
+        self._greenlets = greenlets
+        self._waiting: list[Sleeper] = []
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        return
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until somebody notifies; False if nobody did in time."""
+        sleeper = self._greenlets.here()
+        self._waiting.append(sleeper)
+        try:
+            return self._greenlets.sleep(sleeper, timeout)
+        finally:
+            if sleeper in self._waiting:
+                self._waiting.remove(sleeper)
+
+    def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
+        """Wait until something is so; return what the predicate says last."""
+        clock = self._greenlets.clock
+        until = None if timeout is None else clock.monotonic() + timeout
+        while not (is_so := predicate()):
+            left = None if until is None else until - clock.monotonic()
+            if left is not None and left <= 0:
+                break
+            self.wait(left)
+        return is_so
+
+    def notify(self, n: int = 1) -> None:
+        """Wake so many of those who wait."""
+        woken, self._waiting = self._waiting[:n], self._waiting[n:]
+        for sleeper in woken:
+            self._greenlets.wake(sleeper)
+
+    def notify_all(self) -> None:
+        """Wake all who wait."""
+        self.notify(len(self._waiting))
+
+
+class SimulatedThreads:
+    """Threads that are greenlets of one simulation."""
+
+    by_hand = True
+
+    def __init__(self, greenlets: Greenlets) -> None:
+        self._greenlets = greenlets
+
+    def start(self, run: Callable[[], object], *, name: str) -> _Started:  # noqa: ARG002 - nobody sees its name
+        """Run a function in a greenlet."""
+        return _Started(self._greenlets, run)
+
+    def me(self) -> Hashable:
+        """Return the greenlet that calls."""
+        return getcurrent()
+
+    def is_here(self, thread: object) -> bool:
+        """Whether this is the greenlet that calls."""
+        return isinstance(thread, _Started) and thread.greenlet is getcurrent()
+
+    def changed(self) -> SimulatedChanged:
+        """Return a condition to wait on."""
+        return SimulatedChanged(self._greenlets)
+
+    def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
+        """Wait until a future is done."""
+        if not future.done():
+            sleeper = self._greenlets.here()
+            future.add_done_callback(lambda _: self._greenlets.wake(sleeper))
+            self._greenlets.sleep(sleeper, timeout)
+        return future.done()
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return an event loop that has no sockets, and the simulation's time."""
+        return SimulatedLoop(self._greenlets)
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """asyncio's own loop. Where it would sleep, its greenlet does, and the other greenlets go on."""
+
+    def __init__(self, greenlets: Greenlets) -> None:
+        super().__init__()
+        self._greenlets = greenlets
+        self._changed = SimulatedChanged(greenlets)
+        self._woken = False
+        self._selector = self  # where `BaseEventLoop` sleeps
+
+    def time(self) -> float:
+        """Return the simulation's time in seconds."""
+        return self._greenlets.clock.monotonic()
+
+    def select(self, timeout: float | None) -> list[object]:
+        """Sleep. Meanwhile no loop runs here, as far as anybody can see."""
+        events._set_running_loop(None)  # noqa: SLF001 - as `run_forever` does
+        try:
+            if timeout == 0 or self._woken:
+                self._greenlets.give_way()
+            else:
+                self._changed.wait(timeout)
+        finally:
+            self._woken = False
+            events._set_running_loop(self)  # noqa: SLF001
+        return []
+
+    def _process_events(self, event_list: list[object]) -> None:
+        """Nothing comes in by itself."""
+
+    def _write_to_self(self) -> None:
+        self._woken = True
+        self._changed.notify_all()
+
+    def run_in_executor(self, executor: object, func: Callable[..., T], *args: object) -> "asyncio.Future[T]":  # noqa: ARG002 - there are no other threads
+        """Run a function in a greenlet of its own."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(func(*args))
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+                done.set_exception(error)
+
+        _Started(self._greenlets, run)
+        return asyncio.wrap_future(done, loop=self)
