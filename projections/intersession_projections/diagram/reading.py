@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+import msgspec
+
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
@@ -65,6 +67,7 @@ class _Reading:
             case facts.SessionPatched() | facts.SessionReset() | facts.SessionArchived():
                 self._of_session(recorded, key, "note")
             case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as event:
+                self._replied(event)
                 if event.status != "ok" and not self._failed:  # an import: no session told it
                     self._mark(recorded, None, "failed")
             case facts.AnnounceDecided(text=None) | facts.LoopEnded():
@@ -96,8 +99,18 @@ class _Reading:
             elif (source := self._asker(message)) is None:
                 self._rows.append(_mark(recorded, self._session(key), f"is told: {text}", "note"))
             else:
-                arrow = _arrow(recorded, source, self._session(key), text, words.how)
-                self._rows.append(arrow)
+                how = words.how if message.provenance is None else _carries(message.provenance, words.how)
+                self._rows.append(_arrow(recorded, source, self._session(key), text, how))
+
+    def _replied(self, event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded) -> None:
+        """Say of the words that an agent said which turn they are; an arrow that carries them on says so itself."""
+        if isinstance(event, facts.ChildEnded) or event.text is None or not self._said:
+            return
+        place, (_, text) = next(reversed(self._said.items()))
+        if text == event.text:
+            how = f"turn {event.turn}" if isinstance(event, facts.TurnReplied) else "replies"
+            said = self._rows[place]
+            self._rows[place] = msgspec.structs.replace(said, text=f"{how}: {text}")
 
     def _asker(self, message: facts.Message) -> int | None:
         """Return the lane of whoever asks an agent; None where the system does."""
@@ -147,6 +160,13 @@ class _Reading:
         return self._numbers[lane_id]
 
 
+def _carries(origin: facts.Provenance, how: str) -> str:
+    """Return what a message carries from one agent to the other: the reply of a turn asks for the next one."""
+    if not origin.turn:  # a message that asks, or none of an exchange
+        return how
+    return "replies" if origin.turn == 1 else f"turn {origin.turn - 1}"
+
+
 def _arrow(recorded: Recorded, source: int, target: int, text: str, how: str) -> Arrow:
     return Arrow(
         position=recorded.position,
@@ -154,7 +174,7 @@ def _arrow(recorded: Recorded, source: int, target: int, text: str, how: str) ->
         source=source,
         target=target,
         text=text,
-        how=how.removeprefix("asks for "),
+        how=how,
     )
 
 

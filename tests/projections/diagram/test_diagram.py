@@ -22,6 +22,7 @@ from intersession_events.facts import (
     RunFailed,
     TextBlock,
     ToolCallBlock,
+    TurnReplied,
 )
 from intersession_events.log import Recorded
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, diagram_of
@@ -88,7 +89,7 @@ def test_lanes_come_in_order_and_a_reply_that_is_carried_on_is_one_arrow(story: 
     ]
     assert [(row.source, row.target, row.how, row.text) for row in drawn.rows if isinstance(row, Arrow)] == [
         (1, 0, "asks", "ready?"),
-        (0, 1, "turn 1", "nearly"),
+        (0, 1, "replies", "nearly"),
         (0, 2, "announces", "all is ready"),
     ]
     assert [(row.lane, row.kind) for row in drawn.rows if isinstance(row, Mark)] == [
@@ -109,7 +110,7 @@ def test_it_is_drawn_with_characters_in_columns(story: Story) -> None:
         "#1           │ asks: ready?      │                   │",
         "             │◀──────────────────┤                   │",
         "#2           │ ⚙ calls look {}   │                   │",
-        "#3           │ turn 1: nearly    │                   │",
+        "#3           │ replies: nearly   │                   │",
         "             ├──────────────────▶│                   │",
         "             ┊  1 min 0 s later  ┊                   ┊",
     ]
@@ -235,3 +236,20 @@ def test_wide_letters_keep_the_columns(story: Story) -> None:
         for line in drawn[1:-1]
     }
     assert len(widths) == 1
+
+
+@pytest.mark.clause("SHOW-1")
+def test_the_reply_of_the_last_turn_says_which_turn_it_is_though_nobody_is_asked_with_it(
+    story: Story,
+) -> None:
+    recorded_in(story, OPS, asked(MAIN, "ready?"), time=1)
+    recorded_in(story, OPS, said("nearly"), time=2)
+    recorded_in(story, MAIN, asked(OPS, "nearly", turn=1), time=3)
+    recorded_in(story, MAIN, said("good"), time=4)
+    story.put("exchange:e", TurnReplied(turn=1, speaker=MAIN, run_id="r", status="ok", text="good"))
+
+    (mark,) = (
+        row for row in diagram_of(story.log.all(), title="", names=names).rows if isinstance(row, Mark)
+    )
+
+    assert mark.text == "turn 1: good"

@@ -111,7 +111,7 @@ def _commands(url: str, flows: list[str]) -> list[str]:
 
 
 def _show(screen: Screen, value: JsonObject, stories: list[Story]) -> None:
-    for line in _INTRO:
+    for line in (" ".join(_INTRO),) if screen.is_terminal else _INTRO:  # a terminal breaks lines itself
         screen.line(line)
     screen.line()
     screen.line(safe("What people saw on their channels", "bold"))
