@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         ExportFailed,
         ForgedTopic,
         ForkedStoreError,
+        ForkFailed,
         ImportFailed,
         IntersessionError,
         InvalidKey,
@@ -115,6 +116,7 @@ __all__ = [
     "ExportFailed",
     "Failure",
     "ForgedTopic",
+    "ForkFailed",
     "ForkedStoreError",
     "HandlerFailed",
     "HistoryAnswer",
@@ -209,9 +211,9 @@ _HOMES: Final = {
         """,
         "intersession_events.errors": """
             AlteredLog AppendConflict BackupFailed BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
-            ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew MissingExtra
-            NoSuchStore NotALog NotStorable StoreBusy StoreFull StoreLocked StoreUnavailable UnknownTopic
-            UnknownWord WriterSuperseded
+            ForkFailed ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew
+            MissingExtra NoSuchStore NotALog NotStorable StoreBusy StoreFull StoreLocked StoreUnavailable
+            UnknownTopic UnknownWord WriterSuperseded
         """,
         "intersession_events.facts": "Message Usage",
         "intersession_events.keys": "SessionKey",

@@ -23,6 +23,7 @@
   - BadKey
   - BackupFailed
   - ExportFailed
+  - ForkFailed
   - ImportFailed
   - MissingExtra
 """
@@ -161,6 +162,10 @@ class BackupFailed(IntersessionError):
 
 class ExportFailed(IntersessionError):
     """A directory can't be exported to, or what should be exported is not there."""
+
+
+class ForkFailed(IntersessionError):
+    """A part of a log can't be made a log of its own. Nothing was left there."""
 
 
 class ImportFailed(IntersessionError):

@@ -37,10 +37,12 @@ from intersession_events.facts.log import (
     Erased,
     ForkedFrom,
     ForkEdit,
+    HeadProof,
     ImportReported,
     InboundTaken,
     LogOpened,
     PublishedTo,
+    SourceCheckpoint,
     SystemEvent,
 )
 from intersession_events.facts.message import (
@@ -154,6 +156,7 @@ __all__ = [
     "FailureCode",
     "ForkEdit",
     "ForkedFrom",
+    "HeadProof",
     "ImageBlock",
     "ImportReported",
     "InboundTaken",
@@ -193,6 +196,7 @@ __all__ = [
     "SessionOpened",
     "SessionPatched",
     "SessionReset",
+    "SourceCheckpoint",
     "SourceTool",
     "SpawnAccepted",
     "SpawnClose",

@@ -115,13 +115,40 @@ class ForkEdit(Fact, frozen=True, kw_only=True):
     value: str = ""
 
 
+class SourceCheckpoint(Fact, frozen=True, kw_only=True):
+    """A checkpoint of the log that a fork was made of, as it was hashed and signed there (`CheckpointTaken`)."""
+
+    position: int
+    count: int
+    rolling: str
+    events_root: str
+    previous: str | None = None
+    heads_root: str | None = None
+    streams: int | None = None
+    key_id: str | None = None
+    signature: str | None = None
+
+
+class HeadProof(Fact, frozen=True, kw_only=True):
+    """That an event is part of the log that a fork was made of.
+
+    `head` and `checkpoint` say which of `heads` and of `checkpoints`, from 0. `index` is the event's leaf in the tree over
+    all events, `path` the way from it to `eventsRoot`, as RFC 6962 has it.
+    """
+
+    head: int
+    checkpoint: int
+    index: int
+    path: tuple[str, ...]
+
+
 class ForkedFrom(Fact, frozen=True, kw_only=True):
     """The log began as a part of another one, `log_id`, as that stood at `position`: its first own event (FORK-2).
 
     All events up to that position are the other log's, with their positions, hashes and salts; they are hashed under its id.
     `heads` has the last event of each of their streams: its name, version and hash. Of the stream `log` single events
     were taken, and it has each of them. `flow` is the run, exchange or spawn that goes on here, `edits` what is otherwise, `by`
-    who wanted it.
+    who wanted it. `proofs` show by the other log's own `checkpoints` that heads are part of it.
     """
 
     log_id: str
@@ -130,6 +157,8 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
     heads: tuple[tuple[str, int, str], ...]
     edits: tuple[ForkEdit, ...] = ()
     by: str = "operator"
+    checkpoints: tuple[SourceCheckpoint, ...] = ()
+    proofs: tuple[HeadProof, ...] = ()
 
 
 SystemEvent = (

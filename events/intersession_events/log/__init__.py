@@ -15,6 +15,8 @@ from intersession_events.log.log import (
     Sql,
     SqlValue,
 )
+from intersession_events.log.prefix import PrefixSeen
+from intersession_events.log.prefix_source import prefix_compared
 from intersession_events.log.recorded import (
     ANY_VERSION,
     Committed,
@@ -41,6 +43,7 @@ from intersession_events.log.states import (
 )
 from intersession_events.log.storable import payload_of
 from intersession_events.log.tables import (
+    APPLICATION_ID,
     FORMAT,
     FORMATS,
     SHORT_FROM,
@@ -53,6 +56,7 @@ from intersession_events.log.verification import head, verify_log
 
 __all__ = [
     "ANY_VERSION",
+    "APPLICATION_ID",
     "EVERY",
     "FIRST",
     "FORKED",
@@ -80,6 +84,7 @@ __all__ = [
     "OnLoaded",
     "OnOutcome",
     "Outcome",
+    "PrefixSeen",
     "Recorded",
     "Row",
     "SetAside",
@@ -105,6 +110,7 @@ __all__ = [
     "payload_in",
     "payload_of",
     "place_problems",
+    "prefix_compared",
     "read_snapshot",
     "rows_erased",
     "schema_problems",

@@ -35,6 +35,10 @@ class Lineage(NamedTuple):
         """How this log itself began, if it is a fork."""
         return self.forks[0] if self.forks else None
 
+    def is_picked(self, stream: str, version: int, hashed: str) -> bool:
+        """Whether an event of the stream `log` was taken into a fork without those before it (`ForkedFrom.heads`)."""
+        return stream == STREAM and any((stream, version, hashed) in fork.heads for fork in self.forks)
+
     def log_id_at(self, position: int) -> str:
         """Return the id of the log in which the event at a position was written; that of this one for none (0)."""
         log_id = self.log_id

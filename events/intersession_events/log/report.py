@@ -9,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_events.facts import ready
+from intersession_events.log.prefix import PrefixSeen, prefix_unproven
 from intersession_events.proofs import CheckpointsSeen
 
 KEPT: Final = 1000
@@ -45,6 +46,7 @@ Code = Literal[
     "checkpoint_mismatch",
     "checkpoint_forged",
     "checkpoint_unsigned",
+    "prefix_mismatch",
 ]
 
 
@@ -94,6 +96,9 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: CheckpointsSeen = CheckpointsSeen()
     """The checkpoints that the events were compared with, and how far they prove them."""
 
+    prefix: tuple[PrefixSeen, ...] = ()
+    """Of a fork, the part of another log that it began as; of a fork of a fork, also that one's."""
+
     @property
     def ok(self) -> bool:
         """Whether nothing was found."""
@@ -106,6 +111,12 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     def with_snapshots(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         """Return the report with what a comparison of the snapshots has found and left open."""
         return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
+
+    def with_source(self, findings: Sequence[Finding]) -> "VerifyReport":
+        """Return the report of a fork with what a comparison with the log that it was made of has found."""
+        open_to_it = {*prefix_unproven(self.prefix)}
+        left = tuple(said for said in self.unproven if findings or said not in open_to_it)
+        return msgspec.structs.replace(self._with("", findings, ()), unproven=left)
 
     def _with(self, said: str, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         counts = Counter(self.counts)

@@ -14,6 +14,9 @@ from intersession_events.log.log import Row
 Query = Callable[[str], list[Row]]
 """Runs a reading statement and returns its rows."""
 
+APPLICATION_ID: Final = 0x49534C47
+"""`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
+
 LARGEST: Final = 2**53 - 1
 """The largest epoch: numbers in an envelope are read by everybody's JSON."""
 

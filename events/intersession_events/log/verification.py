@@ -20,7 +20,9 @@ from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
 from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
+from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.log import Log, Row
+from intersession_events.log.prefix import PrefixWalk, prefix_unproven
 from intersession_events.log.report import KEPT, Code, Finding, LogHead, VerifyReport
 from intersession_events.log.row_state import Envelope, as_state, is_short, opened
 from intersession_events.log.spilled import End, Repeats, StreamEnds
@@ -76,10 +78,17 @@ def verify_log(
     head: whatever comes after it was added by somebody else. `progress` gets the position reached and the last one.
     """
     given = log.positions_given()
+    lineage = lineage_of(log.log_id, log.query)
+    # Those of the log that a fork was made of prove how it began; they say nothing of what came then.
+    sources = {fork.log_id for fork in lineage.forks}
     checkpoints = CheckpointWalk(
-        log.log_id, checkpoints_of(log.log_id, log.query), published=published, trusted=trusted
+        log.log_id,
+        checkpoints_of(log.log_id, log.query),
+        published=[one for one in published if one.log_id not in sources],
+        trusted=trusted,
     )
-    with closing(_Walk(log.log_id, head, checkpoints)) as walk:
+    prefix = PrefixWalk(lineage, trusted=trusted or Trusted(), published=published)
+    with closing(_Walk(lineage, head, checkpoints, prefix)) as walk:
         for count, row in enumerate(_rows(log)):
             walk.take(row)
             if progress is not None and count % _PAGE == 0:
@@ -96,10 +105,17 @@ _BEGINNING: Final = End(0, FIRST)
 class _Walk:
     """One pass over the rows, in the order of positions."""
 
-    def __init__(self, log_id: str, known: LogHead | None, checkpoints: CheckpointWalk) -> None:
+    def __init__(
+        self, lineage: Lineage, known: LogHead | None, checkpoints: CheckpointWalk, prefix: PrefixWalk
+    ) -> None:
         self.position = 0
         self._checkpoints = checkpoints
-        self._log_id = log_id
+        self._prefix = prefix
+        self._lineage = lineage
+        self._log_id = lineage.log_id
+        self._cut = 0 if lineage.forked is None else lineage.forked.position
+        """Up to here the events of a fork are those of another log, and not all of them."""
+        self._is_fork = lineage.forked is not None
         self._known = known
         self._known_hash: str | None = None  # what the known head's would be of this log
         self._lines = sha256()
@@ -133,12 +149,9 @@ class _Walk:
             self._find("position_below_one", "positions begin at 1: no writer put a row there", row)
             return
         self._events += 1
-        if position != self.position + 1:
-            gone = (
-                f"{self.position + 1}"
-                if position == self.position + 2
-                else f"{self.position + 1} to {position - 1}"
-            )
+        last = max(self.position, self._cut)
+        if position > last + 1:
+            gone = f"{last + 1}" if position == last + 2 else f"{last + 1} to {position - 1}"
             self._find(
                 "position_missing", f"position {gone} is missing: a row was taken away", position=position
             )
@@ -149,11 +162,14 @@ class _Walk:
         hashed = None if isinstance(envelope, str) else envelope.hash
         self._lines.update(line_of(position, hashed))
         self._checkpoints.take(position, stream, version, hashed)
+        self._prefix.take(position, stream, version, hashed)
         if isinstance(envelope, str):
             self._find("unreadable", envelope, row)
             if isinstance(version, int) and isinstance(stream, str):
                 self._ends.put(stream, End(version, None))
             return
+        if position == self._cut + 1 and self._is_fork and row[3] != FORKED:
+            self._find("prefix_mismatch", "stands where the event should that says how this fork began", row)
         self._note_form(row, envelope)
         self._check_row(row, envelope)
         self._check_place(row, envelope)
@@ -176,15 +192,17 @@ class _Walk:
         self._check_tables(log)
         self._has_snapshots = bool(log.query("SELECT 1 FROM sqlite_master WHERE name='stored_snapshots'"))
         self._check_erased(log)
-        if given > self.position:
+        for problem in self._prefix.end():
+            self._find("prefix_mismatch", problem)
+        if given > max(self.position, self._cut):
             self._find("tail_cut", f"positions up to {given} were given, the last row has {self.position}")
         self._twice = self._ids.twice()
         if self._twice:
             self._find_repeated(log)
-        for problem in self._checkpoints.end():
-            self._find(
-                problem.code, problem.said, (problem.position, problem.position and STREAM, problem.version)
-            )
+        for found in self._checkpoints.end():
+            if found.code == "checkpoint_unsigned" and any(one.signed for one in self._prefix.seen):
+                continue
+            self._find(found.code, found.said, (found.position, found.position and STREAM, found.version))
         if self._known is not None:
             self._check_known(self._known, key)
             if final and self.position > self._known.position:
@@ -199,8 +217,9 @@ class _Walk:
             erased=len(self._erased),
             counts=dict(self._counts),
             findings=tuple(self._findings),
-            unproven=tuple(
-                unproven(
+            unproven=(
+                *prefix_unproven(self._prefix.seen),
+                *unproven(
                     self._known,
                     self._checkpoints,
                     position=self.position,
@@ -208,17 +227,18 @@ class _Walk:
                     log_format=self._format,
                     has_snapshots=self._has_snapshots,
                     erased=len(self._erased),
-                )
+                ),
             ),
             head=LogHead(log_id=self._log_id, position=self.position, hash=self._lines.hexdigest()),
             checkpoints=self._checkpoints.seen,
+            prefix=self._prefix.seen,
         )
 
     def _check_row(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, topic, state = row
         damage = damaged(
             envelope,
-            log_id=self._log_id,
+            log_id=self._lineage.log_id_at(row[0]),
             stream=stream,
             version=version,
             topic=topic,
@@ -297,6 +317,9 @@ class _Walk:
     def _check_place(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, _, _ = row
         last, hashed = self._ends.get(stream) or _BEGINNING
+        if version > last and self._lineage.is_picked(stream, version, envelope.hash):
+            self._ends.put(stream, End(version, envelope.hash))
+            return
         if version > last + 1:
             gone = (
                 f"version {last + 1} is"

@@ -8,6 +8,8 @@ from intersession_events.proofs.merkle import (
     consistency_ranges,
     inclusion_ranges,
     leaf_hash,
+    node_hash,
+    root_by_path,
     root_of,
 )
 from intersession_events.proofs.proof import (
@@ -60,10 +62,12 @@ __all__ = [
     "leaf_hash",
     "line_of",
     "new_private",
+    "node_hash",
     "public_keys",
     "published_in",
     "read_private",
     "read_proof",
+    "root_by_path",
     "root_of",
     "write_private",
 ]

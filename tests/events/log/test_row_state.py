@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
-from intersession_events.log import FORMATS, Draft, StreamAppend, verify_log
+from intersession_events.log import APPLICATION_ID, FORMATS, Draft, StreamAppend, verify_log
 from intersession_events.log.row_state import (
     Envelope,
     Named,
@@ -26,7 +26,6 @@ from intersession_events.log.row_state import (
     payload_in,
 )
 from intersession_events.stores import SqliteLog
-from intersession_events.stores.sqlite.identity import APPLICATION_ID
 
 _ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"
 _LOG: Final = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

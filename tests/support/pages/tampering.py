@@ -6,6 +6,7 @@ python tests/support/pages/tampering.py --write
 import sys
 from collections.abc import Sequence
 
+from support.fork_tampering import FORKS
 from support.paths import DOCS
 from support.tampering import EVENTS, TABLES, VIEWS, WORDS, Kind
 
@@ -28,7 +29,12 @@ def page() -> str:
     """Return the page."""
     return HEAD + "".join(
         f"\n## {title}\n\n| done | found by | as | published | signed |\n| --- | --- | --- | --- | --- |\n{_rows(kinds)}"
-        for title, kinds in (("Events", EVENTS), ("The tables beside them", TABLES), ("Views", VIEWS))
+        for title, kinds in (
+            ("Events", EVENTS),
+            ("The tables beside them", TABLES),
+            ("Views", VIEWS),
+            ("Forks, without the log that they were made of", FORKS),
+        )
     )
 
 

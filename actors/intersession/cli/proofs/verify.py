@@ -12,10 +12,10 @@ from intersession.cli.proofs.proving import growth_proven, proof_checked, stream
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
 from intersession_actors.session import snapshots_compared
 from intersession_events.errors import BadCheckpoint
-from intersession_events.log import LogHead, VerifyReport, verify_log
+from intersession_events.log import LogHead, PrefixSeen, VerifyReport, prefix_compared, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, CheckpointsSeen, Trusted, public_keys, published_in
-from intersession_events.stores import views_proven
+from intersession_events.stores import open_log, views_proven
 from intersession_projections.inline_views import inline_views
 from intersession_projections.timeline import counted
 
@@ -75,6 +75,12 @@ def verify(
             help="Fold the log anew and compare every row of every view, and every snapshot. --events-only leaves that out.",
         ),
     ] = True,
+    source: Annotated[
+        str | None,
+        Parameter(
+            help="The log that a fork was made of: proves that what the fork began as is as it stands there."
+        ),
+    ] = None,
     common: Common = COMMON,
 ) -> Answer:
     """Prove that a log was not changed.
@@ -110,6 +116,9 @@ def verify(
             progress=progress,
         )
         path = log.path
+        if source is not None:
+            with open_log(source, read_only=True) as made_of:
+                report = report.with_source(list(prefix_compared(log, made_of)))
     if views and not report.counts.get("table_altered"):
         with reading_log(common) as log, Screen().progress("Proving the views") as progress:
             report = report.with_views(*views_proven(log, inline_views(), progress))
@@ -172,6 +181,17 @@ def _proven_by(seen: CheckpointsSeen) -> str:
     return "; ".join(parts)
 
 
+def _began_as(seen: PrefixSeen) -> str:
+    parts = [
+        f"up to position {seen.position} a part of the log {seen.log_id}, {counted(seen.streams, 'stream')}"
+    ]
+    if seen.proven:
+        parts.append(f"{seen.proven} proven by its checkpoints")
+    if seen.signed:
+        parts.append(f"{seen.signed} by checkpoints that are signed by a trusted key, or published")
+    return "; ".join(parts)
+
+
 def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | None, refused: bool) -> None:
     size = f"{counted(report.events, 'event')} in {counted(report.streams, 'stream')}"
     if report.ok:
@@ -188,6 +208,8 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
             screen.line(f"  {place}", safe(finding.code, "bold"), f": {finding.problem}{where}")
         if found > _MOST_FINDINGS:
             screen.line(safe(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand", "dim"))
+    for seen in report.prefix:
+        screen.line(f"  {_began_as(seen)}")
     if report.checkpoints.taken:
         screen.line(f"  {_proven_by(report.checkpoints)}")
     if report.erased:

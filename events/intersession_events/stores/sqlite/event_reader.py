@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Recorded, of_id
+from intersession_events.log import FIRST, Lineage, Recorded, of_id
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.readers import event_rows, rows
@@ -55,7 +55,9 @@ class EventReader:
                 )
         whole = limit is None or len(events) < limit
         _check_neighbours(
-            events if not backwards else events[::-1], after if whole or not backwards else None
+            events if not backwards else events[::-1],
+            after if whole or not backwards else None,
+            self._mapper.lineage,
         )
         return events
 
@@ -150,11 +152,13 @@ class EventReader:
                 frontier.tell(recorded)
 
 
-def _check_neighbours(events: Sequence[Recorded], after: int | None) -> None:
+def _check_neighbours(events: Sequence[Recorded], after: int | None, lineage: Lineage) -> None:
     """Make sure that no event is missing between those that were read, or before the first of them."""
     version = after
     prev = FIRST if after == 0 else None
     for event in events:
+        if lineage.forks and lineage.is_picked(event.stream, event.version, event.hash):
+            version = prev = None
         if version is not None and event.version != version + 1:
             missing = CorruptEvent(
                 f"{event.stream!r}: version {version + 1} is missing, {event.version} follows"

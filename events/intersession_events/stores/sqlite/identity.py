@@ -5,7 +5,6 @@ import stat
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
@@ -13,6 +12,7 @@ from eventsourcing.sqlite import SQLiteCursor
 from intersession_events.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
 from intersession_events.log import (
+    APPLICATION_ID,
     FORKED,
     FORMAT,
     FORMATS,
@@ -26,9 +26,6 @@ from intersession_events.log import (
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_bytes
-
-APPLICATION_ID: Final = 0x49534C47
-"""`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
 
 
 class Identity(msgspec.Struct, frozen=True):

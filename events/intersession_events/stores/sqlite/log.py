@@ -3,18 +3,21 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from intersession_events.errors import ForkedStoreError, StoreUnavailable
-from intersession_events.facts import ForkedFrom
+from intersession_events.errors import ForkedStoreError, ForkFailed, StoreUnavailable
+from intersession_events.facts import ForkedFrom, ForkEdit
+from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
 from intersession_events.log import (
     Committed,
     InFlight,
     InlineView,
+    Lineage,
     Moment,
     OnCommitted,
     OnLoaded,
@@ -86,6 +89,7 @@ class SqliteLog:
         self._loader = Loader(threads=threads, check=self._check_process)
         self._writer: Writer | None = None
         self._beside: ViewsBeside | None = None
+        self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
         if read_only:
             self._open_reader(inline, on_folding)
             return
@@ -129,7 +133,12 @@ class SqliteLog:
     @property
     def forked(self) -> ForkedFrom | None:
         """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
-        return self._application.chained.lineage.forked
+        return self.lineage.forked
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in: this one, or one that it was forked from."""
+        return self._application.chained.lineage
 
     @property
     def states(self) -> StreamStates:
@@ -329,6 +338,37 @@ class SqliteLog:
             StoreUnavailable: this log is open for reading only.
         """
         self._the_writer().rebuild(views, progress)
+
+    def fork(
+        self,
+        streams: Collection[str],
+        *,
+        at: int,
+        flow: str,
+        edits: Sequence[ForkEdit] = (),
+        by: str = "operator",
+        directory: str | os.PathLike[str] | None = None,
+    ) -> Fork:
+        """Make a part of this log a log of its own: some streams whole, up to the position `at` (FORK-1, FORK-2).
+
+        It is for the caller that nothing in the streams refers to anything outside. The file lies in `directory`, else with
+        all forks of this log beside its file. This log is only read.
+
+        Raises:
+            ForkFailed: the position is none of the log, the file can't be written, or a log in memory has no directory.
+            CorruptEvent: a row that is needed can't be read; `verify` says more.
+            StoreUnavailable: the log can't be read.
+        """
+        if directory is None and self.path == MEMORY:
+            raise ForkFailed("a log in memory has no place beside it: give the directory for its forks")
+        return fork_log(
+            self,
+            ForkWanted(streams=streams, at=at, flow=flow, edits=edits, by=by),
+            directory=directory_of(self.path) if directory is None else Path(directory),
+            fork_id=self._new_log_id(),
+            now_ms=self._clock(),
+            entropy=self._entropy,
+        )
 
     def announce_gateway(self, address: str | None) -> None:
         """Write into the lock where this writer's gateway is, for commands in other processes."""

@@ -1,0 +1,39 @@
+"""Where forks lie: `<store>.forks/<id>.db`, all that come from one log together, forks of forks among them (FORK-9)."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+FEWEST: Final = 4
+"""How many characters of an id are enough, if no other id begins with them."""
+
+_SUFFIX: Final = ".forks"
+_NAME: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.db")
+
+
+def directory_of(path: str) -> Path:
+    """Return where the forks of a log lie, by the log's path; those of a fork beside it."""
+    store = Path(path)
+    is_fork = store.parent.name.endswith(_SUFFIX) and _NAME.fullmatch(store.name)
+    return store.parent if is_fork else store.with_name(f"{store.name}{_SUFFIX}")
+
+
+def fork_path(directory: Path, fork_id: str) -> Path:
+    """Return where a fork lies."""
+    return directory / f"{fork_id}.db"
+
+
+def forks_beside(path: str) -> list[Path]:
+    """Return the files of all forks that come from a log, by the log's path."""
+    directory = directory_of(path)
+    if not directory.is_dir():
+        return []
+    return sorted(file for file in directory.iterdir() if _NAME.fullmatch(file.name))
+
+
+def forks_called(path: str, name: str) -> list[Path]:
+    """Return the files of the forks of a log whose ids are a text, or begin with it."""
+    typed = name.strip().lower()
+    if len(typed) < FEWEST:
+        return []
+    return [file for file in forks_beside(path) if file.stem.startswith(typed)]

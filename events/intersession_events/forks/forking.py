@@ -1,0 +1,189 @@
+"""Makes a fork: a new file with a part of a log, and the event that says so. The log itself is only read (FORK-1, FORK-2)."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from intersession_events import ids
+from intersession_events.errors import ForkFailed
+from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
+from intersession_events.forks.files import fork_path
+from intersession_events.forks.prefix import STREAM, Prefix, Seen, prefix_of, rows_up_to, seeing
+from intersession_events.forks.proving import heads_proven
+from intersession_events.forks.writing import write_log
+from intersession_events.log import (
+    FIRST,
+    FORMATS,
+    SALT_BYTES,
+    SHORT_FROM,
+    Draft,
+    Lineage,
+    Row,
+    erased_stream,
+    hash_in,
+    opened,
+    payload_in,
+    payload_of,
+    seal,
+)
+
+
+class ForkableLog(Protocol):
+    """A log that a part can be taken of."""
+
+    @property
+    def path(self) -> str:
+        """Its file."""
+        ...
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each of its events was written in."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection that sees the log as it is now."""
+        ...
+
+
+class ForkWanted(NamedTuple):
+    """What a fork is to have.
+
+    `streams` are taken whole, up to the position `at`: it is for the caller that nothing in them refers to anything outside.
+    `flow` is the run, exchange or spawn that goes on, `edits` what is otherwise, `by` who wants it.
+    """
+
+    streams: Collection[str]
+    at: int
+    flow: str
+    edits: Sequence[ForkEdit] = ()
+    by: str = "operator"
+
+
+class Fork(NamedTuple):
+    """A fork that was made: its log id, its file, and its first own event."""
+
+    id: str
+    path: str
+    forked: ForkedFrom
+
+
+def fork_log(
+    log: ForkableLog,
+    wanted: ForkWanted,
+    *,
+    directory: Path,
+    fork_id: str,
+    now_ms: int,
+    entropy: Callable[[int], bytes],
+) -> Fork:
+    """Make a part of a log a log of its own, in a file of a directory, which is made if it is not there.
+
+    It is there under its name only when it is whole. Views are not copied: who opens it folds them.
+
+    Raises:
+        ForkFailed: the position is none of the log, or the file can't be written.
+        CorruptEvent: a row that is needed can't be read; `verify` says more.
+        StoreUnavailable: the log can't be read.
+    """
+    with log.snapshot() as connection:
+        seen = seeing(connection)
+        ((head,),) = seen("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+        ((log_format,),) = seen("SELECT format FROM log_identity")
+        if not 0 <= wanted.at <= head:
+            raise ForkFailed(f"position {wanted.at} is not in {log.path}: its last one is {head}")
+        if log_format not in FORMATS:
+            raise ForkFailed(
+                f"{log.path} has format {log_format}, which this version does not know: take a newer one"
+            )
+        prefix = prefix_of(seen, wanted.streams, wanted.at)
+        proven = heads_proven(seen, prefix.heads)
+        erased = list(_erased_later(seen, prefix, wanted.at))
+    forked = ForkedFrom(
+        log_id=log.lineage.log_id_at(wanted.at),
+        position=wanted.at,
+        flow=wanted.flow,
+        heads=prefix.named,
+        edits=tuple(wanted.edits),
+        by=wanted.by,
+        checkpoints=proven.checkpoints,
+        proofs=proven.proofs,
+    )
+    last = opened(prefix.rows[-1][4], where="a row") if prefix.rows else None
+    epochs = (opened(row[4], where=f"position {row[0]}") for row in prefix.heads)
+    own = _Own(
+        fork_id,
+        epoch=1 + max((head.epoch for head in epochs), default=0),
+        time=max(now_ms, 0 if last is None else last.time),
+        is_short=log_format >= SHORT_FROM,
+        entropy=entropy,
+    )
+    for row in prefix.heads:
+        own.follows(row)
+    rows = [*prefix.rows, own.row(STREAM, forked, at=wanted.at + 1)]
+    rows += [
+        own.row(erased_stream(event.stream), event, at=wanted.at + 2 + n) for n, event in enumerate(erased)
+    ]
+    path = fork_path(directory, fork_id)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_log(path, rows, log_id=fork_id, log_format=log_format, epoch=own.epoch, now_ms=now_ms)
+    except (OSError, sqlite3.Error) as error:
+        raise ForkFailed(f"{path} can't be written: {error}") from error
+    return Fork(fork_id, os.fspath(path), forked)
+
+
+class _Own:
+    """Makes rows of the fork's own events."""
+
+    def __init__(
+        self, log_id: str, *, epoch: int, time: int, is_short: bool, entropy: Callable[[int], bytes]
+    ) -> None:
+        self.epoch = epoch
+        self._log_id = log_id
+        self._time = time
+        self._is_short = is_short
+        self._entropy = entropy
+        self._last: dict[str, tuple[int, str]] = {}
+
+    def follows(self, row: Row) -> None:
+        """Let what comes next in a row's stream follow it."""
+        position, stream, version, _, state = row
+        self._last[stream] = (version, hash_in(state, where=f"position {position}"))
+
+    def row(self, stream: str, event: Event, *, at: int) -> Row:
+        """Return an event as it is stored at a position."""
+        draft = Draft(event=event, id=ids.derive(self._log_id, "fork", at), time=self._time)
+        topic, payload = payload_of(draft)
+        version, prev = self._last.get(stream, (0, FIRST))
+        state, recorded = seal(
+            draft,
+            topic,
+            payload,
+            log_id=self._log_id,
+            stream=stream,
+            version=version + 1,
+            epoch=self.epoch,
+            prev=prev,
+            salt=self._entropy(SALT_BYTES),
+            short=self._is_short,
+        )
+        self._last[stream] = (version + 1, recorded.hash)
+        return at, stream, version + 1, topic, state
+
+
+def _erased_later(seen: Seen, prefix: Prefix, at: int) -> Iterator[Erased]:
+    """Yield what authorises, in the fork, what was erased in the log after the position: the same, said once more."""
+    for position, stream, _, topic, state in prefix.heads:
+        del position, topic, state
+        for row in rows_up_to(seen, erased_stream(stream), 2**62):
+            if row[0] > at:
+                event = decode(row[3], payload_in(row[4]) or b"")
+                if isinstance(event, Erased):
+                    last = max(version for _, name, version, _, _ in prefix.heads if name == stream)
+                    kept = tuple(one for one in event.rows if one[0] <= last)
+                    if kept:
+                        yield Erased(stream=stream, rows=kept, by=event.by, reason=event.reason)

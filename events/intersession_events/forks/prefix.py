@@ -1,0 +1,101 @@
+"""Reads the part of a log that a fork begins as: whole streams up to a position, and of stream `log` what they rest on."""
+
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from intersession_events.log import FORKED, Row, SqlValue, erased_stream, hash_in
+
+STREAM: Final = "log"
+_ROWS: Final = (
+    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+    "WHERE originator_id=? AND originator_version>? ORDER BY originator_version"
+)
+_OF_LOG: Final = "SELECT rowid, originator_version, topic FROM stored_events WHERE originator_id='log' ORDER BY originator_version"
+_ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
+
+
+class Seen(Protocol):
+    """Asks a log as it is at one moment."""
+
+    def __call__(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> sqlite3.Cursor:
+        """Return the rows that a statement finds, as tuples."""
+        ...
+
+
+def seeing(connection: sqlite3.Connection) -> Seen:
+    """Return a way to ask by a connection, whatever it makes of rows by itself."""
+
+    def ask(statement: str, parameters: Sequence[SqlValue] = (), /) -> sqlite3.Cursor:
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(statement, parameters)
+
+    return ask
+
+
+class Prefix(NamedTuple):
+    """The rows that a fork takes over, and the last one of each stream; of stream `log` every one of its rows."""
+
+    rows: list[Row]
+    heads: list[Row]
+
+    @property
+    def named(self) -> tuple[tuple[str, int, str], ...]:
+        """Stream, version and hash of each head.
+
+        Raises:
+            CorruptEvent: a head can't be read.
+        """
+        return tuple(
+            (stream, version, hash_in(state, where=f"{stream!r} version {version}"))
+            for _, stream, version, _, state in self.heads
+        )
+
+
+def prefix_of(seen: Seen, streams: Collection[str], at: int) -> Prefix:
+    """Return the rows of some streams up to a position, with what authorises erased ones, and what was in force then."""
+    rows: list[Row] = []
+    heads: list[Row] = []
+    for stream in sorted({*streams, *map(erased_stream, streams)} - {STREAM}):
+        before = len(rows)
+        rows += rows_up_to(seen, stream, at)
+        heads += rows[-1:] if len(rows) > before else []
+    # What was in force is found by its place: a run's own is what was loaded last before it.
+    positions = sorted(row[0] for row in rows)
+    picked = [seen(_ROW, (position,)).fetchone() for position in _in_force(seen, positions, at)]
+    return Prefix(rows=rows + picked, heads=heads + picked)
+
+
+def rows_up_to(seen: Seen, stream: str, at: int, *, after: int = 0) -> Iterator[Row]:
+    """Yield the rows of a stream behind a version and up to a position."""
+    for row in seen(_ROWS, (stream, after)):
+        if row[0] > at:
+            return
+        yield row
+
+
+def _in_force(seen: Seen, positions: Sequence[int], at: int) -> list[int]:
+    """Return where those events of stream `log` stand that others rest on: starts, configurations, and how a fork began."""
+    chosen: set[int] = set()
+    last: dict[str, int] = {}
+    for position, _, topic in seen(_OF_LOG):
+        if position > at:
+            break
+        kind = topic.partition(".")[0]
+        if topic == FORKED:
+            chosen.add(position)
+        elif kind in _RESTED_ON:
+            if kind in last and _is_between(positions, last[kind], position):
+                chosen.add(last[kind])
+            last[kind] = position
+    return sorted(chosen | set(last.values()))
+
+
+_RESTED_ON: Final = frozenset({"log_opened", "config_loaded"})
+
+
+def _is_between(positions: Sequence[int], low: int, high: int) -> bool:
+    at = bisect_left(positions, low)
+    return at < len(positions) and positions[at] < high

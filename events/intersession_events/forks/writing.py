@@ -1,0 +1,53 @@
+"""Writes rows into a new file that is a log: under another name until it is whole and on the disk."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from intersession_events.log import APPLICATION_ID, FORMATS, Row
+
+_PAGE_BYTES = 2_048
+
+
+def write_log(
+    path: Path, rows: Sequence[Row], *, log_id: str, log_format: int, epoch: int, now_ms: int
+) -> None:
+    """Write a log with these rows. It has no views yet.
+
+    Raises:
+        OSError: the file can't be written.
+        sqlite3.Error: SQLite can't write it.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(part, isolation_level=None)) as made:
+            # Nobody reads it before it is whole, so there is nothing to be undone; it is synced once, at the end.
+            made.execute(f"PRAGMA page_size={_PAGE_BYTES}")
+            made.execute("PRAGMA journal_mode=OFF")
+            made.execute("PRAGMA synchronous=OFF")
+            made.execute("BEGIN")
+            made.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            for statement in FORMATS[log_format].values():
+                made.execute(statement)
+            made.execute("INSERT INTO log_identity VALUES (?, ?, ?, ?)", (log_id, log_format, epoch, now_ms))
+            made.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
+            made.executemany(
+                "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted({row[3] for row in rows})]
+            )
+            made.execute("COMMIT")
+        _sync(part)
+        part.rename(path)
+        _sync(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

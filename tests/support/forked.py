@@ -1,0 +1,89 @@
+"""A log with a few streams, configurations and checkpoints, in any format, to make forks of."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from intersession_events.facts import ConfigLoaded, Event, LogOpened, Message, MessageRecorded
+from intersession_events.ids import derive
+from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, FORMATS, Draft, StreamAppend
+from intersession_events.stores import SqliteLog
+from support.checkpointed import checkpoint, key_of
+
+KEY: Final = key_of(7)
+LOG_ID: Final = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
+A: Final = "session:agent:a:main"
+B: Final = "session:agent:b:main"
+OTHER: Final = "session:agent:other:main"
+CUT: Final = 20
+
+
+def empty_log(path: Path, form: int = FORMAT) -> None:
+    """Make a log of a format, with nothing in it."""
+    with closing(sqlite3.connect(path)) as made, made:
+        made.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        for statement in FORMATS[form].values():
+            made.execute(statement)
+        made.execute("INSERT INTO log_identity VALUES (?, ?, 0, 5)", (LOG_ID, form))
+
+
+def say(log: SqliteLog, stream: str, *texts: str) -> None:
+    """Record messages in a stream."""
+    before = len(log.stream(stream))
+    drafts = tuple(
+        Draft(
+            event=MessageRecorded(
+                session_id="s", message=Message(id=text, role="user", content=text, timestamp=5)
+            ),
+            id=derive(LOG_ID, stream, before + number, text),
+            time=1_000 + before + number,
+            correlation=derive(LOG_ID, "root"),
+        )
+        for number, text in enumerate(texts)
+    )
+    log.append_now([StreamAppend(stream=stream, expected=ANY_VERSION, drafts=drafts)])
+
+
+def load(log: SqliteLog, name: str) -> None:
+    """Record a start, and a configuration that came into force by it."""
+    events: tuple[Event, ...] = (
+        LogOpened(epoch=log.epoch, version="1"),
+        ConfigLoaded(digest=name, config="{}"),
+    )
+    drafts = tuple(
+        Draft(event=event, id=derive(LOG_ID, name, number), time=1) for number, event in enumerate(events)
+    )
+    log.append_now([StreamAppend(stream="log", expected=ANY_VERSION, drafts=drafts)])
+
+
+def source_log(path: Path, form: int = FORMAT) -> Path:
+    """Make the log: `A` and `B` speak before and after `CUT`, `OTHER` is of no concern; two signed checkpoints, one behind.
+
+    The configuration `idle` was in force while neither spoke, `first` and `now` when they did.
+    """
+    empty_log(path, form)
+    with SqliteLog(path) as log:
+        load(log, "first")
+        say(log, A, "one", "two")
+        say(log, OTHER, "elsewhere", "more")
+        checkpoint(log, KEY)
+        load(log, "idle")
+        say(log, OTHER, "again")
+        load(log, "now")
+        say(log, A, "three")
+        say(log, B, "four", "five")
+        say(log, OTHER, *map(str, range(4)))
+        assert log.head() < CUT
+        say(log, B, *(f"long {number}" for number in range(CUT - log.head())))
+        say(log, A, "too late")
+        checkpoint(log, KEY)
+        say(log, B, "later still")
+    return path
+
+
+def fork_of(path: Path, streams: Sequence[str] = (A, B), *, at: int = CUT) -> Path:
+    """Make a fork of some streams of a log, and return its file."""
+    with SqliteLog(path, read_only=True) as log:
+        return Path(log.fork(streams, at=at, flow="a run").path)
