@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Change,
         ChangesAnswer,
         Debugger,
+        DiffAnswer,
         EffectsAnswer,
         OpenLog,
         OriginAnswer,
@@ -112,6 +113,7 @@ __all__ = [
     "Debugger",
     "DeliveryInDoubt",
     "DeliveryRefused",
+    "DiffAnswer",
     "EffectsAnswer",
     "ExportFailed",
     "Failure",
@@ -197,8 +199,8 @@ _HOMES: Final = {
         """,
         "intersession_actors.config": "Config load_config",
         "intersession_actors.debugger": """
-            Change ChangesAnswer Debugger EffectsAnswer OpenLog OriginAnswer PlaceAnswer SmellsAnswer
-            StateAnswer WhyAnswer open_log
+            Change ChangesAnswer Debugger DiffAnswer EffectsAnswer OpenLog OriginAnswer PlaceAnswer
+            SmellsAnswer StateAnswer WhyAnswer open_log
         """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",

@@ -130,6 +130,7 @@ CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "open_log, to read": lambda _system, value: open_to_read(value).close(),
     "debugger.call": lambda system, value: system.debug.call(value),
     "debugger.state": lambda system, value: system.debug.state(at=value),
+    "debugger.diff": lambda system, value: system.debug.diff(value, value),
     "debugger.show": lambda system, value: system.debug.show(value),
     "open_log": lambda _system, value: reads_log(value),
     "SessionSystem, store": lambda _system, value: SessionSystem(value).close(),

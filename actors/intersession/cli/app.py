@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         f"{_TIME_TRAVEL}.origin:origin",
         "Say who said some words first, and how they reached others.",
     ),
+    "diff": (f"{_TIME_TRAVEL}.diff:diff", "Say what differs between two runs, or two places of one."),
     "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
     "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),

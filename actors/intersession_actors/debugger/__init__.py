@@ -2,6 +2,7 @@
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.diff import ComparedAnswer, DiffAnswer, DivergenceAnswer, TurnAnswer
 from intersession_actors.debugger.differences import Change
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.named import (
@@ -28,7 +29,10 @@ __all__ = [
     "At",
     "Change",
     "ChangesAnswer",
+    "ComparedAnswer",
     "Debugger",
+    "DiffAnswer",
+    "DivergenceAnswer",
     "EffectAnswer",
     "EffectsAnswer",
     "HitAnswer",
@@ -46,6 +50,7 @@ __all__ = [
     "SmellsAnswer",
     "StateAnswer",
     "ToldAnswer",
+    "TurnAnswer",
     "Verb",
     "View",
     "WhyAnswer",

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, cast, overload
 
+from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.origin import OriginAnswer
 from intersession_actors.debugger.search import SearchAnswer
@@ -204,3 +205,15 @@ class Debugger:
             ToolRefused: nothing is called that, or several are (`invalid_request`).
         """
         return cast("SmellsAnswer", self.call("smells", {"run": run}))
+
+    def diff(self, a: str, b: str, *, exact: bool = False, other: "Debugger | None" = None) -> DiffAnswer:
+        """Return what differs between two runs, or between two places of one, by structure and by what is meant (DIFF).
+
+        Each is an exchange, a spawn or a run by any name of it, or a place of one (`RUN@turn:1`): then as far as there. `other` is
+        the log that `b` is in, if it is another one: `open_log(…).debug`. With `exact`, ids, times, positions and hashes count, too.
+
+        Raises:
+            ToolRefused: what is named is no run, and no place of one (`invalid_request`).
+        """
+        given = read_arguments(Diff, {"a": a, "b": b, "exact": exact})
+        return diff_of(self._view, self._view if other is None else other.view, given)

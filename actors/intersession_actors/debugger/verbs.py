@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.debugger.diff import Diff, diff
 from intersession_actors.debugger.lens import Lens, lens
 from intersession_actors.debugger.origin import Origin, origin
 from intersession_actors.debugger.search import Search, search
@@ -106,6 +107,17 @@ VERBS: Final[Mapping[str, Verb]] = {
             ),
             arguments=SmellsOf,
             call=smells,
+        ),
+        Verb(
+            name="diff",
+            title="What differs between two runs",
+            description=(
+                "What differs between two runs, or between two places of one (RUN@turn:1 and RUN@turn:3): aligned by structure "
+                "(step, turn, tool call), by what is meant and not by ids and times. `firstDivergence` is where they part, "
+                "`turns` is all of both: same, changed (`differs`, words marked), only in a, only in b; then `totals`."
+            ),
+            arguments=Diff,
+            call=diff,
         ),
     )
 }

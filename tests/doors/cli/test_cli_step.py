@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from intersession import SessionSystem, Turn, echo, open_log
 from intersession.cli.stepping import Stepper
@@ -127,7 +127,6 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
             for key, words in (
                 ("l", "as recorded"),
                 ("w", "because"),
-                ("d", "exchanges/"),
                 ("question_mark", "run on to the break"),
             ):
                 await pilot.press(key)
@@ -135,6 +134,18 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
                 assert words in str(app.screen.query_one("#text", Static).render())
                 await pilot.press("escape")
                 assert not isinstance(app.screen, TextScreen)
+            for typed, words in (
+                ("", "exchanges/"),
+                ("@turn:1", "only in a"),
+                (demo_log.spawn[:8], "first difference: start"),
+            ):
+                await pilot.press("d")
+                app.query_one("#ask", Input).value = typed
+                await pilot.press("enter")
+                await pilot.pause()
+                assert isinstance(app.screen, TextScreen)
+                assert words in str(app.screen.query_one("#text", Static).render())
+                await pilot.press("escape")
 
 
 @pytest.mark.clause("STEP-1")

@@ -14,7 +14,7 @@ from textual.widgets import Footer, Input, Static
 from intersession.cli.shell import one_line, safe
 from intersession.cli.stepping.drawn import DrawnRun
 from intersession.cli.stepping.stepper import Stepper
-from intersession.cli.story import parts, speaker
+from intersession.cli.story import difference_lines, parts, speaker
 from intersession_actors.debugger import Debugger, ToldAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
@@ -38,7 +38,8 @@ b             break on kind:NAME, session:NAME or words
 r, R          run on to the break, run back to it
 l             lens: what the agent of this turn was given
 w             why: what led to the event, and by which rule it ended
-d             what differs between the event before and this one
+d             what differs between this run and another one, or here and a place (@turn:1);
+              with nothing typed, what this event changed
 tab           the next part of the screen; arrows and page keys scroll it
 ?             this help
 q             leave"""
@@ -97,7 +98,7 @@ class StepScreen(App[None]):
         Binding("R", "run_to_break(-1)", "run back"),
         Binding("l", "lens", "lens"),
         Binding("w", "why", "why"),
-        Binding("d", "differences", "diff"),
+        Binding("d", "ask('diff')", "diff"),
         Binding("question_mark", "help", "help"),
         Binding("q", "quit", "quit"),
     ]
@@ -186,6 +187,7 @@ class StepScreen(App[None]):
             "go": "a place: 412, event:ID, a time, head, RUN@turn:3",
             "find": "words",
             "break": "kind:NAME, session:NAME or words; nothing takes it away",
+            "diff": "a run, or a place (@turn:1); nothing: what this event changed",
         }[what]
         ask.value = self._stepper.breaks if what == "break" else ""
         ask.styles.display = "block"
@@ -199,6 +201,8 @@ class StepScreen(App[None]):
         if self._asked == "break":
             self._stepper.breaks = given
             self.notify(f"break on {given}" if given else "no break", markup=False)
+        elif self._asked == "diff":
+            self._differ(given)
         elif given:
             self._try(lambda: self._stepper.go(given) if self._asked == "go" else self._stepper.find(given))
 
@@ -233,13 +237,24 @@ class StepScreen(App[None]):
         causes = [_cause(one) for one in found["causes"]]
         self.push_screen(TextScreen("why", safe("\n".join([*told, "", "because", *causes]))))
 
-    def action_differences(self) -> None:
-        """Show what the event changed."""
-        self.push_screen(TextScreen("what it changed", safe("\n".join(self._changes(10_000)) or "nothing")))
-
     def action_help(self) -> None:
         """Show the keys."""
         self.push_screen(TextScreen("keys", Text(HELP)))
+
+    def _differ(self, given: str) -> None:
+        """Show what differs from another run, or between here and a place; else what the event changed."""
+        if not given:
+            changed = "\n".join(self._changes(10_000)) or "nothing"
+            self.push_screen(TextScreen("what it changed", safe(changed)))
+            return
+        stepper = self._stepper
+        here = stepper.here if "@" in given else stepper.run
+        try:
+            found = self._debugger.diff(here, f"{stepper.run}{given}" if given.startswith("@") else given)
+        except (ToolRefused, LogError) as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        self.push_screen(TextScreen("diff", Text("\n").join(difference_lines(found))))
 
     # --- what is shown
 

@@ -53,6 +53,11 @@ class Stepper:
         return step.position if step is not None else self.steps[0].position - 1 if self.steps else 0
 
     @property
+    def here(self) -> str:
+        """The place, as one of the run: `RUN@start+3`."""
+        return f"{self.run}@start{max(self.index - 1, 0):+d}"
+
+    @property
     def before(self) -> int:
         """The position of the event before that of the place: what the state is compared with."""
         return self.steps[self.index - 2].position if self.index > 1 else self.position - 1

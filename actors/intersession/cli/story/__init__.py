@@ -1,6 +1,7 @@
 """Tells flows and sessions as conversations, for `replay`, `runs` and `demo`."""
 
 from intersession.cli.story.beat import Beat
+from intersession.cli.story.differing import difference_lines
 from intersession.cli.story.flow import FlowStory
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
@@ -32,6 +33,7 @@ __all__ = [
     "began_ms",
     "delivery_in_words",
     "delivery_value",
+    "difference_lines",
     "events_of_session",
     "find_subject",
     "flow_value",

@@ -1,0 +1,151 @@
+"""What differs between two runs, for people: where they part, then part by part with changed words marked, then totals."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.text import Text
+
+from intersession.cli.shell import duration, one_line, safe
+from intersession.cli.story.names import Names
+from intersession_actors.debugger import DiffAnswer, TurnAnswer
+from intersession_events.plain_json import JsonObject, JsonValue
+
+_SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}
+_STYLES: Final = {"same": "dim", "changed": "yellow", "only_a": "red", "only_b": "green", "both": ""}
+_MARKS: Final = {"both": ("", ""), "a": ("[-", "-]"), "b": ("{+", "+}")}
+_SIDES: Final = {"a": "red", "b": "green", "both": ""}
+_QUIET: Final = frozenset(
+    {"place", "who", "text", "state", "to", "purpose", "loop", "maxTurns", "announce", "model"}
+)
+"""What a part that only one side has is not asked about first."""
+_SESSIONS: Final = frozenset({"who", "to"})
+_LONGEST: Final = 160
+_AROUND: Final = 60
+"""So many characters of what is the same are shown before and behind a changed word."""
+
+
+def difference_lines(found: DiffAnswer, *, every: bool = False) -> Iterator[Text]:
+    """Yield lines that say what differs; with `every`, what is the same, too. Nothing in them steers a terminal."""
+    names = Names()
+    for side in ("a", "b"):
+        compared = found["a"] if side == "a" else found["b"]
+        place = compared["place"]
+        yield safe(f"{side}  {compared['kind']} {compared['run']}", _SIDES[side]) + safe(
+            f"  {place['text']}  #{place['position']}", "dim"
+        )
+    yield Text()
+    first = found["firstDivergence"]
+    if first is None:
+        yield safe("no difference", "bold")
+    else:
+        yield safe(f"first difference: {first['turn']}", "bold") + safe(
+            f"  {_where(first['a'], 'a')}{_where(first['b'], 'b')}".rstrip(), "dim"
+        )
+    yield Text()
+    yield from _turns(found["turns"], names, every=every)
+    yield Text()
+    yield from _totals(found["totals"])
+
+
+def _where(place: object, side: str) -> str:
+    return f"#{place['position']} in {side}  " if isinstance(place, dict) else ""
+
+
+def _turns(turns: Iterable[TurnAnswer], names: Names, *, every: bool) -> Iterator[Text]:
+    same: list[str] = []
+    for turn in turns:
+        if turn["kind"] == "same" and not every:
+            same.append(turn["turn"])
+            continue
+        if same:
+            yield _same(same)
+            same = []
+        yield from _turn(turn, names)
+    if same:
+        yield _same(same)
+
+
+def _same(paths: list[str]) -> Text:
+    named = ", ".join(paths) if len(paths) <= 4 else f"{', '.join(paths[:2])} … {paths[-1]} ({len(paths)})"  # noqa: PLR2004
+    return safe(f"{_SIGNS['same']}{one_line(named)}", "dim")
+
+
+def _turn(turn: TurnAnswer, names: Names) -> Iterator[Text]:
+    kind = turn["kind"]
+    side = turn["a"] or turn["b"] or {}
+    who = side.get("who")
+    head = safe(f"{_SIGNS[kind]}{one_line(turn['turn'])}", _STYLES[kind])
+    head.append_text(safe("" if not isinstance(who, str) else f"  {one_line(names.of(who))}", "bold"))
+    if kind.startswith("only"):
+        head.append_text(safe(f"  (only in {kind[-1]})", "dim"))
+    yield head
+    if kind != "changed":
+        yield from _contents(side, _STYLES[kind])
+        return
+    for field in turn.get("differs", ()):
+        if field["words"]:
+            yield _marked(field)
+        else:
+            is_session = field["field"] in _SESSIONS
+            a, b = (_brief(names.of(one) if is_session and one else one) for one in (field["a"], field["b"]))
+            line = safe(f"      {field['field']}: ", "dim")
+            line.append_text(safe(f"[-{a}-]", _SIDES["a"]))
+            line.append_text(safe(f" {{+{b}+}}", _SIDES["b"]))
+            yield line
+
+
+def _contents(side: JsonObject, style: str) -> Iterator[Text]:
+    said = side.get("text")
+    if isinstance(said, str):
+        yield safe(f"      {one_line(said, _LONGEST)}", style)
+    for name, value in side.items():
+        if name not in _QUIET and not (name == "status" and value == "ok"):
+            yield safe(f"      {name}: {_brief(value)}", style)
+
+
+def _marked(field: JsonObject) -> Text:
+    """Return two texts as one: what only A has in [- -], what only B has in {+ +}."""
+    line = safe(f"      {field['field']}: ", "dim")
+    words = field["words"]
+    for at, word in enumerate(words):
+        before, behind = _MARKS[word["of"]]
+        text = word["text"]
+        if word["of"] == "both":
+            text = _shortened(text, is_first=at == 0, is_last=at == len(words) - 1)
+        line.append_text(safe(f"{before}{one_line(text, strip=False)}{behind}", _SIDES[word["of"]]))
+    return line
+
+
+def _shortened(text: str, *, is_first: bool, is_last: bool) -> str:
+    most = _AROUND if is_first or is_last else 2 * _AROUND
+    if len(text) <= most:
+        return text
+    before = "" if is_first else text[:_AROUND]
+    behind = "" if is_last else text[-_AROUND:]
+    return f"{before}…{behind}"
+
+
+def _totals(totals: JsonObject) -> Iterator[Text]:
+    a, b = totals["a"], totals["b"]
+    rows = [(label, one, other) for (label, one), (_, other) in zip(_said(a), _said(b), strict=True)]
+    width = max(len(one) for _, one, _ in rows)
+    yield safe(f"  {'':8}{'a':{width}}  b", "bold")
+    for label, one, other in rows:
+        yield safe(f"  {label:8}{one:{width}}  {other}", "dim" if one == other else "")
+
+
+def _said(totals: JsonObject) -> Iterator[tuple[str, str]]:
+    yield "turns", str(totals["turns"])
+    yield "loop", totals["loopEnd"] or "-"
+    yield "end", totals["end"] or "open"
+    yield "tokens", f"{totals['tokens']:,}"
+    yield "cost", f"{totals['costMicros'] / 1_000_000:g}"
+    yield "took", duration(totals["durationMs"])
+    yield "sent", ", ".join(f"{number} {state}" for state, number in totals["deliveries"].items()) or "-"
+
+
+def _brief(value: JsonValue) -> str:
+    if value is None:
+        return "nothing"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _LONGEST)

@@ -1,0 +1,52 @@
+"""`intersession diff`: what differs between two runs, a run and its fork, or two places of one."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen
+from intersession.cli.story import difference_lines
+from intersession.cli.time_travel.seeing import debugger_of
+from intersession_actors.debugger import DiffAnswer
+
+
+def diff(
+    a: Annotated[
+        str,
+        Parameter(
+            name="A", help="An exchange, a spawn or a run, by any name that is shown; or a place of one."
+        ),
+    ],
+    b: Annotated[str, Parameter(name="B", help="What it is compared with.")],
+    /,
+    *,
+    other: Annotated[
+        str | None, Parameter(help="The log that B is in, a file or a URL. Default: the same one.")
+    ] = None,
+    exact: Annotated[
+        bool, Parameter(negative="", help="Ids, times, positions and hashes count, too.")
+    ] = False,
+    every: Annotated[bool, Parameter(name="--all", negative="", help="Show what is the same, too.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Say what differs between two runs, or two places of one.
+
+    They are laid side by side by structure: step by step, turn by turn, call by call. First comes where they part, then what
+    changed ([-only in A-], {+only in B+}), then what came of them. What counts is what was meant: ids, times, positions and
+    hashes are left out. Of a place (RUN@turn:1), a run is compared as far as there. The exit code is 1 where they differ.
+    """
+    with debugger_of(reading) as debugger:
+        if other is None:
+            found = debugger.diff(a, b, exact=exact)
+        else:
+            with debugger_of(replace(reading, store=other)) as of_b:
+                found = debugger.diff(a, b, exact=exact, other=of_b)
+    return Answer(
+        dict(found), lambda screen: _show(screen, found, every=every), OK if found["same"] else REFUSED
+    )
+
+
+def _show(screen: Screen, found: DiffAnswer, *, every: bool) -> None:
+    for line in difference_lines(found, every=every):
+        screen.line(line)

@@ -1,0 +1,238 @@
+"""The verb `diff`: what differs between two runs, a run and its fork, or two places of one (DIFF)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.view import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import PlaceText
+from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
+from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
+from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
+from intersession_projections.places import (
+    Flow,
+    InRun,
+    UnknownPlace,
+    flow_id,
+    flow_stream,
+    parse_place,
+    sessions_of,
+    steps_of_flow,
+)
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.timeline import recorded_at
+
+_MOST: Final = 1000
+"""So many exchanges and spawns that one run began are looked at."""
+
+
+@ready
+class Diff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `diff` gives."""
+
+    a: Annotated[
+        PlaceText,
+        msgspec.Meta(
+            description="An exchange, a spawn or a run, by any name of it; or a place of one, RUN@turn:1: then as far as there."
+        ),
+    ]
+    b: Annotated[PlaceText, msgspec.Meta(description="What it is compared with, named likewise.")]
+    exact: Annotated[
+        bool, msgspec.Meta(description="Ids, times, positions and hashes count, too. Default: false.")
+    ] = False
+
+
+class ComparedAnswer(TypedDict):
+    """What is compared: an exchange, a spawn or a run, as it stood at `place`, and what came of it by then.
+
+    `totals` are `{turns, loopEnd, end, tokens, costMicros, durationMs, deliveries}`.
+    """
+
+    run: str
+    kind: FlowKind
+    place: PlaceAnswer
+    totals: JsonObject
+
+
+class TurnAnswer(TypedDict):
+    """A part of either run or of both: `turn` names it by structure (`turn:2`, `reply/sessions_send:2/result`).
+
+    `a` and `b` have its `place` and what it is made of: `who`, `text`, `status` and so on; None where it is not there. `differs`
+    has `{field, a, b, words: [{of, text}]}` for each field, where it has changed.
+    """
+
+    turn: str
+    kind: RowKind
+    a: JsonObject | None
+    b: JsonObject | None
+    differs: NotRequired[list[JsonObject]]
+
+
+class DivergenceAnswer(TypedDict):
+    """Where two runs begin to differ. `place` is the one in A, else that in B; `a` and `b` are both as far as they are there."""
+
+    turn: str
+    kind: RowKind
+    place: PlaceAnswer
+    a: PlaceAnswer | None
+    b: PlaceAnswer | None
+
+
+class DiffAnswer(TypedDict):
+    """What differs between two runs. `totals` has those of `a` and `b` again; they never make two runs differ."""
+
+    same: bool
+    firstDivergence: DivergenceAnswer | None
+    turns: list[TurnAnswer]
+    totals: JsonObject
+    a: ComparedAnswer
+    b: ComparedAnswer
+
+
+def diff(view: View, given: Diff) -> DiffAnswer:
+    """Return what differs between two runs of a log.
+
+    Raises:
+        ToolRefused: what is named is no run, and no place of one (`invalid_request`).
+    """
+    return diff_of(view, view, given)
+
+
+def diff_of(of_a: View, of_b: View, given: Diff) -> DiffAnswer:
+    """Return what differs between a run of one log and a run of another.
+
+    Raises:
+        ToolRefused: as `diff`.
+    """
+    a, b = _compared(of_a, given.a, "a"), _compared(of_b, given.b, "b")
+    found = compare(a.outline, b.outline, exact=given.exact)
+    first = None if found.first is None else _divergence(a, b, found.first)
+    answers = a.answer(), b.answer()
+    return {
+        "same": found.same,
+        "firstDivergence": first,
+        "turns": [_turn(a, b, row) for row in found.rows],
+        "totals": {"a": answers[0]["totals"], "b": answers[1]["totals"]},
+        "a": answers[0],
+        "b": answers[1],
+    }
+
+
+class _Compared(NamedTuple):
+    """One of the two, as far as it is looked at."""
+
+    view: View
+    flow: Flow
+    at: int
+    outline: Outline
+
+    def answer(self) -> ComparedAnswer:
+        totals: JsonObject = msgspec.to_builtins(self.outline.totals)
+        return {
+            "run": flow_id(self.flow),
+            "kind": self.outline.kind,
+            "place": self.view.at(self.at),
+            "totals": totals,
+        }
+
+    def side(self, part: Part | None) -> JsonObject | None:
+        if part is None:
+            return None
+        return {"place": self.view.at(part.position), **part.sessions, **part.fields}
+
+
+def _turn(a: _Compared, b: _Compared, row: Row) -> TurnAnswer:
+    answer: TurnAnswer = {"turn": row.path, "kind": row.kind, "a": a.side(row.a), "b": b.side(row.b)}
+    if row.differs:
+        answer["differs"] = msgspec.json.decode(msgspec.json.encode(row.differs))
+    return answer
+
+
+def _divergence(a: _Compared, b: _Compared, row: Row) -> DivergenceAnswer | None:
+    of_a = None if row.a is None else a.view.at(row.a.position)
+    of_b = None if row.b is None else b.view.at(row.b.position)
+    place = of_a or of_b
+    return (
+        None if place is None else {"turn": row.path, "kind": row.kind, "place": place, "a": of_a, "b": of_b}
+    )
+
+
+def _compared(view: View, name: str, field: str) -> _Compared:
+    flow, at = _named(view, name, field)
+    events = _events(view, flow, at)
+    last = events[-1].position if events else flow.accepted
+    return _Compared(view, flow, last, _outline(view, flow, events, at, frozenset()))
+
+
+def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
+    """Return the flow that a text names, and up to where: the whole of it for a run, else up to the place."""
+    try:
+        return view.flow(name, field=field), view.log.head()
+    except ToolRefused:
+        base = _base(name)
+        if not isinstance(base, InRun):
+            raise
+    return view.flow(base.run, field=field), view.place(name, field=field).position
+
+
+def _base(name: str) -> object:
+    try:
+        return parse_place(name).base
+    except UnknownPlace:
+        return None
+
+
+def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
+    positions = (step.position for step in steps_of_flow(view.log, flow) if step.position <= at)
+    return [recorded for recorded in recorded_at(view.log, positions) if _is_seen(view, recorded)]
+
+
+def _is_seen(view: View, recorded: Recorded) -> bool:
+    return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
+
+
+def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:
+    """Return a flow by its parts; `around` are the flows that it is inside of."""
+    inside = around | {flow_id(flow)}
+
+    def begun(run_id: str) -> Iterator[tuple[str, Outline]]:
+        for inner in _begun_by(view, run_id):
+            name = flow_id(inner)
+            if name not in inside and inner.accepted <= at and (of_inner := _events(view, inner, at)):
+                yield name, _outline(view, inner, of_inner, at, inside)
+
+    return outline_of(_kind(flow), events, begun=begun, shown=lambda text, key: view.shown(text, key) or "")
+
+
+def _begun_by(view: View, run_id: str) -> list[Flow]:
+    """Return the exchanges and spawns that the agent of a run began, in the order they were accepted."""
+    run = view.reader.runs.get(run_id)
+    if run is None:
+        return []
+    where = Position(run.accepted, run.position if run.ended else view.log.head(), run.session_key)
+    flows = view.reader.flows
+    found: list[Flow] = [*flows.exchanges_at(where, _MOST), *flows.spawns_at(where, _MOST)]
+    return sorted((flow for flow in found if _is_begun(view, flow, run)), key=lambda flow: flow.accepted)
+
+
+def _is_begun(view: View, flow: Flow, run: RunOutcome) -> bool:
+    stream = flow_stream(flow)
+    for recorded in () if stream is None else view.log.stream(stream, limit=1):
+        event = recorded.event
+        return isinstance(event, ExchangeAccepted | SpawnAccepted) and event.requester_run_id == run.run_id
+    return False
+
+
+def _kind(flow: Flow) -> FlowKind:
+    match flow:
+        case ExchangeSummary():
+            return "exchange"
+        case SpawnSummary():
+            return "spawn"
+        case RunOutcome():
+            return "run"
