@@ -187,5 +187,7 @@ def _counted(event: facts.Event) -> Iterator[tuple[str, str]]:  # noqa: C901, PL
             yield "intersession_deliveries", "unknown"
         case facts.DeliveryDenied():
             yield "intersession_deliveries", "denied"
+        case facts.DeliveryWithheld():
+            yield "intersession_deliveries", "withheld"
         case _:
             pass

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from intersession_actors.agents.agents import Agent, as_function
+from intersession_actors.agents.recorded import RecordedAgent
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
@@ -69,6 +70,11 @@ class AgentExecutor:
         """Whether somebody answers for an agent id in this process."""
         with self._changed:
             return agent_id in self._agents
+
+    def resumes(self, agent_id: str) -> bool:
+        """Whether who answers for an agent id goes on with an attempt that a fork has cut in its middle (`RecordedAgent`)."""
+        with self._changed:
+            return isinstance(self._agents.get(agent_id), RecordedAgent)
 
     @property
     def registered(self) -> tuple[str, ...]:

@@ -78,9 +78,6 @@ class RecordedAgent:
     something already (`Turn.partial`), goes on from there.
     """
 
-    resumes: Final = True
-    """It goes on with an attempt that a cut left open, rather than begin another one."""
-
     def __init__(
         self,
         recording: Recording,

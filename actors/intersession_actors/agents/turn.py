@@ -130,6 +130,8 @@ class Turn:
     milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
     asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
     `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
+    `forked`: the log is a fork of another one (FORK-5). Its channels are sealed; tools of the host's own are not, so that an
+    agent with such tools looks here before it does something that can't be taken back.
     """
 
     agent_id: str
@@ -146,6 +148,7 @@ class Turn:
     thinking: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     partial: Sequence[Message] = ()
+    forked: bool = False
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _call_numbers: "count[int]" = field(default_factory=lambda: count(1), repr=False, compare=False)
 

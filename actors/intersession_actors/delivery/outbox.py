@@ -57,7 +57,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
     def is_over(self, state: Delivery) -> bool:
         """Whether nothing more will be tried, or not before somebody delivers for the channel: that is read again then."""
-        return state.phase == "final" or not self.world.channels.has(state.decided.route.channel)
+        channel = state.decided.route.channel
+        return state.phase == "final" or not (self.world.channels.has(channel) or self.world.sealed(channel))
 
     def decide(self, flow: DeliveryFlow, command: DeliveryCommand) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
@@ -123,6 +124,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _of_verdict(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
         if checked.after != state.attempt:
             return []  # asked twice, before an attempt that has been made meanwhile
+        if checked.verdict.allowed and self.world.sealed(state.decided.route.channel):
+            return rules.decide_withheld(state, checked.verdict.rule)
         if checked.verdict.allowed and state.phase != "final":
             if self._is_too_old(stream, state):
                 return self._given_up(state)
@@ -183,6 +186,8 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         match state.phase:
             case "decided":
                 self._check(stream, state)
+            case "failed" if self.world.sealed(state.decided.route.channel):
+                self._check(stream, state)
             case "failed":
                 self._retry_later(stream, state)
             case "final":
@@ -193,6 +198,10 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
     def _resume_attempt(self, stream: str, state: Delivery) -> list[facts.DeliveryEvent]:
         """Return what becomes of an attempt that has no outcome: only a call that this process does not make was cut off."""
+        if self.world.sealed(state.decided.route.channel):
+            return rules.decide_withheld(
+                state, None
+            )  # what the source's channel did with it is not the fork's
         asked = self._is_asked(state)
         if asked is Asked.UNDER_WAY:
             return []
@@ -236,6 +245,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
                 | facts.DeliveryDenied()
+                | facts.DeliveryWithheld()
             ):
                 crash_point("A7")
                 self._recorded(state)
@@ -260,6 +270,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 facts.DeliveryDecided()
                 | facts.DeliveryStarted()
                 | facts.DeliveryDone()
+                | facts.DeliveryWithheld()
                 | facts.DeliveryRetried()
             ):
                 pass

@@ -29,13 +29,15 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     decided: facts.DeliveryDecided
     decided_ms: int
     phase: Literal["decided", "started", "failed", "final"] = "decided"
-    outcome: Literal["done", "failed", "unknown", "denied"] | None = None
+    outcome: Literal["done", "failed", "unknown", "denied", "withheld"] | None = None
     attempt: int = 0
     retry_at_ms: int | None = None
     note: str | None = None
 
 
-def evolve(state: Delivery | None, event: facts.DeliveryEvent, time_ms: int) -> Delivery:
+def evolve(  # noqa: C901 - one case an event
+    state: Delivery | None, event: facts.DeliveryEvent, time_ms: int
+) -> Delivery:
     """Apply one recorded event of the delivery's stream."""
     if isinstance(event, facts.DeliveryDecided):
         return Delivery(decided=event, decided_ms=time_ms)
@@ -55,6 +57,8 @@ def evolve(state: Delivery | None, event: facts.DeliveryEvent, time_ms: int) -> 
             return replace(state, phase="final", outcome="unknown", note="delivery_unknown")
         case facts.DeliveryDenied():
             return replace(state, phase="final", outcome="denied", note=event.rule)
+        case facts.DeliveryWithheld():
+            return replace(state, phase="final", outcome="withheld", note=f"would deliver to {event.channel}")
         case facts.DeliveryRetried():
             return replace(
                 state, phase="failed", outcome=None, retry_at_ms=time_ms, note=None, decided_ms=time_ms
@@ -69,6 +73,14 @@ def decide_checked(state: Delivery, verdict: Verdict) -> list[facts.DeliveryEven
     if not verdict.allowed:
         return [facts.DeliveryDenied(delivery_id=delivery_id, rule=verdict.rule)]
     return [facts.DeliveryStarted(delivery_id=delivery_id, attempt=state.attempt + 1, rule=verdict.rule)]
+
+
+def decide_withheld(state: Delivery, rule: str | None) -> list[facts.DeliveryEvent]:
+    """Return the end of a delivery in a fork whose channels are sealed: it would be delivered (FORK-5)."""
+    if state.phase == "final":
+        return []
+    decided = state.decided
+    return [facts.DeliveryWithheld(delivery_id=decided.delivery_id, channel=decided.route.channel, rule=rule)]
 
 
 def decide_done(

@@ -267,6 +267,8 @@ def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[facts.Excha
             return [facts.ExchangeClosed(reason="announce_denied", note=outcome.note)]
         case "unknown":
             return [facts.ExchangeClosed(reason="delivery_unknown", note=outcome.note)]
+        case "withheld":
+            return [facts.ExchangeClosed(reason="withheld", note=outcome.note)]
 
 
 def speaker_of(accepted: facts.ExchangeAccepted, turn: int) -> str:

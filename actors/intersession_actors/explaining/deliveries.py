@@ -13,7 +13,7 @@ from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.timeline import route_text
 
-Ending = facts.DeliveryFailed | facts.DeliveryUnknown | facts.DeliveryDenied
+Ending = facts.DeliveryFailed | facts.DeliveryUnknown | facts.DeliveryDenied | facts.DeliveryWithheld
 
 
 def explain_ending(
@@ -57,6 +57,8 @@ def _told(event: Ending) -> tuple[Undelivered, str]:
             return "unknown", f"or it did: attempt {event.attempt} was cut off between call and receipt"
         case facts.DeliveryDenied():
             return "denied", f"the send policy forbade it ({event.rule})"
+        case facts.DeliveryWithheld():
+            return "withheld", "it would be delivered"
 
 
 def _inputs(event: Ending, first: facts.DeliveryDecided, place: str, position: int) -> Iterator[Input]:
@@ -70,5 +72,5 @@ def _inputs(event: Ending, first: facts.DeliveryDecided, place: str, position: i
                 yield Input(name="retryAt", value=event.retry_at_ms, set_by="log")
         case facts.DeliveryUnknown():
             yield Input(name="attempt", value=event.attempt, set_by="log")
-        case facts.DeliveryDenied():
+        case facts.DeliveryDenied() | facts.DeliveryWithheld():
             yield Input(name="rule", value=event.rule, set_by="log")

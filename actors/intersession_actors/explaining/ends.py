@@ -114,6 +114,11 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, Rule]] = {
         "a channel that can't take a text twice is not called again when it is in doubt whether it has it",
         "a channel that takes an idempotency key, or no stop in the middle of the call",
     ),
+    "withheld": Rule(
+        "FORK-5",
+        "the announce would be delivered, and the channels of a fork are sealed",
+        "a fork whose `--deliver` names the channel",
+    ),
     "target_gone": Rule(
         "HIST-6",
         "announces are made by the generation of the session that was asked, or by nobody",

@@ -51,7 +51,12 @@ class Explaining:
                 return (spawns.explain_ending(log, recorded, event),)
             case facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() | facts.LateReplyDropped():
                 return (runs.explain_ending(log, self._in_force, recorded, event),)
-            case facts.DeliveryFailed() | facts.DeliveryUnknown() | facts.DeliveryDenied():
+            case (
+                facts.DeliveryFailed()
+                | facts.DeliveryUnknown()
+                | facts.DeliveryDenied()
+                | facts.DeliveryWithheld()
+            ):
                 found = deliveries.explain_ending(self._reader, self._in_force, recorded, event)
                 return () if found is None else (found,)
             case facts.RunQueued() | facts.DeliveryDecided():

@@ -51,7 +51,7 @@ CUTS: Final[Mapping[Cut, Rule]] = {
     "aborted": Rule("GATE-5", "an abort ends a run and keeps the text so far", "no abort"),
 }
 
-Undelivered = Literal["retrying", "failed", "unknown", "denied"]
+Undelivered = Literal["retrying", "failed", "unknown", "denied", "withheld"]
 """How an attempt to deliver can end, if not with a receipt."""
 
 UNDELIVERED: Final[Mapping[Undelivered, Rule]] = {
@@ -72,6 +72,11 @@ UNDELIVERED: Final[Mapping[Undelivered, Rule]] = {
     ),
     "denied": Rule(
         "ANN-4", "the send policy is asked again at every delivery", "a policy that allows it by then"
+    ),
+    "withheld": Rule(
+        "FORK-5",
+        "the channels of a fork are sealed, so that nobody is told what happened in a copy",
+        "a fork whose `--deliver` names the channel",
     ),
 }
 

@@ -23,7 +23,7 @@ from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
-from intersession_actors.session.state import Running, Session, causes, evolve
+from intersession_actors.session.state import Running, Session, causes, evolve, without
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
@@ -79,7 +79,7 @@ class SessionActor(Handler):
         state = self._owner.state
         if state is None:
             raise RuntimeError(f"{self.key}: an owner that began with a state has lost it")
-        return state
+        return without(state, self.world.frozen_runs)
 
     def on_start(self) -> None:
         """Read the stream."""
@@ -112,6 +112,7 @@ class SessionActor(Handler):
                 self._owner.ask_store_again(message)
             case commands.ContextBuilt():
                 self._starter.built(message)
+                self._starter.go_on_with(self.state.running)
                 self._owner.go_on()
             case commands.ContextDue():
                 self._starter.read_again(message)
@@ -170,9 +171,16 @@ class SessionActor(Handler):
             owner.take_first(commands.RunReturned(run_id=run_id, attempt=attempt, result=result))
         elif is_running:
             self._starter.watch(running)
+        elif self._was_cut(running):
+            self._starter.resume(run_id, attempt, owner.version)
         else:
             self._leave_behind()
             owner.take_first(commands.Wake())
+
+    def _was_cut(self, running: Running) -> bool:
+        """Whether a fork cut the attempt in its middle, and its agent knows how to go on there: no crash, so no other attempt."""
+        run_id = running.waiting.queued.run_id
+        return run_id in self.world.cut_runs and self.world.agents.resumes(self.world.agent_of(self.key))
 
     def plan(  # noqa: C901, PLR0912 - one case a command
         self, owner: SessionOwner, command: commands.SessionCommand
@@ -267,7 +275,7 @@ class SessionActor(Handler):
                 results.due(item.event.run_id, item.event.attempt)
         self.world.chains.take(commit.recorded)
         results.take(commit.recorded)
-        self._memory.take(commit.fresh, self.state)
+        self._memory.take(commit.fresh, self._owner.state or Session())
         for stream, recorded in commit.of_others(owner.stream).items():
             self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
         started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)

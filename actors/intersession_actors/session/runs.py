@@ -46,6 +46,8 @@ class RunStarter:
         self._reading: str | None = None
         """The run whose context is being read."""
         self._ready: dict[str, RunContext] = {}
+        self._resumed: str | None = None
+        """The run whose attempt goes on where a fork has cut it, until its agent is called."""
 
     @property
     def is_reading(self) -> bool:
@@ -87,6 +89,21 @@ class RunStarter:
             lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
             version=version,
         )
+
+    def resume(self, run_id: str, attempt: int, version: int) -> None:
+        """Have the context read of an attempt that goes on where a fork has cut it; `go_on_with` calls its agent."""
+        self._resumed = run_id
+        self.read(run_id, attempt, version)
+
+    def go_on_with(self, running: Running | None) -> None:
+        """Call the agent of an attempt that goes on, once what it has is read."""
+        if running is None or self._resumed != running.waiting.queued.run_id:
+            return
+        context = self._ready.pop(self._resumed, None)
+        if context is not None:
+            self._resumed = None
+            self.watch(running)
+            self._call(running, context)
 
     def built(self, message: ContextBuilt) -> None:
         """Take a context that was read. One that the store could not give is read again after a while.

@@ -1,6 +1,6 @@
 """Where a session stands, folded from its stream: settings, the queue, the run under way, never the transcript. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final, Literal
 
 import msgspec
@@ -116,6 +116,21 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def without(state: Session, frozen: Container[str]) -> Session:
+    """Return where a session stands for those runs that go on: the frozen ones of a fork are as if they were not there."""
+    running = state.running
+    if running is not None and running.waiting.queued.run_id in frozen:
+        running = None
+    queue = tuple(waiting for waiting in state.queue if waiting.queued.run_id not in frozen)
+    if running is state.running and len(queue) == len(state.queue):
+        return state
+    first = next(iter(state.queue), None)
+    is_first = bool(queue) and queue[0] is first and running is state.running
+    return msgspec.structs.replace(
+        state, running=running, queue=queue, interrupted=state.interrupted if is_first else 0
+    )
+
+
 def evolve(state: Session, recorded: Recorded) -> Session:
     """Apply one recorded event of the session's stream."""
     event = recorded.event
@@ -182,7 +197,9 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
             )
             return replace(state, queue=(*state.queue, waiting))
         case facts.RunStarted():
-            head, *rest = state.queue
+            # In a fork another one than the first may start: those that are frozen stay where they are (FORK-6).
+            head = next((one for one in state.queue if one.queued.run_id == event.run_id), state.queue[0])
+            rest = [one for one in state.queue if one is not head]
             running = Running(
                 waiting=head,
                 attempt=event.attempt,

@@ -167,11 +167,14 @@ def decide_removed(state: Spawn, error: str | None) -> list[facts.SpawnEvent]:
     return [facts.AttachmentRemovalFailed(directory=files.directory, error=error)]
 
 
-_CLOSED: Mapping[str, Literal["announced", "announce_failed", "announce_denied", "delivery_unknown"]] = {
+_CLOSED: Mapping[
+    str, Literal["announced", "announce_failed", "announce_denied", "delivery_unknown", "withheld"]
+] = {
     "done": "announced",
     "failed": "announce_failed",
     "denied": "announce_denied",
     "unknown": "delivery_unknown",
+    "withheld": "withheld",
 }
 
 

@@ -137,7 +137,7 @@ class DeliveryEnded(FlowCommand, frozen=True, kw_only=True):
     """A delivery that a flow waits for is final."""
 
     delivery_id: str
-    outcome: Literal["done", "failed", "unknown", "denied"]
+    outcome: Literal["done", "failed", "unknown", "denied", "withheld"]
     note: str | None = None
     cause: str | None = None
 

@@ -3,7 +3,7 @@
 Handed in and never reached for, so that the same actors run in a simulator, in a replay and in production.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -74,6 +74,12 @@ class World:
     tools_of: Callable[[SessionOpened], tuple[str, ...]]
     """Says which tools a session has, by how it was opened and the settings in force."""
     on_disk: OnDisk
+    sealed: Callable[[str], bool]
+    """Says whether nothing goes to a channel: those of a fork are sealed (FORK-5)."""
+    frozen_runs: Container[str]
+    """The runs that do not go on, since they were open when the log was forked and are not of the run that was (FORK-6)."""
+    cut_runs: Container[str]
+    """The runs that were under way when the log was forked, and go on."""
     announce_route: Callable[[ExchangeAccepted], Route | None]
     """Says where an exchange's announce goes."""
     transcript_path: Callable[[str], str | None]

@@ -1,7 +1,7 @@
 """The parts of a running system: put together on a log, handed to the actors, taken apart in order."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -62,8 +62,11 @@ class Assembly:
         key: PrivateKey | None,
         targets: Sequence[Target],
         smells: Sequence[SmellRule] = (),
+        deliver: Container[str] = (),
     ) -> None:
         self._config = config
+        self._log = log
+        self._deliver = deliver
         self._clock = clock
         self.hosts_loop = HostsLoop()
         self._blocking = threads = runtime.threads
@@ -96,7 +99,8 @@ class Assembly:
             threads=threads,
         )
         for name, channel in channels.items():
-            self.caller.register(name, channel)
+            if not self.is_sealed(name):
+                self.caller.register(name, channel)
         self.threads = DoorThreads(check=log.head, threads=threads)
         self._disk = Workers(DISK_THREADS, name="files", threads=threads)
         self.supervisor = Supervisor(
@@ -131,6 +135,7 @@ class Assembly:
         # Who made an append tells it as well, but may have failed before it could.
         self._stop_forgetting = log.on_committed(self.executor.results.take)
         self.contexts = ContextCache(log)
+        frozen = reader.frozen()
         world = World(
             log=log,
             clock=clock,
@@ -147,6 +152,9 @@ class Assembly:
             chains=self._chains,
             under_way=UnderWay(),
             passivated=self.supervisor.passivated,
+            sealed=self.is_sealed,
+            frozen_runs=frozen.runs,
+            cut_runs=frozen.cut,
             agent_of=runner_of,
             tools_of=self._tools_of,
             on_disk=self._on_disk,
@@ -168,6 +176,10 @@ class Assembly:
             receipts=receipts,
             blocking=threads,
         )
+
+    def is_sealed(self, channel: str) -> bool:
+        """Whether nothing goes to a channel: those of a fork are sealed, but for those that were asked for (FORK-5)."""
+        return self._log.forked is not None and channel not in self._deliver
 
     def start(self) -> None:
         """Start the process managers, and carry on what is open in the log.

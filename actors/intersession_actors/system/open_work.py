@@ -19,10 +19,11 @@ def open_work(
 
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.
     """
+    frozen = reader.frozen().runs
     parked = Counter(
         run.session_key
         for run in reader.runs.open_runs()
-        if run.status == "queued" and not has_agent(run.session_key)
+        if run.status == "queued" and run.run_id not in frozen and not has_agent(run.session_key)
     )
     deliveries: dict[str, Counter[str]] = {"waiting": Counter(), "retrying": Counter(), "underWay": Counter()}
     for channel, state, number in reader.flows.open_deliveries_by_channel():
@@ -33,10 +34,24 @@ def open_work(
         else:
             deliveries["underWay"][channel] += number
     return {
+        "fork": _fork(reader),
         "parkedRuns": dict(parked),
         "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
         "failedRuns": [
             {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
             for run in reader.runs.failed_lately(_NEWEST)
         ],
+    }
+
+
+def _fork(reader: Reader) -> JsonObject | None:
+    """Return of which log this one is a fork, and what stays as it was at its cut (FORK-6); None for one that is none."""
+    forked = reader.log.forked
+    if forked is None:
+        return None
+    frozen = reader.frozen()
+    return {
+        "from": {"logId": forked.log_id, "position": forked.position},
+        "flow": forked.flow,
+        "frozen": {"flows": sorted(frozen.flows), "runs": sorted(frozen.runs)},
     }

@@ -22,7 +22,9 @@ def recover(service: Service) -> None:
     _hold_accepted(service)
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(service, prefix)
-    keys = list(dict.fromkeys(run.session_key for run in service.runs.open_runs()))
+    frozen = service.reader.frozen().runs
+    open_runs = [run for run in service.runs.open_runs() if run.run_id not in frozen]
+    keys = list(dict.fromkeys(run.session_key for run in open_runs))
     for key in dict.fromkeys((*keys, *service.threads.limited_sessions())):
         service.supervisor.tell_session(key, Wake())
     if keys:
@@ -31,8 +33,9 @@ def recover(service: Service) -> None:
 
 def _hold_accepted(service: Service) -> None:
     """Count the runs of children that were accepted and wait for their files or their thread (LOOP-5)."""
+    frozen = service.reader.frozen().flows
     for stream in service.flows.open_spawns():
-        spawn = service.flows.spawn(stream.partition(":")[2])
+        spawn = None if stream in frozen else service.flows.spawn(stream.partition(":")[2])
         if spawn is not None and spawn.root is not None and service.runs.get(spawn.run_id) is None:
             service.world.chains.hold(spawn.root, spawn.run_id, by=stream)
 
@@ -45,8 +48,10 @@ def recover_flows(service: Service, prefix: str) -> None:
         "exchange": flows.open_exchanges,
         "spawn": flows.open_spawns,
     }
+    frozen = service.reader.frozen().flows
     for stream in streams_of[prefix]():
-        recover_flow(service, stream)
+        if stream not in frozen:
+            recover_flow(service, stream)
     if prefix == "spawn":
         _recover_children(service)
 
@@ -65,12 +70,20 @@ def recover_flow(service: Service, stream: str) -> None:
 
 def recover_channel(service: Service, name: str) -> None:
     """Tell the outbox of the texts that wait for a channel: somebody delivers for it now."""
+    frozen = service.reader.frozen().flows
     for delivery in service.flows.open_deliveries_to(name):
-        _resume(service, ids.delivery_stream(delivery.delivery_id))
+        stream = ids.delivery_stream(delivery.delivery_id)
+        if stream not in frozen:
+            _resume(service, stream)
 
 
 def _recover_children(service: Service) -> None:
-    """Tell of the children of closed spawns: some are to be archived, some have left files."""
+    """Tell of the children of closed spawns: some are to be archived, some have left files.
+
+    What was over when a log was forked is the source's: a fork archives no child of it, and removes no file.
+    """
+    if service.log.forked is not None:
+        return
     for pending in service.flows.pending_archives():
         _resume(service, ids.spawn_stream(pending.spawn_id))
     for left in service.flows.spawns_with_files():

@@ -78,7 +78,8 @@ class SessionSystem:
     `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
     simulations; the runtime has its own clock and ids. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
     may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. `smells`
-    are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. The
+    channels of a fork are sealed (FORK-5), but for those that `deliver` names. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
@@ -100,6 +101,7 @@ class SessionSystem:
         on_failure: OnFailure | None = None,
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
         smells: Sequence[SmellRule] = (),
+        deliver: Collection[str] = (),
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         callable_of("on_failure", on_failure)
@@ -111,6 +113,7 @@ class SessionSystem:
         self._on_failure = on_failure
         self._tracer_provider = tracer_provider
         self._smells = tuple(smells)
+        self._deliver = frozenset(texts_of("deliver", deliver))
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
@@ -146,6 +149,7 @@ class SessionSystem:
                 key=self._settings.begun.key,
                 targets=self._settings.begun.targets,
                 smells=self._smells,
+                deliver=self._deliver,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -448,7 +452,7 @@ class SessionSystem:
         wake_agent(self.service, ACP)
 
     def register_channel(self, name: str, channel: AnyChannel) -> None:
-        """Say who delivers for a channel; what is parked for it goes out. In a coroutine: async channels run on its loop.
+        """Say who delivers for a channel; what is parked for it goes out. One that a fork has sealed stays so. In a coroutine: async channels run on its loop.
 
         Raises:
             ToolRefused: this is no name.
@@ -457,7 +461,8 @@ class SessionSystem:
         checked("name", name, most=CREDENTIAL.most)
         with suppress(RuntimeError):
             self._parts.hosts_loop.offer(asyncio.get_running_loop())
-        self._parts.caller.register(name, channel)
+        if not self._parts.is_sealed(name):
+            self._parts.caller.register(name, channel)
         recover_channel(self.service, name)
 
     def reload(self, config: Config | JsonMapping | Path | str | None) -> None:

@@ -227,6 +227,9 @@ class Tracing:
             case facts.DeliveryDone():
                 self._routes.pop(event.delivery_id, None)
                 self._end(recorded.stream, recorded, {"intersession.outcome": "done"})
+            case facts.DeliveryWithheld():
+                self._routes.pop(event.delivery_id, None)
+                self._end(recorded.stream, recorded, {"intersession.outcome": "withheld"})
             case facts.DeliveryFailed():
                 outcome = "failed" if event.retry_at_ms is None else "retry"
                 self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, event.error)

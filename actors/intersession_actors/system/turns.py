@@ -45,5 +45,6 @@ class Turns:
             thinking=running.thinking,
             settings=running.settings,
             partial=context.partial,
+            forked=service.log.forked is not None,
             recorder=RunRecorder(service, key, calling),
         )

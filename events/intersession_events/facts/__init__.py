@@ -12,6 +12,7 @@ from intersession_events.facts.delivery import (
     DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
+    DeliveryWithheld,
     Purpose,
 )
 from intersession_events.facts.exchange import (
@@ -145,6 +146,7 @@ __all__ = [
     "DeliveryRetried",
     "DeliveryStarted",
     "DeliveryUnknown",
+    "DeliveryWithheld",
     "EditKind",
     "Erased",
     "Event",

@@ -75,6 +75,17 @@ class DeliveryDenied(Fact, frozen=True, kw_only=True):
     rule: str
 
 
+class DeliveryWithheld(Fact, frozen=True, kw_only=True):
+    """The log is a fork, and its channels are sealed: the text would be delivered, and is not (FORK-5).
+
+    `channel` is where it would go, `rule` the send policy's that would let it out.
+    """
+
+    delivery_id: str
+    channel: str
+    rule: str | None = None
+
+
 class DeliveryRetried(Fact, frozen=True, kw_only=True):
     """Somebody wants the text delivered after all, however it stands: one more attempt. `by` is who."""
 
@@ -89,5 +100,6 @@ DeliveryEvent = (
     | DeliveryFailed
     | DeliveryUnknown
     | DeliveryDenied
+    | DeliveryWithheld
     | DeliveryRetried
 )

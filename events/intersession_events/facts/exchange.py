@@ -40,6 +40,7 @@ CloseReason = Literal[
     "announce_failed",
     "announce_denied",
     "delivery_unknown",
+    "withheld",
     "target_gone",
     "aborted",
     "inferred",

@@ -65,6 +65,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "delivery_failed.1": delivery.DeliveryFailed,
     "delivery_unknown.1": delivery.DeliveryUnknown,
     "delivery_denied.1": delivery.DeliveryDenied,
+    "delivery_withheld.1": delivery.DeliveryWithheld,
     "delivery_retried.1": delivery.DeliveryRetried,
     "access_recorded.1": access.AccessRecorded,
     "send_refused.1": access.SendRefused,

@@ -22,6 +22,7 @@ SpawnClose = Literal[
     "announce_failed",
     "announce_denied",
     "delivery_unknown",
+    "withheld",
     "requester_gone",
     "not_started",
     "inferred",

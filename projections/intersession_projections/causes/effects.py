@@ -104,6 +104,7 @@ def _open(events: Iterable[Recorded]) -> tuple[StillOpen, ...]:
                 facts.DeliveryDone(delivery_id=name)
                 | facts.DeliveryUnknown(delivery_id=name)
                 | facts.DeliveryDenied(delivery_id=name)
+                | facts.DeliveryWithheld(delivery_id=name)
                 | facts.DeliveryFailed(delivery_id=name, retry_at_ms=None)
             ):
                 begun.pop(("delivery", name), None)

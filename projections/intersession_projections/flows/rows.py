@@ -9,7 +9,7 @@ from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Recorded
 from intersession_projections.positions import Span
 
-DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied"]
+DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
 
 
 class DeliveriesWanted(NamedTuple):
@@ -268,6 +268,8 @@ def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary
             return replace(row, state="unknown", attempt=event.attempt, retry_at_ms=None)
         case facts.DeliveryDenied():
             return replace(row, state="denied", retry_at_ms=None)
+        case facts.DeliveryWithheld():
+            return replace(row, state="withheld", retry_at_ms=None)
         case facts.DeliveryRetried():
             return replace(row, state="retrying", retry_at_ms=recorded.time)
         case _:

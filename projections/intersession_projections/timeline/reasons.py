@@ -44,6 +44,7 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "announce_failed": "the announce could not be delivered",
     "announce_denied": "the send policy forbade the announce",
     "delivery_unknown": "it is not known whether the announce was delivered",
+    "withheld": "the announce would be delivered (a fork's channels are sealed)",
     "aborted": "aborted",
     "target_gone": "the asked session is gone",
     "handed_over": "the result was handed to the asking session",

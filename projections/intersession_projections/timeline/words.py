@@ -314,6 +314,9 @@ def _of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
         case facts.DeliveryDenied():
             how = f"Not delivered to {place}: the send policy forbids it ({event.rule})."
             return Words(None, None, event.rule, how)
+        case facts.DeliveryWithheld():
+            how = f"Would be delivered to {place}: the channels of a fork are sealed."
+            return Words(None, None, f"withheld, would deliver to {event.channel}", how)
         case facts.DeliveryRetried():
             return Words(event.by, None, "once more", f"wants it delivered to {place} after all")
 

@@ -280,6 +280,7 @@ def closes() -> dict[CloseReason, tuple[Exchange, RunEnded | DeliveryEnded, Circ
         "announce_failed": (announcing, ended(ANNOUNCE_RUN, status="timeout", error="timeout"), facts()),
         "announce_denied": (delivering, delivered("denied"), facts()),
         "delivery_unknown": (delivering, delivered("unknown"), facts()),
+        "withheld": (delivering, delivered("withheld"), facts()),
         "target_gone": (announcing, ended(ANNOUNCE_RUN, status="aborted", gone=True), facts()),
         "aborted": (state_after(accepted()), ended("r0", status="aborted"), facts()),
     }

@@ -172,6 +172,7 @@ def closes() -> dict[SpawnClose, tuple[Spawn, RunEnded | DeliveryEnded, Circumst
         "announce_failed": (delivering, delivered("failed"), facts()),
         "announce_denied": (delivering, delivered("denied"), facts()),
         "delivery_unknown": (delivering, delivered("unknown"), facts()),
+        "withheld": (delivering, delivered("withheld"), facts()),
         "requester_gone": (announcing, said, facts(has_route=False, refused=refused(RESULT_RUN))),
     }
 

@@ -44,7 +44,9 @@ OPENS: Final[Mapping[str, str]] = {
 CLOSES: Final[Mapping[str, frozenset[str]]] = {
     "exchange": frozenset({"exchange_closed"}),
     "spawn": frozenset({"spawn_closed"}),
-    "delivery": frozenset({"delivery_done", "delivery_failed", "delivery_unknown", "delivery_denied"}),
+    "delivery": frozenset(
+        {"delivery_done", "delivery_failed", "delivery_unknown", "delivery_denied", "delivery_withheld"}
+    ),
 }
 AGAIN: Final = frozenset(
     {"turn_requested", "turn_replied", "delivery_started", "delivery_failed", "delivery_retried"}

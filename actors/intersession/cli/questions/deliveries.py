@@ -12,14 +12,20 @@ from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
 from intersession_actors.debugger import delivery_named, session_named
-from intersession_events.facts import DeliveryDenied, DeliveryDone, DeliveryFailed, DeliveryUnknown
+from intersession_events.facts import (
+    DeliveryDenied,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryUnknown,
+    DeliveryWithheld,
+)
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
 
 deliveries = App(name="deliveries")
 
-_OUTCOMES: Final = (DeliveryDone, DeliveryFailed, DeliveryUnknown, DeliveryDenied)
+_OUTCOMES: Final = (DeliveryDone, DeliveryFailed, DeliveryUnknown, DeliveryDenied, DeliveryWithheld)
 _TEXT_CHARS: Final = 60
 _QUIET_S: Final = 2.0
 _MOST_EVENTS: Final = 1000

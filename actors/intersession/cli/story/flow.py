@@ -100,6 +100,7 @@ class FlowStory:
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
                 | facts.DeliveryDenied()
+                | facts.DeliveryWithheld()
                 | facts.DeliveryRetried() as event
             ):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))

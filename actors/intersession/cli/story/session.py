@@ -85,6 +85,7 @@ class SessionStory:
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
                 | facts.DeliveryDenied()
+                | facts.DeliveryWithheld()
                 | facts.DeliveryRetried()
             ):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))

@@ -98,7 +98,9 @@ def delivery_value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObjec
     )
 
 
-def delivery_in_words(row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool) -> str:
+def delivery_in_words(  # noqa: C901 - one case a state
+    row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool
+) -> str:
     """Return what became of a text, in a few words."""
     place = row.channel if note is None else route_text(note.route)
     why = f": {note.error}" if note is not None and note.error else ""
@@ -109,6 +111,8 @@ def delivery_in_words(row: DeliverySummary, note: DeliveryNote | None, *, at_wor
             return f"NOT delivered to {place}{why}"
         case "denied":
             return f"not delivered to {place}, the send policy forbids it{why}"
+        case "withheld":
+            return f"would be delivered to {place}: the channels of a fork are sealed"
         case "unknown":
             return f"may not have been delivered to {place}"
         case "retrying":

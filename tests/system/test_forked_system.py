@@ -1,0 +1,130 @@
+"""A log that is a fork: its channels are sealed, only what was forked goes on, and its agents are told."""
+
+from pathlib import Path
+
+import pytest
+
+from intersession import MemoryChannel, Turn
+from intersession_events.facts import (
+    DeliveryDone,
+    DeliveryStarted,
+    DeliveryWithheld,
+    ExchangeAccepted,
+    ExchangeClosed,
+    ForkedFrom,
+    RunCompleted,
+    RunQueued,
+    RunStarted,
+)
+from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
+from intersession_events.stores import open_log
+from intersession_projections.inline_views import inline_views
+from support.running import QUIET, Booth, Gate, exchange_of, merged, recorded, wait_for, wait_for_number
+
+DESK, RESEARCH = "agent:desk:main", "agent:research:main"
+AGENTS = {"agents": {"list": [{"id": "main", "default": True}, {"id": "desk"}, {"id": "research"}]}}
+CONFIG = merged(AGENTS, QUIET, {"session": {"agentToAgent": {"announce": "always"}}})
+
+
+def declare_fork(url: str, flow: str) -> None:
+    """Have a log say that it is a fork of itself: all that is in it is from before the cut."""
+    log: Log = open_log(url, inline=inline_views())
+    forked = ForkedFrom(log_id=log.log_id, position=log.head(), flow=flow, heads=())
+    draft = Draft(event=forked, id=f"fork of {flow}", time=0)
+    log.append_now((StreamAppend(stream="log", expected=ANY_VERSION, drafts=(draft,)),))
+    log.close()
+
+
+class Forked(Booth):
+    """A log that was cut while three agents were at work: research on a send, desk on a send, main on a person's message."""
+
+    def cut(self, flow_of: str = RESEARCH) -> str:
+        gate = Gate()
+        stops = dict.fromkeys(("main", "desk", "research"), gate.stop)
+        system = self.start(stops, {"x": MemoryChannel()}, CONFIG)
+        for agent in ("desk", "research"):
+            system.inbound(
+                channel="x", chat_id=agent, text="hello", sender="ann", agent_id=agent, deliver=False
+            )
+        sent = {
+            key: system.tools().call(
+                "sessions_send", {"sessionKey": key, "message": "go", "timeoutSeconds": 0}
+            )
+            for key in (DESK, RESEARCH)
+        }
+        system.inbound(channel="x", chat_id="1", text="hi", sender="ann")
+        wait_for_number(system, RunStarted, 3)
+        self.flow = exchange_of(system, sent[flow_of]["runId"])
+        self.source_runs = {item.run_id for item in recorded(system, RunQueued)}
+        system.close(grace=0)
+        gate.open()
+        declare_fork(self.url, self.flow.partition(":")[2])
+        return self.flow
+
+
+@pytest.mark.clause("FORK-5")
+def test_the_channels_of_a_fork_are_sealed_and_what_it_would_send_is_an_event(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    def agent(turn: Turn) -> str:
+        seen.append(turn.forked)
+        return f"{turn.agent_id} says {turn.step}"
+
+    with Forked(tmp_path) as booth:
+        flow = booth.cut()
+        channel = MemoryChannel()
+        system = booth.start({"research": agent}, {"x": channel}, CONFIG)
+        closed = wait_for(system, ExchangeClosed)
+        assert closed.reason == "withheld"
+        (withheld,) = recorded(system, DeliveryWithheld)
+        assert withheld.channel == "x"
+        assert [*recorded(system, DeliveryStarted), *recorded(system, DeliveryDone)] == []
+        assert channel.delivered == ()
+        assert set(seen) == {True}
+        (row,) = [system.service.flows.delivery(withheld.delivery_id)]
+        assert row is not None
+        assert (row.state, row.is_open) == ("withheld", False)
+        assert "would be delivered" in str(system.debug.why(f"{flow.partition(':')[2]}@end"))
+
+
+@pytest.mark.clause("FORK-5")
+def test_a_channel_that_is_named_is_not_sealed(tmp_path: Path) -> None:
+    with Forked(tmp_path) as booth:
+        booth.cut()
+        channel = MemoryChannel()
+        system = booth.start({"research": lambda turn: turn.step}, {"x": channel}, CONFIG, deliver=["x"])
+        assert wait_for(system, ExchangeClosed).reason == "announced"
+        assert [one.text for one in channel.delivered] == ["announce"]
+
+
+@pytest.mark.clause("FORK-6")
+def test_only_what_was_forked_goes_on_also_after_a_restart(tmp_path: Path) -> None:
+    with Forked(tmp_path) as booth:
+        flow = booth.cut()
+        agents = {agent: lambda turn: turn.agent_id for agent in ("main", "desk", "research")}
+        for _ in range(2):
+            system = booth.start(agents, {"x": MemoryChannel()}, CONFIG)
+            wait_for(system, ExchangeClosed)
+            fork = system.status()["fork"]
+            rows = [system.service.runs.get(run) for run in fork["frozen"]["runs"]]
+            frozen = {row.session_key for row in rows if row is not None}
+            assert frozen == {DESK, "agent:main:main"}
+            (other,) = fork["frozen"]["flows"]
+            assert other != flow
+            assert system.status()["parkedRuns"] == {}
+            ended = {item.run_id for item in recorded(system, RunCompleted)}
+            assert ended.isdisjoint(fork["frozen"]["runs"])
+            system.close()
+
+
+@pytest.mark.clause("FORK-6")
+def test_a_session_with_a_frozen_run_answers_what_comes_in_the_fork(tmp_path: Path) -> None:
+    with Forked(tmp_path) as booth:
+        booth.cut()
+        agents = {
+            agent: lambda turn: f"{turn.agent_id}: {turn.message}" for agent in ("main", "desk", "research")
+        }
+        system = booth.start(agents, {"x": MemoryChannel()}, CONFIG)
+        given = {"sessionKey": DESK, "message": "and now?", "timeoutSeconds": 20}
+        assert system.tools().call("sessions_send", given)["reply"] == "desk: and now?"
+        assert len(recorded(system, ExchangeAccepted)) == 3
