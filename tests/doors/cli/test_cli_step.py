@@ -148,6 +148,10 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
                 await pilot.press("escape")
 
 
+def seen_of(drawn: DrawnRun) -> str:
+    return "\n".join(drawn.render_line(y).text for y in range(drawn.size.height))
+
+
 @pytest.mark.clause("STEP-1")
 async def test_only_the_lines_that_are_seen_are_drawn_and_the_place_is_among_them(demo_log: DemoLog) -> None:
     with debugging(demo_log) as debugger:
@@ -157,8 +161,10 @@ async def test_only_the_lines_that_are_seen_are_drawn_and_the_place_is_among_the
             await pilot.pause()
             drawn = app.query_one(DrawnRun)
             assert drawn.virtual_size.height > drawn.size.height
-            seen = "\n".join(drawn.render_line(y).text for y in range(drawn.size.height))
-            assert "The exchange is over" in seen
+            assert "The exchange is over" in seen_of(drawn)
+            await pilot.resize_terminal(100, 14)
+            await pilot.pause()
+            assert "The exchange is over" in seen_of(drawn)
 
 
 @pytest.mark.clause("STEP-1")
