@@ -12,7 +12,16 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_events.facts import RunCompleted, RunFailed, RunInterrupted, RunQueued, RunStarted
+from intersession_actors.simulation import SimulatedRuntime
+from intersession_events.facts import (
+    ChildArchived,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SpawnClosed,
+)
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.fakes import ManualClock
@@ -255,3 +264,75 @@ def test_an_agent_is_stopped_at_its_deadline_only_once_the_end_is_recorded(
 
     assert not stopped_before
     assert (answer["status"], answer["error"]) == ("timeout", "timeout: the run had 1 s")
+
+
+@pytest.mark.clause("D5", "P8")
+def test_a_step_that_the_store_does_not_take_is_asked_again_every_half_second_and_not_at_once(
+    tmp_path: Path,
+) -> None:
+    runtime = SimulatedRuntime()
+    log = SqliteLog(
+        tmp_path / "log.db",
+        inline=inline_views(),
+        threads=False,
+        clock=runtime.clock.now_ms,
+        environment=FAULTY,
+    )
+    given: dict[str, Any] = {
+        "agents": {"main": lambda turn: turn.message},
+        "channels": {"x": MemoryChannel()},
+    }
+    with log, SessionSystem(log, runtime=runtime, **given) as system:
+        system.inbound(channel="x", chat_id="1", sender="1", text="hi")
+        system.tools("agent:main:main").call("sessions_spawn", {"task": "dig"})
+        runtime.run_for(3_500)
+        assert recorded(system, SpawnClosed)
+        FAULT.down = disk_full()
+        try:
+            for _ in range(2_000):
+                runtime.step()
+        finally:
+            FAULT.down = None
+        passed = runtime.clock.monotonic()
+        runtime.run_for(10)
+        archived = recorded(system, ChildArchived)
+
+    assert passed > 3_660, "it asked without a pause"
+    assert len(archived) == 1
+
+
+@pytest.mark.clause("D5", "O3", "O5")
+def test_an_end_that_is_recorded_twice_over_is_delivered_once(tmp_path: Path) -> None:
+    """A start tells a session twice to make good what it left: the store refuses the first try, and takes the second."""
+    channel = MemoryChannel()
+    config = {"runs": {"retryInterrupted": 0, "failureText": "Sorry."}}
+
+    def opened(runtime: SimulatedRuntime) -> SqliteLog:
+        return SqliteLog(
+            tmp_path / "log.db",
+            inline=inline_views(),
+            threads=False,
+            clock=runtime.clock.now_ms,
+            environment=FAULTY,
+        )
+
+    runtime = SimulatedRuntime()
+    log = opened(runtime)
+    agents = {"main": lambda turn: runtime.pause(100)}  # noqa: ARG005 - an agent is given its turn
+    system = SessionSystem(log, runtime=runtime, agents=agents, channels={"x": channel}, config=config)
+    system.inbound(channel="x", chat_id="1", sender="1", text="hi")
+    runtime.run_for(1)
+    log.crash()
+    runtime.crash()
+
+    runtime = SimulatedRuntime()
+    with opened(runtime) as log:
+        given: dict[str, Any] = {"agents": {}, "channels": {"x": channel}, "config": config}
+        with SessionSystem(log, runtime=runtime, **given) as system:
+            FAULT.before = disk_full()
+            runtime.run_for(60)
+            ended = recorded(system, RunFailed)
+
+    assert FAULT.before is None, "the store was asked"
+    assert [end.code for end in ended] == ["interrupted"]
+    assert [outbound.text for outbound in channel.delivered] == ["Sorry."]

@@ -70,6 +70,7 @@ class Greenlets:
         self._numbers = count()
         self._alive: dict[greenlet, None] = {}
         self._stepping = False
+        self._is_over = False
         self.more: Callable[[], Callable[[], object] | None] = _nothing_more
         """Asked at each step for one more thing that could be done: the log's work."""
 
@@ -127,6 +128,7 @@ class Greenlets:
 
     def crash(self) -> None:
         """Drop all that runs, waits or was to be done."""
+        self._is_over = True
         self._ready.clear()
         self._alarms.clear()
         alive, self._alive = list(self._alive), {}
@@ -165,6 +167,8 @@ class Greenlets:
     def sleep(self, sleeper: Sleeper, timeout: float | None = None) -> bool:
         """Wait until the one who calls is woken; False if it was the time that did."""
         me = sleeper.greenlet
+        if self._is_over:
+            raise GreenletExit  # a worker that outlives whatever its job raises would wait for the next one
         if me is None:
             return self.run_until(lambda: sleeper.woken, timeout=timeout)
         if timeout is not None:

@@ -253,7 +253,7 @@ class Owner(Generic[S, C]):
                 if again and self.version == 0 and self.state is self._empty:
                     self._read_back()  # begun in a life before ours: the log has the whole story
                     return
-                self.committed(recorded)
+                self.committed(recorded, again=again)
             case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
                 self._under_way = None
                 if told is not None:
@@ -279,12 +279,12 @@ class Owner(Generic[S, C]):
             # Not the store but the stream: its last row is damaged, and nothing can follow that.
             self._work.cannot_go_on(self, error, told)
 
-    def committed(self, recorded: Sequence[Recorded]) -> None:
+    def committed(self, recorded: Sequence[Recorded], *, again: bool = False) -> None:
         """Take the events of an append that is durable, have them acted on, and go on."""
         told, self._under_way = self._under_way, None
         command = told.command if told is not None else None
         fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
-        commit = Commit(tuple(recorded), fresh, self.state)
+        commit = Commit(tuple(recorded), fresh, self.state, again)
         try:
             # The log has it, whatever comes of it here: who waits must not wait for what fails next.
             if command is not None:

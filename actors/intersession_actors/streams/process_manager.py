@@ -39,6 +39,8 @@ class Flow(Owner[S, C]):
 
     told: str | None = None
     """The session that was told the last step over its stream."""
+    looks_again = False
+    """Whether it is to be resumed once the store has taken what it is asked for again."""
 
     def __init__(self, stream: str, manager: "ProcessManager[S, C]") -> None:
         super().__init__(stream, manager, manager.world, manager.tell_self)
@@ -232,7 +234,11 @@ class ProcessManager(Handler, Generic[S, C]):
         self.world.resume_flow(stream)
 
     def at_rest(self, owner: Owner[S, C]) -> None:
-        """Forget a flow that is over, or never began."""
+        """Look for what was not told while the store was away; forget a flow that is over, or never began."""
+        flow = self._flows.get(owner.stream)
+        if flow is not None and flow.looks_again and not flow.waits_for_store:
+            flow.looks_again = False
+            self.world.resume_flow(owner.stream)
         if not owner.has_work and (owner.state is None or self.is_over(owner.state)):
             self._flows.pop(owner.stream, None)
 
@@ -294,7 +300,11 @@ class ProcessManager(Handler, Generic[S, C]):
                 continue
             if flow.told is not None and flow.under_way is not None:
                 flow.reload()
-            self.world.resume_flow(stream)
+            if flow.waits_for_store:
+                # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …
+                flow.looks_again = True
+            else:
+                self.world.resume_flow(stream)
 
 
 def foreign(recorded: Recorded) -> CorruptEvent:

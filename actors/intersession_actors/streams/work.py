@@ -42,10 +42,17 @@ class Commit(NamedTuple, Generic[S]):
     recorded: tuple[Recorded, ...]
     fresh: tuple[Recorded, ...]
     before: S | None
+    again: bool = False
+    """Whether it had been recorded before, by another try of the same append."""
 
     def of_others(self, stream: str) -> dict[str, tuple[Recorded, ...]]:
-        """Return the events of other streams than this one, by stream, in order."""
+        """Return the events of other streams than this one, by stream, in order.
+
+        None, where all had been recorded before: those streams may have heard of it, and have to look how far they have come.
+        """
         others = dict.fromkeys(item.stream for item in self.recorded if item.stream != stream)
+        if self.again:
+            return dict.fromkeys(others, ())
         return {name: tuple(item for item in self.recorded if item.stream == name) for name in others}
 
 
