@@ -7,7 +7,6 @@ import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import PlaceText
 from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
 from intersession_events.log import Recorded
@@ -16,11 +15,8 @@ from intersession_projections.differences import FlowKind, Outline, Part, Row, R
 from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
 from intersession_projections.places import (
     Flow,
-    InRun,
-    UnknownPlace,
     flow_id,
     flow_stream,
-    parse_place,
     sessions_of,
     steps_of_flow,
 )
@@ -171,20 +167,9 @@ def _compared(view: View, name: str, field: str) -> _Compared:
 
 def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
     """Return the flow that a text names, and up to where: the whole of it for a run, else up to the place."""
-    try:
-        return view.flow(name, field=field), view.log.head()
-    except ToolRefused:
-        base = _base(name)
-        if not isinstance(base, InRun):
-            raise
-    return view.flow(base.run, field=field), view.place(name, field=field).position
-
-
-def _base(name: str) -> object:
-    try:
-        return parse_place(name).base
-    except UnknownPlace:
-        return None
+    name, place = view.parted(name, field=field)
+    flow = view.flow(name, field=field)
+    return flow, view.log.head() if place is None else view.place(place, field=field).position
 
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:

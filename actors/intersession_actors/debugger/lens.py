@@ -27,7 +27,14 @@ from intersession_events.facts import (
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
-from intersession_projections.places import InRun, UnknownPlace, flow_id, flow_stream, parse_place
+from intersession_projections.places import (
+    InRun,
+    UnknownPlace,
+    flow_id,
+    flow_stream,
+    not_recorded,
+    parse_place,
+)
 from intersession_projections.run_outcomes import RunOutcome
 
 LensDialect = Literal["prompt", "openai", "anthropic", "json"]
@@ -206,25 +213,34 @@ def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
     stream = flow_stream(flow)
     if stream is None:
         return view.run(flow_id(flow), field=field)
-    asked: list[str] = []
+    asked = _asked_at(view, stream, base)
+    if asked is None:
+        raise invalid(field, f"{name[:64]!a}: no agent was asked for that")
+    run = view.reader.runs.get(asked)
+    if run is None:
+        raise ToolRefused("invalid_request", str(not_recorded(flow, field)))
+    return run
+
+
+def _asked_at(view: View, stream: str, base: InRun) -> str | None:
+    """Return the run that an exchange or a spawn asked for at a place of it."""
+    asked: str | None = None
     for recorded in view.log.stream(stream):
         match recorded.event:
             case TurnRequested(turn=turn, run_id=run_id) if base.mark == "turn" and turn == base.turn:
-                asked = [run_id]
+                asked = run_id
             case AnnounceRequested(run_id=run_id) if base.mark in {"announce", "end"}:
-                asked = [run_id]
+                asked = run_id
             case TurnRequested(run_id=run_id) if base.mark == "end":
-                asked = [run_id]
+                asked = run_id
             case ExchangeAccepted(run_id=run_id) | SpawnAccepted(run_id=run_id) if base.mark in {
                 "start",
                 "reply",
             }:
-                asked = [run_id]
+                asked = run_id
             case _:
                 pass
-    if not asked:
-        raise invalid(field, f"{name[:64]!a}: no agent was asked for that")
-    return view.run(asked[0], field=field)
+    return asked
 
 
 def _answer(view: View, seen: _Attempt) -> LensAnswer:

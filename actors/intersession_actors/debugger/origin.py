@@ -66,10 +66,11 @@ def origin(view: View, given: Origin) -> OriginAnswer:
     """
     if not given.words.strip():
         raise invalid("words", "blank, give the words to look for")
-    place = view.place(given.at)
+    run, at = (None, given.at) if given.run is None else view.parted(given.run, given.at, field="run")
+    place = view.place(at)
     within, to = None, place.position
-    if given.run is not None:
-        flow = view.flow(given.run)
+    if run is not None:
+        flow = view.flow(run)
         within = frozenset(step.position for step in steps_of_flow(view.log, flow))
         to = min(to, max(within, default=0))
     found = Origins(view.log, shows=None if view.is_operator else lambda hop: _shown(view, hop)).of(

@@ -20,7 +20,10 @@ from intersession_projections.timeline import recorded_at
 class Show(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller of `show` gives; null is not given."""
 
-    run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
+    run: Annotated[
+        KeyText,
+        msgspec.Meta(description="An exchange, a spawn or a run, by any name of it; or a place of one."),
+    ]
     at: Annotated[
         int | float | PlaceText | None,
         msgspec.Meta(description="The place that it is looked at from. Default: head."),
@@ -47,7 +50,8 @@ def show(view: View, given: Show) -> ShowAnswer:
     Raises:
         ToolRefused: there is no such run, or the place is none (`invalid_request`).
     """
-    flow, place = view.flow(given.run), view.place(given.at)
+    name, at = view.parted(given.run, given.at, field="run")
+    flow, place = view.flow(name), view.place(at)
     drawn = drawing(view, given)
     return {
         "run": flow_id(flow),
@@ -64,8 +68,9 @@ def drawing(view: View, given: Show) -> Diagram:
     Raises:
         ToolRefused: as `show`.
     """
-    flow = view.flow(given.run)
-    at = None if given.at is None else view.place(given.at).position
+    name, place = view.parted(given.run, given.at, field="run")
+    flow = view.flow(name)
+    at = None if place is None else view.place(place).position
     positions = [step.position for step in steps_of_flow(view.log, flow)]
     events = [recorded for recorded in recorded_at(view.log, positions) if _is_seen(view, recorded)]
     drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(), at=at)

@@ -57,6 +57,9 @@ def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
     Raises:
         ToolRefused: a place or a name is none, or not within reach.
     """
+    if given.of is not None:
+        of, at = view.parted(given.of, given.at, field="of")
+        given = msgspec.structs.replace(given, of=of, at=at)
     if given.from_ is None and given.to is None:
         return _state(view, given, view.place(given.at))
     if given.at is not None:

@@ -16,6 +16,7 @@ from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, is_object
 from intersession_projections.places import (
     Flow,
+    InRun,
     Located,
     Places,
     PlaceWords,
@@ -105,6 +106,31 @@ class View:
             return self.names.flow(name, field=field)
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
+
+    def parted(self, name: str, at: At | None = None, *, field: str) -> tuple[str, At | None]:
+        """Return what a text names, and the place it is looked at from: `RUN@turn:2` is a run and a place of it.
+
+        Raises:
+            ToolRefused: it names a place, and another one is given (`invalid_request`).
+        """
+        try:
+            base = parse_place(name, field=field).base if "@" in name else None
+            if not isinstance(base, InRun) or self._is_name(name):
+                return name, at
+        except UnknownPlace:
+            return name, at
+        if at is not None:
+            raise ToolRefused(
+                "invalid_request", f"{field}: {name[:64]!a} is a place already, leave the other one out"
+            )
+        return base.run, name
+
+    def _is_name(self, name: str) -> bool:
+        try:
+            self.names.named(name, field="")
+        except UnknownPlace:
+            return False
+        return True
 
     def run(self, name: str, *, field: str = "run") -> RunOutcome:
         """Return the very run that a name means, of an exchange or not.

@@ -96,7 +96,7 @@ def why(view: View, given: Why) -> WhyAnswer | EffectsAnswer:
     """
     asked = _asked(view, given.of)
     seeing = _Seeing(view)
-    return _effects(seeing, asked.position) if given.forward else _why(seeing, asked)
+    return _effects(seeing, asked) if given.forward else _why(seeing, asked)
 
 
 class _Asked(NamedTuple):
@@ -167,8 +167,12 @@ def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) ->
     yield from (found[position] for position in sorted(found))
 
 
-def _effects(seeing: "_Seeing", position: int) -> EffectsAnswer:
-    led = Effects(seeing.view.log).of(position)
+def _effects(seeing: "_Seeing", asked: _Asked) -> EffectsAnswer:
+    """Return what an event led to; of an exchange, a spawn or a run, all that came of it from its beginning on."""
+    log, flow = seeing.view.log, asked.flow
+    position = asked.position if flow is None else flow.accepted
+    own = () if flow is None else (step.position for step in steps_of_flow(log, flow))
+    led = Effects(log).of(position, own=own)
     if led is None or not seeing.is_seen(position):
         raise ToolRefused("invalid_request", f"of: there is no event at position {position}")
     return {

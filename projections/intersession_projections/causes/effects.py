@@ -9,6 +9,8 @@ from intersession_events import facts
 from intersession_events.log import Log, Recorded
 from intersession_projections.causes.links import Links
 from intersession_projections.causes.told import Telling, Told
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
+from intersession_projections.run_outcomes import Runs
 from intersession_projections.timeline import recorded_at
 
 _DEEPEST: Final = 200
@@ -47,17 +49,35 @@ class Effects:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._telling = Telling(log)
+        self._flows = Flows(log)
+        self._runs = Runs(log)
 
-    def of(self, position: int, *, to: int | None = None) -> Led | None:
-        """Return what an event led to, as the log stood at `to`; None for a position that has no event."""
-        causes = Links(self._log).effects(position, to=to)
+    def of(self, position: int, *, to: int | None = None, own: Iterable[int] = ()) -> Led | None:
+        """Return what an event led to, as the log stood at `to`; None for a position that has no event.
+
+        `own` are the positions of all events of what it began: of an exchange, a spawn or a run.
+        """
+        causes = Links(self._log).effects(position, to=to, own=own)
         events = {recorded.position: recorded for recorded in recorded_at(self._log, [position, *causes])}
         if position not in events:
             return None
         whole = _tree(position, causes, {at: self._telling.told(found) for at, found in events.items()})
-        return Led(
-            event=self._telling.told(events[position]), effects=whole.effects, open=_open(events.values())
-        )
+        left = (one for one in _open(events.values()) if to is not None or self._is_open(one))
+        return Led(event=self._telling.told(events[position]), effects=whole.effects, open=tuple(left))
+
+    def _is_open(self, begun: StillOpen) -> bool:
+        """Whether something is open now: what ended it may not have come of the same event."""
+        found: ExchangeSummary | SpawnSummary | DeliverySummary | None
+        match begun.kind:
+            case "run":
+                return not self._runs.has_ended(begun.id)
+            case "exchange":
+                found = self._flows.exchange(begun.id)
+            case "spawn":
+                found = self._flows.spawn(begun.id)
+            case "delivery":
+                found = self._flows.delivery(begun.id)
+        return found is None or found.is_open
 
 
 def _tree(root: int, causes: Mapping[int, int], told: Mapping[int, Told]) -> Effect:

@@ -4,7 +4,7 @@ Nothing is proven here. What is shown of an event is read by its position, and p
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from intersession_events.log import Log, Row, named_in
@@ -63,10 +63,11 @@ class Links:
             found = next((later for later in ahead if later.id == link.causation), None)
         return found
 
-    def effects(self, position: int, *, to: int | None = None) -> dict[int, int]:
+    def effects(self, position: int, *, to: int | None = None, own: Iterable[int] = ()) -> dict[int, int]:
         """Return the positions of all that an event led to up to `to`, each with that of its cause, which comes before it.
 
-        In one append, and in an import, an event may stand before its cause, so a little is read of what was there before.
+        The events at `own` positions belong to what the event began: those that nothing of it led to, it led to itself. In one
+        append, and in an import, an event may stand before its cause, so a little is read of what was there before.
         """
         last = self._head if to is None else min(to, self._head)
         links = list(self._forwards(max(0, position - _WINDOW), last))
@@ -78,6 +79,9 @@ class Links:
             cause = positions.get(link.causation) if link.causation is not None else _placed(link, placed)
             if cause is not None:
                 below.setdefault(cause, []).append(link.position)
+        begun = set(own)
+        led = {effect for cause in begun for effect in below.get(cause, ())}
+        below.setdefault(position, []).extend(sorted(begun - led))
         found: dict[int, int] = {}
         ways = deque([position])
         while ways:

@@ -23,6 +23,7 @@ from intersession_projections.places.runs_named import (
     flow_id,
     flow_sessions,
     flow_stream,
+    not_recorded,
 )
 from intersession_projections.places.short_names import short_name
 from intersession_projections.places.then import Then
@@ -49,6 +50,7 @@ __all__ = [
     "flow_id",
     "flow_sessions",
     "flow_stream",
+    "not_recorded",
     "parse_place",
     "parse_time",
     "sessions_of",

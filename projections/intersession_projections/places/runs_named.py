@@ -86,9 +86,11 @@ class RunNames:
             UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
         """
         found = self._found(name, field)
-        run = found if isinstance(found, RunOutcome) else self._runs.get(found.run_id)
+        if isinstance(found, RunOutcome):
+            return found
+        run = self._runs.get(found.run_id)
         if run is None:
-            raise _unknown(name, field)
+            raise not_recorded(found, field)
         return run
 
     def _found(self, name: str, field: str) -> Flow:
@@ -120,7 +122,10 @@ class RunNames:
             self._runs.get(name),
             None if by_key is None else self._runs.get(by_key),
         )
-        return (flow for flow in found if flow is not None and self._is_seen(flow))
+        seen = [flow for flow in found if flow is not None and self._is_seen(flow)]
+        if not seen and not any(found) and (stream := self._flows.flow_of_run(name)) is not None:
+            seen = [flow for flow in (self._of_stream(stream),) if flow is not None and self._is_seen(flow)]
+        return iter(seen)
 
     def _is_seen(self, flow: Flow) -> bool:
         return self._sees is None or any(map(self._sees, flow_sessions(flow)))
@@ -128,14 +133,27 @@ class RunNames:
     def _whole(self, found: Flow) -> Flow:
         if not isinstance(found, RunOutcome):
             return found
-        kind, _, flow_id = (self._flows.flow_of_run(found.run_id) or "").partition(":")
+        return self._of_stream(self._flows.flow_of_run(found.run_id) or "") or found
+
+    def _of_stream(self, stream: str) -> ExchangeSummary | SpawnSummary | None:
+        kind, _, flow_id = stream.partition(":")
         match kind:
             case "exchange":
-                return self._flows.exchange(flow_id) or found
+                return self._flows.exchange(flow_id)
             case "spawn":
-                return self._flows.spawn(flow_id) or found
+                return self._flows.spawn(flow_id)
             case _:
-                return found
+                return None
+
+
+def not_recorded(flow: Flow, field: str) -> UnknownPlace:
+    """Return the refusal of a run that an imported exchange or spawn names: what was said is known, what it was given is not."""
+    name = flow_id(flow)
+    kind = "exchange" if isinstance(flow, ExchangeSummary) else "spawn"
+    return UnknownPlace(
+        f"{field}: {kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "
+        f"`intersession show {name[:8]}` has what was said, `intersession state {name[:8]} --at {name[:8]}@reply` what they knew"
+    )
 
 
 def _unknown(name: str, field: str) -> UnknownPlace:

@@ -1,10 +1,12 @@
 """Places on the command line: the state at one, what differs between two, and stories as far as they had come."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.doors.command_line import DemoLog, ran
+from support.golden_logs import GoldenLog
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +70,37 @@ def test_a_story_is_told_as_far_as_it_had_come(demo_log: DemoLog, exchange: str)
     assert early["beats"] == whole["beats"][: len(early["beats"])]
     assert max(beat["position"] for beat in early["beats"]) <= place["position"]
     assert answer(demo_log, "replay", exchange, "--at", "1")["code"] == "invalid_request"
+
+
+@pytest.mark.clause("PLACE-1", "PLACE-2")
+@pytest.mark.parametrize("command", ["state", "show", "replay"])
+def test_a_run_and_a_place_of_it_are_typed_as_one(demo_log: DemoLog, exchange: str, command: str) -> None:
+    place = f"{exchange[:8]}@turn:2"
+
+    as_one = answer(demo_log, command, place)
+
+    assert as_one == answer(demo_log, command, exchange, "--at", place)
+    assert as_one["exit"] == 0
+    twice = answer(demo_log, command, place, "--at", "head")
+    assert (twice["exit"], twice["code"]) == (1, "invalid_request")
+    assert "is a place already, leave the other one out" in twice["error"]
+    for nowhere in (f"{exchange}@turn:9", "research@turn:1"):
+        assert answer(demo_log, command, nowhere)["code"] == "invalid_request"
+
+
+@pytest.mark.clause("PLACE-3", "LENS-1")
+def test_an_imported_run_is_shown_at_each_place_and_says_what_was_not_recorded(tmp_path: Path) -> None:
+    """An import has what was said, and no runs: a refusal names what was typed, never a run that nobody typed."""
+    store = GoldenLog("0.1.0", "restricted").unpack(tmp_path)
+    run = ran("runs", "--kind", "exchange", "--store", store, "--json").json["runs"][0]
+    name = run["id"][:8]
+
+    assert ran("show", f"{name}@turn:1", "--store", store).out.startswith("after turn 1: main has answered")
+    told = ran("replay", f"{name}@turn:1", "--store", store).out
+    assert ("not over yet" in told, "the next start goes on" in told) == (True, False)
+    for typed in (name, f"{name}@turn:1", f"{name}@start", run["runId"]):
+        found = ran("lens", typed, "--store", store)
+        assert (found.exit_code, found.out) == (1, "")
+        assert f"run: exchange {run['id']} was imported" in found.err
+        assert "what its agents were given is not" in found.err
+    assert ran("show", run["runId"], "--store", store, "--json").json["run"] == run["id"]

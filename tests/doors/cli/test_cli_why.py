@@ -98,6 +98,34 @@ def test_why_forward_is_a_tree_that_says_what_is_open(store: str) -> None:
     assert "run_queued" in ran("why", root, "--forward", "--steps", "--store", store).out
 
 
+@pytest.mark.clause("WHY-1")
+def test_why_forward_of_an_exchange_tells_what_came_of_its_beginning(store: str) -> None:
+    """Of its last event, which its id names else, nothing came."""
+    exchange = flow(store)
+    steps = ran("replay", exchange, "--steps", "--store", store, "--json").json["steps"]
+
+    found = ran("why", exchange, "--forward", "--store", store, "--json").json
+
+    def positions(effects: list[dict[str, Any]]) -> set[int]:
+        return {one["position"] for one in effects} | {
+            at for one in effects for at in positions(one["effects"])
+        }
+
+    assert found["event"]["topic"] == "exchange_accepted.1"
+    told = positions(found["effects"]) | {found["event"]["position"]}
+    assert {step["position"] for step in steps} <= told
+    assert found["open"] == []
+    accepted = ran("why", f"{exchange}@start", "--forward", "--store", store, "--json").json
+    assert accepted["open"] == []
+
+
+@pytest.mark.clause("SMELL-1")
+def test_smells_of_no_run_names_the_list_of_all(store: str) -> None:
+    found = ran("smells", "--store", store)
+    assert (found.exit_code, found.out) == (2, "")
+    assert "`intersession runs --smell`" in found.err
+
+
 @pytest.mark.clause("ORIGIN-1")
 def test_origin_names_who_said_it_first(store: str) -> None:
     found = ran("origin", "the DAM is open", "--store", store, "--json")
@@ -150,6 +178,10 @@ def test_an_imported_state_is_explained_too(tmp_path: Path) -> None:
         "agent:main:main",
         "agent:research:main",
     )
+    for row in ran("runs", "--kind", "spawn", "--store", store, "--json").json["runs"][:3]:
+        begun = ran("why", row["id"], "--forward", "--store", store, "--json").json
+        assert (begun["event"]["topic"], begun["open"]) == ("spawn_accepted.1", [])
+        assert begun["effects"]
     assert any(
         row["smells"]
         for row in ran("runs", "--smell", "--limit", 200, "--store", store, "--json").json["runs"]

@@ -41,6 +41,7 @@ from intersession.cli.story import (
     names_in,
     show_legend,
 )
+from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
@@ -70,10 +71,9 @@ def replay(
     Who said what to whom, and why it ended. Each line has its position in the log, and behind the arrow the position of what led to it.
     """
     with reader_of(reading) as reader:
+        what, at = View(reader).parted(what, as_of, field="what")
         subject = find_subject(reader, what)
-        story = Story.of(
-            reader, subject, at=None if as_of is None else reader.place(as_of, field="--at").position
-        )
+        story = Story.of(reader, subject, at=None if at is None else reader.place(at, field="--at").position)
     return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))
 
 
@@ -95,7 +95,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ToolRefused: it had not begun there.
         """
-        at_work = has_writer(reader.log)
+        # Who is at work now says nothing of what stood then.
+        at_work = at is not None or has_writer(reader.log)
         match subject:
             case FlowSubject():
                 return cls._of_flow(reader, subject, at_work=at_work, at=at)

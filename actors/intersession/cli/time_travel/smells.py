@@ -4,15 +4,15 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
-from intersession.cli.shell import READING, Answer, Reading, Screen, safe
+from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import SmellsAnswer
 
 
 def smells(
     run: Annotated[
-        str, Parameter(name="RUN", help="An exchange, a spawn or a run (see `intersession runs`).")
-    ],
+        str | None, Parameter(name="RUN", help="An exchange, a spawn or a run (see `intersession runs`).")
+    ] = None,
     /,
     *,
     reading: Reading = READING,
@@ -23,6 +23,8 @@ def smells(
     refused, a retry that changed the answer, an announce that nobody got, tokens that grow turn by turn. `runs --smell` marks
     all that is listed, `why` explains one.
     """
+    if run is None:
+        raise UsageError("RUN: required; `intersession runs --smell` marks what smells among all runs")
     with debugger_of(reading) as debugger:
         found = debugger.call("smells", {"run": run})
     answer = cast("SmellsAnswer", found)
