@@ -14,8 +14,11 @@ from hypothesis import settings
 from support.run_context import differing
 
 # No test is about how fast an example is, and a busy machine is slow. In CI, the same examples each time.
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("here", deadline=None, max_examples=40)
+settings.register_profile(
+    "ci", settings.get_profile("here"), derandomize=True, database=None, print_blob=True
+)
+settings.register_profile("nightly", settings.get_profile("here"), max_examples=2000)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # Hundreds of child processes import the same modules. Where nothing may be kept, each would compile them all again.

@@ -89,10 +89,16 @@ def checked(root: Path, *command: str) -> str:
 @pytest.mark.parametrize(
     ("command", "sign"),
     [
-        (("mypy", "--no-incremental", "--cache-dir", "/dev/null", *HANDLERS), "exhaustive-match"),
-        (("pyright", "--outputjson", "--pythonpath", sys.executable), "reportMatchNotExhaustive"),
+        pytest.param(
+            ("mypy", "--no-incremental", "--cache-dir", "/dev/null", *HANDLERS), "exhaustive-match", id="mypy"
+        ),
+        pytest.param(
+            ("pyright", "--outputjson", "--pythonpath", sys.executable),
+            "reportMatchNotExhaustive",
+            id="pyright",
+            marks=pytest.mark.nightly,
+        ),
     ],
-    ids=["mypy", "pyright"],
 )
 def test_a_planted_event_or_command_fails_the_check_of_each_handler(
     copy: Path, command: tuple[str, ...], sign: str

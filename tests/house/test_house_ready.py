@@ -21,23 +21,20 @@ def parsed() -> list[ast.Module]:
     ]
 
 
-def decoded_to(tree: ast.AST) -> Iterator[str]:
-    """Find the names of what is decoded or converted to where it is used."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        if own_name(node.func) not in DECODING:
-            continue  # to write every call out takes long
-        match ast.unparse(node.func):
-            case "read_arguments":
-                given = node.args[:1]
-            case "msgspec.convert":
-                given = node.args[1:2]
-            case "msgspec.json.decode":
-                given = [keyword.value for keyword in node.keywords if keyword.arg == "type"]
-            case _:
-                given = []
-        yield from (own_name(kind) for kind in given if isinstance(kind, ast.Name | ast.Attribute))
+def decoded_to(call: ast.Call) -> Iterator[str]:
+    """Find the names of what a call decodes or converts to."""
+    if own_name(call.func) not in DECODING:
+        return  # to write every call out takes long
+    match ast.unparse(call.func):
+        case "read_arguments":
+            given = call.args[:1]
+        case "msgspec.convert":
+            given = call.args[1:2]
+        case "msgspec.json.decode":
+            given = [keyword.value for keyword in call.keywords if keyword.arg == "type"]
+        case _:
+            given = []
+    yield from (own_name(kind) for kind in given if isinstance(kind, ast.Name | ast.Attribute))
 
 
 def own_name(named: ast.expr) -> str:
@@ -50,10 +47,12 @@ def own_name(named: ast.expr) -> str:
 
 
 def test_every_struct_that_is_decoded_to_is_ready() -> None:
-    trees = parsed()
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    nodes = [
+        node for tree in parsed() for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.Call)
+    ]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     ready = {node.name for node in classes if "ready" in map(own_name, node.decorator_list)}
-    used = {name for tree in trees for name in decoded_to(tree)}
+    used = {name for node in nodes if isinstance(node, ast.Call) for name in decoded_to(node)}
 
     assert used & ready, "none is found"
     assert used & {node.name for node in classes} <= ready

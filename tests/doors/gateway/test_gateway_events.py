@@ -281,7 +281,7 @@ def _of_tool(document: dict[str, Any], tool: str, arguments: dict[str, Any]) -> 
 
 @pytest.mark.clause("X6")
 def test_nothing_breaks_and_nothing_is_undeclared(live: LiveGateway) -> None:
-    conform(live, 20)
+    conform(live, 6)
 
 
 @pytest.mark.nightly

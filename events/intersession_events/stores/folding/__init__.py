@@ -1,16 +1,27 @@
 """Views folded anew, in a temporary database: to be compared with those of a log, or to take their place."""
 
 from intersession_events.stores.folding.beside import ViewsBeside
-from intersession_events.stores.folding.fold import Fold, Page, PlainSql, layout_of, lost, page_of
+from intersession_events.stores.folding.fold import (
+    Fold,
+    Made,
+    Page,
+    PlainSql,
+    layout_of,
+    lost,
+    made_in,
+    page_of,
+)
 from intersession_events.stores.folding.proof import views_proven
 
 __all__ = [
     "Fold",
+    "Made",
     "Page",
     "PlainSql",
     "ViewsBeside",
     "layout_of",
     "lost",
+    "made_in",
     "page_of",
     "views_proven",
 ]

@@ -61,6 +61,16 @@ def lost(view: str, event: Row | Recorded, error: Exception) -> SetAside:
     )
 
 
+class Made(NamedTuple):
+    """Something that was made in a database."""
+
+    kind: str
+    name: str
+    table: str
+    """The table that it belongs to."""
+    sql: str | None
+
+
 class Layout(NamedTuple):
     """What a view makes in a database, before any event."""
 
@@ -84,13 +94,12 @@ class Layout(NamedTuple):
         text_indexes = [name for name, is_text in made if is_text]
         tables = [name for name, _ in made if not _is_of(name, text_indexes)]
         all_tables = [name for name, _ in made]
-        return cls(schema_of(connection), all_tables, text_indexes, tables, marks=marks_of(view, tables))
+        schema = schema_of(made_in(connection), all_tables)
+        return cls(schema, all_tables, text_indexes, tables, marks=marks_of(view, tables))
 
-    def is_whole_in(self, connection: sqlite3.Connection) -> bool:
-        """Return whether a log has the tables as the view makes them, with their triggers."""
-        return self.schema == schema_of(connection, tables=self.all_tables) and self.marks == marks_in(
-            connection, self.tables
-        )
+    def is_whole_in(self, made: Sequence[Made]) -> bool:
+        """Return whether the tables are there as the view makes them, with their triggers."""
+        return self.schema == schema_of(made, self.all_tables) and self.marks == marks_in(made, self.tables)
 
 
 class Fold:
@@ -165,22 +174,22 @@ def temporary() -> sqlite3.Connection:
     return connection
 
 
-def schema_of(connection: sqlite3.Connection, *, tables: Sequence[str] | None = None) -> Schema:
-    """Return what was made in a database, of some tables or of all."""
+def made_in(connection: sqlite3.Connection) -> Sequence[Made]:
+    """Return all that was made in a database."""
     cursor = connection.cursor()
     cursor.row_factory = None
-    found = cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index')")
-    return {name: sql for name, table, sql in found.fetchall() if tables is None or table in tables}
+    return [Made(*row) for row in cursor.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")]
 
 
-def marks_in(connection: sqlite3.Connection, tables: Sequence[str]) -> Schema:
+def schema_of(made: Sequence[Made], tables: Sequence[str]) -> Schema:
+    """Return some tables, and their indexes."""
+    return {one.name: one.sql for one in made if one.kind in {"table", "index"} and one.table in tables}
+
+
+def marks_in(made: Sequence[Made], tables: Sequence[str]) -> Schema:
     """Return the triggers on some tables of a log, and on what is kept for all views."""
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    found = cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
-    return {
-        name: sql for name, table, sql in found if table in tables or table in {"inline_views", "set_aside"}
-    }
+    kept = {*tables, "inline_views", "set_aside"}
+    return {one.name: one.sql for one in made if one.kind == "trigger" and one.table in kept}
 
 
 def _is_of(table: str, text_indexes: Sequence[str]) -> bool:

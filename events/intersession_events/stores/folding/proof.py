@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.log import TOUCHED, Finding, InlineView, Recorded, Row
-from intersession_events.stores.folding.fold import Fold, marks_in, page_of, schema_of
+from intersession_events.stores.folding.fold import Fold, made_in, marks_in, page_of, schema_of
 
 _PAGE: Final = 500
 
@@ -123,10 +123,10 @@ def _advance(
 
 
 def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
-    layout = fold.layout
-    made, found = dict(layout.schema), dict(schema_of(seen, tables=layout.all_tables))
+    layout, there = fold.layout, made_in(seen)
+    made, found = dict(layout.schema), dict(schema_of(there, layout.all_tables))
     # A log of an earlier version has none before it is opened to write.
-    if marks := marks_in(seen, layout.tables):
+    if marks := marks_in(there, layout.tables):
         made.update(layout.marks)
         found.update(marks)
     for name in sorted(made.keys() | found.keys()):

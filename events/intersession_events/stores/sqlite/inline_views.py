@@ -10,7 +10,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded, SetAside
-from intersession_events.stores.folding import Fold, Page, PlainSql, layout_of, lost
+from intersession_events.stores.folding import Fold, Made, Page, PlainSql, layout_of, lost
 from intersession_events.stores.sqlite.failures import attempt
 
 _LOGGER: Final = logging.getLogger("intersession.store")
@@ -117,9 +117,9 @@ class InlineViews:
         """Return a view to be folded anew beside the one that is there."""
         return Fold(self._views[name])
 
-    def is_whole(self, cursor: SQLiteCursor, name: str) -> bool:
+    def is_whole(self, name: str, made: Sequence[Made]) -> bool:
         """Return whether the tables of a view are there as it makes them."""
-        return layout_of(self._views[name]).is_whole_in(cursor.sqlite_cursor.connection)
+        return layout_of(self._views[name]).is_whole_in(made)
 
     def swap(self, cursor: SQLiteCursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""

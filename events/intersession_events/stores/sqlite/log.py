@@ -30,7 +30,7 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores.folding import ViewsBeside, layout_of
+from intersession_events.stores.folding import ViewsBeside, layout_of, made_in
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.snapshots import StreamStates
@@ -434,7 +434,7 @@ class SqliteLog:
         self._frontier = Frontier(0)
         self._states = self._states_of(app)
         try:
-            if not all(map(self._is_up_to_date, inline)):
+            if not self._are_up_to_date(inline):
                 self._beside = ViewsBeside(
                     inline,
                     proven=self._events.proven,
@@ -446,17 +446,17 @@ class SqliteLog:
             app.close()
             raise
 
-    def _is_up_to_date(self, view: InlineView) -> bool:
-        """Return whether a view is as this version and this log have it, and nobody else has written into it."""
+    def _are_up_to_date(self, views: Sequence[InlineView]) -> bool:
+        """Return whether views are as this version and this log have them, and nobody else has written into them."""
         found = self.query(
-            "SELECT shape, typeof(position)='integer' AND position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events) "
-            "FROM inline_views WHERE name=?",
-            (view.name,),
+            "SELECT name, shape FROM inline_views WHERE typeof(position)='integer' "
+            "AND position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events)"
         )
-        if found != [(view.shape, 1)]:
+        if {(view.name, view.shape) for view in views} - set(found):
             return False
         with self.snapshot() as connection:
-            return layout_of(view).is_whole_in(connection)
+            made = made_in(connection)
+        return all(layout_of(view).is_whole_in(made) for view in views)
 
     def _the_writer(self) -> Writer:
         self._check_process()

@@ -20,7 +20,7 @@ from intersession_events.log import (
     StreamAppend,
     Unavailable,
 )
-from intersession_events.stores.folding import Fold, page_of
+from intersession_events.stores.folding import Fold, Made, made_in, page_of
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import Fresh, Frontier, Pending
 from intersession_events.stores.sqlite import identity
@@ -267,8 +267,8 @@ class Writer:
         behind: dict[str, bool | None] = {}
 
         def look(cursor: SQLiteCursor) -> None:
-            last = _last_position(cursor)
-            behind.update((name, self._is_behind(cursor, name, last)) for name in self.views.names)
+            last, made = _last_position(cursor), made_in(cursor.sqlite_cursor.connection)
+            behind.update((name, self._is_behind(cursor, name, last, made)) for name in self.views.names)
 
         def join() -> None:
             for name, is_behind in behind.items():
@@ -282,10 +282,10 @@ class Writer:
         if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
             self.rebuild(outdated, on_folding)
 
-    def _is_behind(self, cursor: SQLiteCursor, name: str, last: int) -> bool | None:
+    def _is_behind(self, cursor: SQLiteCursor, name: str, last: int, made: Sequence[Made]) -> bool | None:
         """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""
         position = self.views.position_of(cursor, name, last)
-        if position is not None and self.views.is_whole(cursor, name):
+        if position is not None and self.views.is_whole(name, made):
             return position < last
         if last:
             return None
