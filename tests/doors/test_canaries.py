@@ -245,6 +245,7 @@ def test_a_configuration_is_checked_and_refused_without_a_word_of_its_secrets(tm
     assert found("\n".join(said)) == []
 
 
+@pytest.mark.long
 @pytest.mark.clause("X11")
 def test_a_process_that_serves_says_no_canary_even_when_it_fails(tmp_path: Path) -> None:
     path = tmp_path / "config.json"

@@ -42,7 +42,7 @@ MAIN, OPS = "agent:main:main", "agent:ops:main"
 @pytest.mark.clause("KEY-9", "O1")
 def test_sessions_fall_asleep_and_wake_and_lose_nothing(booth: Booth) -> None:
     """Idle for a millisecond is asleep, so that almost every message meets an actor that is just going."""
-    sessions, rounds = 200, 3
+    sessions, rounds = 80, 3
     heard: dict[str, list[str]] = {}
 
     def noting(turn: Turn) -> str:

@@ -53,12 +53,12 @@ class RunningHost:
         assert self._child.stdout.readline().strip() == word
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "host.db"
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("host") / "host.db"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def host(store: Path) -> Iterator[RunningHost]:
     running = RunningHost(store)
     yield running

@@ -279,6 +279,7 @@ def _of_tool(document: dict[str, Any], tool: str, arguments: dict[str, Any]) -> 
     return document | {"paths": {"/tools/invoke": {"post": post}}}
 
 
+@pytest.mark.long
 @pytest.mark.clause("X6")
 def test_nothing_breaks_and_nothing_is_undeclared(live: LiveGateway) -> None:
     conform(live, 6)
