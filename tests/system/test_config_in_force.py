@@ -1,7 +1,5 @@
 """A configuration that changes while an exchange is under way: what holds for it, and what is judged as it is now."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,12 +34,6 @@ AFTER: dict[str, Any] = {
         }
     },
 }
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as booth:
-        yield booth
 
 
 def begun(

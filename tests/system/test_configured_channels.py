@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,6 @@ from support.loopback import Answer, Loopback
 from support.running import WAIT, Booth
 
 SECRET = "secret-path-of-a-hook"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as made:
-        yield made
 
 
 def delivering(url: str, **more: Any) -> dict[str, Any]:

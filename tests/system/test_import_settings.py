@@ -1,6 +1,5 @@
 """What somebody had chosen for a session in the other system holds after its import; what was only noted does not."""
 
-from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from intersession import SessionSystem, Turn, load_config
 from intersession.gateway.process import configured_agents
 from intersession_events.facts import RunStarted
-from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
+from support.doors.scripted_endpoint import Endpoint
 from support.openclaw.samples import header, message, said, write_state
 
 NOTES = "agent:main:notes"
@@ -20,12 +19,6 @@ LEVELS = {
     "responseUsage": "tokens",
     "groupActivation": "always",
 }
-
-
-@pytest.fixture
-def endpoint() -> Iterator[ThreadingHTTPServer]:
-    with scripted_endpoint() as server:
-        yield server
 
 
 def settings(server: ThreadingHTTPServer) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What a session, a spawn or a single run asks for is what its agent's endpoint is asked for."""
 
-from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -9,14 +8,8 @@ import pytest
 from intersession import SessionSystem, Turn, load_config
 from intersession.gateway.process import configured_agents
 from intersession_events.facts import RunStarted, SpawnClosed
-from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
+from support.doors.scripted_endpoint import Endpoint
 from support.running import wait_for
-
-
-@pytest.fixture
-def endpoint() -> Iterator[ThreadingHTTPServer]:
-    with scripted_endpoint() as server:
-        yield server
 
 
 def settings(server: ThreadingHTTPServer) -> dict[str, Any]:

@@ -19,21 +19,8 @@ ROOM = "agent:main:signal:group:g1"
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    made = Gate()
-    yield made
-    made.open()
-
-
-@pytest.fixture
 def channel() -> MemoryChannel:
     return MemoryChannel()
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

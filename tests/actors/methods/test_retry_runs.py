@@ -1,7 +1,5 @@
 """`runs.retry`: the message of a run that failed is answered after all, once, by a new run (GATE-6)."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +10,6 @@ from intersession_projections.run_outcomes import RunOutcome
 from support.running import WAIT, Booth, Gate, recorded, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 class Model:

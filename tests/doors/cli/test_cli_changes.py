@@ -1,7 +1,6 @@
 """What the operator can do to a session stands on the command line, with a host of the log and without."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, Gate, recorded, wait_for
 
 NOTES = "agent:main:notes"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 def shown(booth: Booth, *tokens: object) -> Ran:

@@ -2,7 +2,6 @@
 
 import json
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,6 @@ from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import LiveGateway
 from support.rows import edited
 from support.running import WAIT, Booth
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 def configured(folder: Path, **checkpoints: Any) -> Path:

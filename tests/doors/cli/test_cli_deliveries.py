@@ -1,7 +1,5 @@
 """`runs` and `replay` show what became of each text that went outside, and whether anybody works on what is open."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +10,6 @@ from support.doors.command_line import Ran, ran
 from support.running import WAIT, Booth, Gate, wait_for
 
 MAIN = "agent:main:main"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 def parrot(turn: Turn) -> str:

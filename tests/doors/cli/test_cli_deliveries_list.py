@@ -1,7 +1,6 @@
 """`intersession deliveries` lists what went outside or should have, and has one text tried once more."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, recorded, wait_for, wait_for_number
 
 MAIN = "agent:main:main"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 def parrot(turn: Turn) -> str:

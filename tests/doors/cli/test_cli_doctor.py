@@ -1,7 +1,6 @@
 """`intersession doctor` names what is wrong now, on a log in use and on one that is not, and says what to do (D1, D2, D6, A22)."""
 
 import socket
-from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,9 @@ from intersession.cli.checks import disk_findings, process_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
-from support.doors.scripted_endpoint import scripted_endpoint
 from support.running import WAIT, Booth, Gate, wait_for
 
 TOKEN = {"gateway": {"auth": {"token": "the-token-of-this-test"}}}
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 def parrot(turn: Turn) -> str:
@@ -214,12 +206,6 @@ def models(tmp_path: Path, port: int) -> Path:
     provider = f"{{baseUrl: 'http://127.0.0.1:{port}/v1', apiKey: 'k', models: [{{id: 'm'}}]}}"
     path.write_text(f"{{models: {{providers: {{here: {provider}}}}}}}", encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def endpoint() -> Iterator[ThreadingHTTPServer]:
-    with scripted_endpoint() as server:
-        yield server
 
 
 def test_endpoints_are_asked_only_when_that_is_wanted(

@@ -1,8 +1,6 @@
 """`intersession messages` says who spoke to whom, on whose behalf, and who outside got the answer."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,12 +22,6 @@ def asking(turn: Turn) -> str:
 
 def parrot(turn: Turn) -> str:
     return f"you said {turn.message}"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """`intersession retry RUN` has the message of a run that failed answered after all, and every list says so (GATE-6)."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone
@@ -16,12 +13,6 @@ from support.running import WAIT, Booth, Gate, wait_for_number
 
 AGENTS = {"main": lambda turn: f"you said {turn.message}"}
 """Who answers where `--agents` names this."""
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 def shown(booth: Booth, *tokens: object) -> Ran:

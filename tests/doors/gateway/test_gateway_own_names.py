@@ -20,13 +20,6 @@ OPS = "agent:ops:main"
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    made = Gate()
-    yield made
-    made.open()
-
-
-@pytest.fixture
 def system(tmp_path: Path, gate: Gate) -> Iterator[SessionSystem]:
     def agent(turn: Turn) -> str:
         if turn.message == "hold on":

@@ -23,14 +23,8 @@ from intersession.gateway.process.server import listen
 from intersession_events.stores import holder_of
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, WAIT, LiveGateway, WireClient
-from support.doors.scripted_endpoint import Endpoint, scripted_endpoint
+from support.doors.scripted_endpoint import Endpoint
 from support.doors.served_gateway import CONFIGS, ForkedGateway, Served, config_for, token_of
-
-
-@pytest.fixture
-def endpoint() -> Iterator[ThreadingHTTPServer]:
-    with scripted_endpoint() as server:
-        yield server
 
 
 @pytest.fixture

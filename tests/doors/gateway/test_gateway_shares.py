@@ -32,13 +32,6 @@ CREDENTIALS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    made = Gate()
-    yield made
-    made.open()
-
-
-@pytest.fixture
 def live(tmp_path: Path, gate: Gate) -> Iterator[LiveGateway]:
     config = merged(SEES_ALL, QUIET, GATEWAY, {"gateway": {"auth": {"credentials": CREDENTIALS}}})
     agents: dict[str, Any] = {"main": gate.stop, "ops": echo()}

@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,7 @@ import pytest
 
 from support.doors.command_line import ran
 from support.doors.gateway_live import WAIT
-from support.doors.scripted_endpoint import scripted_endpoint
 from support.doors.served_gateway import ForkedGateway, config_for, token_of
-
-
-@pytest.fixture
-def endpoint() -> Iterator[ThreadingHTTPServer]:
-    with scripted_endpoint() as server:
-        yield server
 
 
 def changed(path: Path, **settings: Any) -> Path:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +19,6 @@ from support.hostile import given, row_id, rows
 from support.running import QUIET, Booth, Gate, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
-
-
-@pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture(params=["auto", "legacy"])

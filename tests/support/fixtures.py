@@ -1,0 +1,31 @@
+"""Fixtures that tests of every room use."""
+
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from support.doors.scripted_endpoint import scripted_endpoint
+from support.running import Booth, Gate
+
+
+@pytest.fixture
+def booth(tmp_path: Path) -> Iterator[Booth]:
+    with Booth(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A gate that is open once the test is over."""
+    made = Gate()
+    yield made
+    made.open()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ThreadingHTTPServer]:
+    """An endpoint of models that answers by a script."""
+    with scripted_endpoint() as server:
+        yield server
