@@ -14,6 +14,7 @@ from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, 
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
 from intersession.gateway.protocol import PROTOCOL, Connection, Frame, name_for, named, second_answer
+from intersession.web import Rates
 from intersession_actors.config import Gateway, GatewayAuth
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gate import KeyText, invalid
@@ -97,6 +98,8 @@ class Door:
         self.waits = admission.Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
         self.logger = admission.limited_logger("intersession.gateway", monotonic)
         """For what clients can cause as often as they like."""
+        self.questions = Rates(monotonic)
+        """How often each caller may ask the web debugger's questions."""
         self.hub = Hub(system.log, self.logger)
         self.metrics = Metrics(system)
         self.draining = False

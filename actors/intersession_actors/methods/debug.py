@@ -1,6 +1,6 @@
 """The verbs of the debugger as methods, `debug.state` and so on: for clients that look at a log through its host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.service import Call, Result, Service
@@ -17,15 +17,19 @@ class GatewayDebug:
         """Return the method of a verb."""
 
         def method(call: Call, params: JsonMapping) -> Result:
-            reader, caller = self._service.reader, call.caller
-
-            def reached(key: str) -> bool:
-                return caller.reaches(reader.parse(key))
-
-            view = View(reader, call.requester, within=None if caller.is_operator else reached)
-            answer = Debugger(view).call(name, params)
-            for key in sorted(view.touched):
-                call.saw(key)
-            return answer
+            return dict(self.ask(call, lambda view: Debugger(view).call(name, params)))
 
         return method
+
+    def ask(self, call: Call, question: Callable[[View], Mapping[str, object]]) -> Mapping[str, object]:
+        """Answer any question about the log as the caller sees it, and take down which sessions the answer may be of."""
+        reader, caller = self._service.reader, call.caller
+
+        def reached(key: str) -> bool:
+            return caller.reaches(reader.parse(key))
+
+        view = View(reader, call.requester, within=None if caller.is_operator else reached)
+        answer = question(view)
+        for key in sorted(view.touched):
+            call.saw(key)
+        return answer

@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_actors.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.config import OperatorScope
-from intersession_actors.debugger import VERBS
+from intersession_actors.debugger import VERBS, View
 from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
@@ -136,6 +136,7 @@ class GatewayMethods:
             GatewayErase(service, targets, forget),
             GatewayDebug(service),
         )
+        self._debug = parts.debug
         self._methods: Final[Mapping[str, Method]] = {
             name: registered.of(parts) for name, registered in METHODS.items()
         }
@@ -217,11 +218,35 @@ class GatewayMethods:
         if found is None:
             raise unknown_method(method, self._methods)
         call = Call(caller, self._service.reader.requester(None))
-        with self._receipt(method, params, call):
+        with self._receipt(method, params, call, shows=METHODS[method].shows):
             return found(call, params)
 
+    async def aask(
+        self,
+        name: str,
+        params: JsonMapping,
+        question: Callable[[View], Mapping[str, object]],
+        *,
+        caller: Caller = OPERATOR,
+    ) -> Mapping[str, object]:
+        """Answer a question about the log as a caller sees it, without blocking the event loop. For doors that show more than verbs do.
+
+        A receipt is left of what shows a session, under its name, with what was asked for in `params`.
+
+        Raises:
+            ToolRefused: the question was refused.
+        """
+
+        def asked() -> Mapping[str, object]:
+            call = Call(caller, self._service.reader.requester(None))
+            with self._receipt(name, params, call, shows=True):
+                return self._debug.ask(call, question)
+
+        with self._service.refusing_without_store():
+            return await self._threads.run(asked, (caller.name, name))
+
     @contextmanager
-    def _receipt(self, method: str, params: JsonMapping, call: Call) -> Generator[None]:
+    def _receipt(self, method: str, params: JsonMapping, call: Call, *, shows: bool) -> Generator[None]:
         """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
         refused = True
         try:
@@ -232,7 +257,7 @@ class GatewayMethods:
             raise
         finally:
             summary = call.summary or AccessSummary()
-            if summary.denied_targets or (METHODS[method].shows and not refused):
+            if summary.denied_targets or (shows and not refused and (summary.keys or method in METHODS)):
                 # Nothing was shown of what a refused call had found.
                 shown = msgspec.structs.replace(summary, keys=()) if refused else summary
                 self._service.receipts.keep(call.caller, method, params, shown)

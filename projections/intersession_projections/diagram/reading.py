@@ -87,6 +87,8 @@ class _Reading:
                 pass
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
+        # Who asks stands before who is asked.
+        source = self._asker(message) if message.role != "assistant" else None
         own = self._session(key)
         for words in words_of_message(message, key):
             text = words.text or words.brief
@@ -96,11 +98,11 @@ class _Reading:
             elif message.role == "assistant":
                 self._said[len(self._rows)] = own, text
                 self._rows.append(_mark(recorded, own, f"says {text}", "note"))
-            elif (source := self._asker(message)) is None:
-                self._rows.append(_mark(recorded, self._session(key), f"is told: {text}", "note"))
+            elif source is None:
+                self._rows.append(_mark(recorded, own, f"is told: {text}", "note"))
             else:
                 how = words.how if message.provenance is None else _carries(message.provenance, words.how)
-                self._rows.append(_arrow(recorded, source, self._session(key), text, how))
+                self._rows.append(_arrow(recorded, source, own, text, how))
 
     def _replied(self, event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded) -> None:
         """Say of the words that an agent said which turn they are; an arrow that carries them on says so itself."""

@@ -30,7 +30,7 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
     target: int
     text: str
     how: str
-    """What it is, in a word or two: `asks`, `asks for turn 2`, `announces`."""
+    """What it is, in a word or two: `asks`, `replies`, `turn 2`, `announces`."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", tag_field="row"):

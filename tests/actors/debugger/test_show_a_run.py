@@ -43,12 +43,12 @@ def test_it_has_lanes_and_rows_and_says_where_it_is_looked_at_from(told: tuple[S
 
     found = system.debug.show(run, at=f"{run}@turn:1")
 
-    assert [lane["name"] for lane in found["lanes"]] == ["research", "main"]
+    assert [lane["name"] for lane in found["lanes"]] == ["main", "research"]
     arrows = [row for row in found["rows"] if row["row"] == "arrow"]
     assert [(row["source"], row["target"], row["how"]) for row in arrows] == [
-        (1, 0, "asks"),
-        (0, 1, "replies"),
-        (1, 0, "turn 1"),
+        (0, 1, "asks"),
+        (1, 0, "replies"),
+        (0, 1, "turn 1"),
     ]
     assert found["place"]["text"] == "after turn 1: main has answered, research has not yet"
     assert any(row["position"] > found["place"]["position"] for row in arrows), (

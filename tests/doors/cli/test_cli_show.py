@@ -18,7 +18,7 @@ def test_it_says_where_it_is_looked_at_from_and_draws_every_message(demo_log: De
     lines = shown.out.splitlines()
     assert lines[0].startswith("after turn 2: research has answered, main has not yet")
     assert lines[1].startswith("next: ")
-    assert lines[3].split() == ["research", "main", "discord:lab"]
+    assert lines[3].split() == ["main", "research", "discord:lab"]
     assert sum("▶" in line or "◀" in line for line in lines) == 7
     assert max(map(len, lines)) <= 100
 

@@ -62,11 +62,12 @@ class Seen(HTMLParser):
 
 
 def test_a_browser_is_told_what_this_is_and_how_to_get_in(gateway: LiveGateway) -> None:
-    answer = opened(gateway, "/")
+    answer = opened(gateway, "/events")
 
     seen = Seen(answer.text)
     links = [attributes["href"] for tag, attributes in seen.tags if tag == "a"]
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert f"{gateway.address}/debug/" in links
     assert "session tools of the AI agents" in seen.text
     assert f"curl {gateway.address}/tools/invoke" in seen.text
     assert "gateway.auth.token" in seen.text
@@ -76,7 +77,7 @@ def test_a_browser_is_told_what_this_is_and_how_to_get_in(gateway: LiveGateway) 
 
 
 def test_the_page_holds_to_its_own_policy(gateway: LiveGateway) -> None:
-    answer = opened(gateway, "/")
+    answer = opened(gateway, "/metrics")
 
     policy = answer.headers["content-security-policy"]
     (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)

@@ -21,12 +21,12 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from intersession.gateway.http import routes
 from intersession.gateway.process import server, uvicorn_protocols
+from intersession.web import Application
 from support.paths import ROOT
 
 OURS = [
-    (routes.Application, Litestar),
+    (Application, Litestar),
     (uvicorn_protocols.PatientHttp, H11Protocol),
     (uvicorn_protocols.CappedWebSocket, WebSocketsSansIOProtocol),
     (uvicorn_protocols.ServerConfig, uvicorn.Config),

@@ -83,18 +83,18 @@ def test_lanes_come_in_order_and_a_reply_that_is_carried_on_is_one_arrow(story: 
     drawn = an_exchange(story)
 
     assert [(lane.name, lane.kind) for lane in drawn.lanes] == [
-        ("ops", "session"),
         ("main", "session"),
+        ("ops", "session"),
         ("discord:lab", "channel"),
     ]
     assert [(row.source, row.target, row.how, row.text) for row in drawn.rows if isinstance(row, Arrow)] == [
-        (1, 0, "asks", "ready?"),
-        (0, 1, "replies", "nearly"),
-        (0, 2, "announces", "all is ready"),
+        (0, 1, "asks", "ready?"),
+        (1, 0, "replies", "nearly"),
+        (1, 2, "announces", "all is ready"),
     ]
     assert [(row.lane, row.kind) for row in drawn.rows if isinstance(row, Mark)] == [
-        (0, "tool"),
-        (1, "note"),
+        (1, "tool"),
+        (0, "note"),
         (None, "end"),
         (2, "note"),
         (None, "end"),
@@ -106,12 +106,12 @@ def test_it_is_drawn_with_characters_in_columns(story: Story) -> None:
     drawn = an_exchange(story).text(64)
 
     assert drawn.splitlines()[:7] == [
-        "           ops                 main            discord:lab",
+        "           main                ops             discord:lab",
         "#1           │ asks: ready?      │                   │",
-        "             │◀──────────────────┤                   │",
-        "#2           │ ⚙ calls look {}   │                   │",
-        "#3           │ replies: nearly   │                   │",
         "             ├──────────────────▶│                   │",
+        "#2           │                   │ ⚙ calls look {}   │",
+        "#3           │ replies: nearly   │                   │",
+        "             │◀──────────────────┤                   │",
         "             ┊  1 min 0 s later  ┊                   ┊",
     ]
 
@@ -122,7 +122,7 @@ def test_a_run_that_failed_is_marked_on_its_lane(story: Story) -> None:
 
     drawn = diagram_of(story.log.all(), title="", names=names)
 
-    assert [(row.kind, row.lane) for row in drawn.rows if isinstance(row, Mark)] == [("failed", 0)]
+    assert [(row.kind, row.lane) for row in drawn.rows if isinstance(row, Mark)] == [("failed", 1)]
     assert "✗" in drawn.text()
     assert "no model" in drawn.text()
 
@@ -144,8 +144,8 @@ def test_a_person_and_where_they_are_answered_are_one_lane(story: Story) -> None
 
     drawn = diagram_of(story.log.all(), title="", names=names)
 
-    assert [lane.name for lane in drawn.lanes] == ["main", "Ada (telegram)"]
-    assert [(row.source, row.target) for row in drawn.rows if isinstance(row, Arrow)] == [(1, 0), (0, 1)]
+    assert [lane.name for lane in drawn.lanes] == ["Ada (telegram)", "main"]
+    assert [(row.source, row.target) for row in drawn.rows if isinstance(row, Arrow)] == [(0, 1), (1, 0)]
     assert [row for row in drawn.rows if isinstance(row, Mark)] == []
 
 

@@ -15,8 +15,8 @@ from intersession.cli.story.subject import (
     events_of_session,
     find_subject,
 )
-from intersession.cli.story.summary import began_ms, flow_value, in_words, kind_of
 from intersession.cli.story.unknown import Unknown, agent_named, tell_unknown, unknown_names, unknown_stream
+from intersession_projections.flow_summary import began_ms, flow_value, in_words, kind_of
 
 __all__ = [
     "Beat",

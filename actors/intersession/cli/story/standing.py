@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from intersession.cli.shell import clock
-from intersession.cli.story.summary import flow_value, in_words
 from intersession_actors.debugger import SmellAnswer, View, smells_of
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flow_summary import flow_value, in_words
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.places import Flow, Then
 from intersession_projections.run_outcomes import RunOutcome

@@ -4,6 +4,7 @@ Only SHA-256 digests are compared, each with each, in constant time. A changed c
 """
 
 import hmac
+import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
@@ -65,10 +66,23 @@ class Credentials:
             if handshake.proves(credential.digest, "client", said):
                 found = credential
         if found is not None:
-            self._tickets[token_digest(handshake.proof(found.digest, "ticket").encode())] = found
-            if len(self._tickets) > MOST_TICKETS:
-                self._tickets.popitem(last=False)
+            self._keep(handshake.proof(found.digest, "ticket"), found)
         return found
+
+    def ticket_for(self, credential: Credential) -> str:
+        """Return a random word that stands for somebody from now on: what a browser's cookie holds in a token's place."""
+        ticket = secrets.token_urlsafe(32)
+        self._keep(ticket, credential)
+        return ticket
+
+    def forget(self, ticket: str) -> None:
+        """Let a ticket stand for nobody any more."""
+        self._tickets.pop(token_digest(ticket.encode()), None)
+
+    def _keep(self, ticket: str, credential: Credential) -> None:
+        self._tickets[token_digest(ticket.encode())] = credential
+        if len(self._tickets) > MOST_TICKETS:
+            self._tickets.popitem(last=False)
 
     def count(self, credential: Credential) -> bool:
         """Whether somebody who came in would still be let in with the same rights."""

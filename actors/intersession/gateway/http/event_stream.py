@@ -38,9 +38,9 @@ async def event_stream(door: Door, credential: Credential, hold: Hold, after: in
         yield b"retry: 1000\n\n"
         while not (door.draining or ending.is_set()) and door.credentials.count(credential):
             wake.clear()
-            page, after = await asyncio.to_thread(_page, door, after)
+            page, after = await asyncio.to_thread(next_page, door, after)
             for recorded in page:
-                if _is_for(door, credential, recorded):
+                if is_for(door, credential, recorded):
                     yield _shown(recorded, whole=credential.caller.is_operator)
                     if ending.is_set():
                         return
@@ -55,7 +55,7 @@ async def event_stream(door: Door, credential: Credential, hold: Hold, after: in
         stop()
 
 
-def _page(door: Door, after: int) -> tuple[list[Recorded], int]:
+def next_page(door: Door, after: int) -> tuple[list[Recorded], int]:
     """Return the next events and the position behind them; a row that can't be read is passed over."""
     page: list[Recorded] = []
     try:
@@ -71,7 +71,7 @@ def _page(door: Door, after: int) -> tuple[list[Recorded], int]:
     return page, after
 
 
-def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
+def is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
     """Whether somebody may see an event: the operator every one, others those of the sessions they may act as."""
     caller = credential.caller
     if caller.is_operator:

@@ -1,4 +1,4 @@
-"""What a person sees who opens the gateway's address in a browser: what this is, how to get in, where to read on."""
+"""What a person sees whose browser is refused something: why, what this is, how to get in, where to read on."""
 
 import base64
 import hashlib
@@ -32,10 +32,10 @@ HEADERS: Final = (
 )
 
 
-def page(address: str, *, refused: str | None = None) -> bytes:
-    """Return the page of the gateway at an address; with why a request was `refused`, that is said first."""
+def page(address: str, *, refused: str) -> bytes:
+    """Return the page of the gateway at an address, which says why a request was refused."""
     at = escape(address)
-    said = "" if refused is None else f"<p><strong>Not answered: {escape(refused)}</strong></p>\n"
+    said = f"<p><strong>Not answered: {escape(refused)}</strong></p>\n"
     return f"""\
 <!doctype html>
 <html lang="en">
@@ -48,7 +48,7 @@ def page(address: str, *, refused: str | None = None) -> bytes:
 <body>
 <h1>Intersession gateway</h1>
 {said}<p>This address is for programs. The gateway gives them the session tools of the AI agents that run here: lists,
-histories, messages between sessions, sub-agents. There is nothing to log in to with a browser.</p>
+histories, messages between sessions, sub-agents. For people there is <a href="{at}/debug/">the debugger</a>.</p>
 <h2>How to get in</h2>
 <p>A program sends the gateway's token with each request. The operator has it: it is <code>gateway.auth.token</code> in
 the configuration, or the variable <code>INTERSESSION_GATEWAY_TOKEN</code>.</p>

@@ -28,8 +28,10 @@ from intersession.gateway.admission import (
     printable,
 )
 from intersession.gateway.door import STOPPING, TOO_MUCH, Door
+from intersession.gateway.http.debugging import DoorAccess, token_in
 from intersession.gateway.http.page import HEADERS, page, wants_page
 from intersession.gateway.http.websocket import Scope, WebSocketShell
+from intersession.web import ACCESS, API, HEADER, LOGIN, LOGOUT, cookie_in, cookie_of, file_at, is_static
 from intersession_events.plain_json import JsonMapping
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
@@ -76,6 +78,9 @@ class Refusal(NamedTuple):
         return Answer(self.status, (("content-type", "application/json"), *self.headers), body)
 
 
+_UNAUTHORIZED: Final = Refusal(401, "unauthorized", "Unauthorized", (("www-authenticate", "Bearer"),))
+
+
 class Shield:
     """The ASGI application that judges, and hands what passes to the routes, a mounted application, or a connection."""
 
@@ -100,8 +105,11 @@ class Shield:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"])
         refusal = self._place(scope, headers)
-        if refusal is None and _path(scope) == "/" and self._wants_page(scope, headers):
-            await _answer(send, Answer(200, HEADERS, page(_address(scope, headers))))
+        if refusal is None and (found := self._of_browser(scope, headers)) is not None:
+            await _answer(send, found)
+            return
+        if refusal is None and _path(scope) in {LOGIN, LOGOUT} and scope["method"] == "POST":
+            await _answer(send, await self._through_login(scope, headers, receive))
             return
         hold: Hold | None = None
         if refusal is None and _path(scope) not in OPEN_PATHS:
@@ -111,7 +119,8 @@ class Shield:
             elif (hold := self._door.open.take(judged)) is None:
                 refusal = Refusal(429, "busy", TOO_MUCH, (("retry-after", "5"), ("connection", "close")))
             else:
-                scope.setdefault("state", {}).update({CREDENTIAL: judged, HOLD: hold})
+                access = DoorAccess(self._door, judged, hold)
+                scope.setdefault("state", {}).update({CREDENTIAL: judged, HOLD: hold, ACCESS: access})
         try:
             await self._judged(scope, headers, refusal, receive, send)
         finally:
@@ -132,6 +141,38 @@ class Shield:
             await _answer(send, self._in_its_form(scope, headers, refusal))
             return
         await self._application(scope)(scope, receive, _guarded(send))
+
+    def _of_browser(self, scope: Scope, headers: Headers) -> Answer | None:
+        """Return what a browser gets without a token: the debugger's page and its files, which show nothing by themselves."""
+        path = _path(scope)
+        if not self._door.settings.control_ui.enabled or scope["method"] not in {"GET", "HEAD"}:
+            return None
+        found = file_at(path, known=_one(headers, "if-none-match"))
+        if found is None or not (is_static(path) or wants_page(scope["method"], _one(headers, "accept"))):
+            return None
+        return Answer(*found)
+
+    async def _through_login(self, scope: Scope, headers: Headers, receive: Receive) -> Answer:
+        """Let a browser in that has the token, or let it go again: it gets a cookie that no script reads."""
+        said = (("content-type", "application/json"), ("cache-control", "no-store"))
+        if not self._door.settings.control_ui.enabled:
+            return Refusal(404, "not_found", "gateway.controlUi.enabled is off").as_json()
+        if _one(headers, HEADER.decode()) is None:
+            return Refusal(
+                403, "forbidden", f"{HEADER.decode()}: missing, a page of the debugger sends it"
+            ).as_json()
+        body = await self._body(headers, receive)
+        if isinstance(body, Refusal):
+            return body.as_json()
+        secure = (_one(headers, "origin") or "").startswith("https://")
+        if _path(scope) == LOGOUT:
+            self._door.credentials.forget(cookie_in(scope["headers"]) or "")
+            return Answer(200, (*said, ("set-cookie", cookie_of(None, secure=secure))), b'{"ok":true}')
+        judged = self._known(scope, headers, token_in(body))
+        if isinstance(judged, Refusal):
+            return judged.as_json()
+        ticket = self._door.credentials.ticket_for(judged)
+        return Answer(200, (*said, ("set-cookie", cookie_of(ticket, secure=secure))), b'{"ok":true}')
 
     def _wants_page(self, scope: Scope, headers: Headers) -> bool:
         return self._door.settings.control_ui.enabled and wants_page(scope["method"], _one(headers, "accept"))
@@ -170,10 +211,27 @@ class Shield:
 
     def _token(self, scope: Scope, headers: Headers) -> Credential | Refusal:
         given = (_one(headers, "authorization") or "").encode("latin-1")
-        missing = Refusal(401, "unauthorized", "Unauthorized", (("www-authenticate", "Bearer"),))
-        if not given.lower().startswith(_BEARER):
-            return missing
-        token = given[len(_BEARER) :].strip()
+        if given.lower().startswith(_BEARER):
+            return self._known(scope, headers, given[len(_BEARER) :].strip())
+        # The cookie is for the debugger's own questions alone: no other route can be reached by what a browser sends of itself.
+        if _path(scope).startswith(API) and self._door.settings.control_ui.enabled:
+            word = cookie_in(scope["headers"])
+            found = None if word is None else self._door.credentials.match(word.encode())
+            if (
+                found is not None
+                and scope["method"] not in {"GET", "HEAD"}
+                and _one(headers, HEADER.decode()) is None
+            ):
+                return Refusal(
+                    403, "forbidden", f"{HEADER.decode()}: missing, a page of the debugger sends it"
+                )
+            if found is not None:
+                return found
+        return _UNAUTHORIZED
+
+    def _known(self, scope: Scope, headers: Headers, token: bytes) -> Credential | Refusal:
+        """Return whose token it is; a wrong one is counted against the address that it came from."""
+        missing = _UNAUTHORIZED
         if not token:
             return missing
         credential = self._door.credentials.match(token)

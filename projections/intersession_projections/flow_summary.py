@@ -1,4 +1,4 @@
-"""How far an exchange, a spawn or a run has got: as plain JSON for programs, in a few words for people."""
+"""How far an exchange, a spawn or a run has got: plain JSON for programs, a few words for people; for the doors that list them."""
 
 from intersession_events.facts import FailureCode
 from intersession_events.plain_json import JsonObject, present

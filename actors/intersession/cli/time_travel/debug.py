@@ -1,0 +1,95 @@
+"""`intersession debug`: the web debugger on a log that is only read, in this machine's browser."""
+
+import tempfile
+import webbrowser
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.host import reader_of
+from intersession.cli.shell import READING, Answer, Reading, Screen
+from intersession_actors.debugger import run_named
+from intersession_actors.host import imported
+from intersession_actors.runtime import SystemClock
+from intersession_actors.session import take_snapshots
+from intersession_events.stores import open_log
+from intersession_events.transcripts.openclaw import import_openclaw
+from intersession_projections.inline_views import inline_views
+
+
+def debug(
+    what: Annotated[
+        str | None,
+        Parameter(
+            help="What to open: a store's file or URL, an OpenClaw state directory, or a run of the store. Default: the store."
+        ),
+    ] = None,
+    /,
+    *,
+    port: Annotated[
+        int,
+        Parameter(
+            help="Listen on this port of the loopback. Default: any free one.",
+            validator=Number(gte=0, lte=65_535),
+        ),
+    ] = 0,
+    browser: Annotated[
+        bool,
+        Parameter(negative="--no-browser", help="Open the browser; --no-browser prints the address alone."),
+    ] = True,
+    reading: Reading = READING,
+) -> Answer:
+    """Open a log in the browser: who said what to whom, what each agent saw, why it ended so.
+
+    The log is only read, also beside a host that writes it: then what comes is shown as it comes. An OpenClaw state
+    directory is imported to a temporary log first. It listens on this machine alone, and the address that it prints lets in
+    once: keep it to yourself. Ctrl-C ends it.
+    """
+    screen = Screen()
+    server = imported(
+        "intersession.gateway.process", what="intersession debug", library="litestar", extra="web"
+    )
+    with _store(what, reading, screen) as (store, run), reader_of(store) as reader:
+        page = "runs" if run is None else f"run/{quote(run_named(reader, run))}"
+
+        def ready(address: str, word: str) -> None:
+            url = f"{address}/debug/{page}#token={word}"
+            if reading.json:
+                screen.json_line({"url": url})
+            else:
+                screen.to_copy(url)
+            screen.flush()
+            if browser:
+                webbrowser.open(url)
+
+        server.debug_alone(reader, server.listen("127.0.0.1", port), ready=ready)
+    return Answer(None, lambda _: None)
+
+
+@contextmanager
+def _store(what: str | None, reading: Reading, screen: Screen) -> Generator[tuple[Reading, str | None]]:
+    """Yield which store is meant, and the run of it, if one is."""
+    if what is None:
+        yield reading, None
+    elif Path(what).is_dir():
+        with tempfile.TemporaryDirectory(prefix="intersession-debug-") as folder:
+            url = f"sqlite:///{Path(folder) / 'imported.db'}"
+            with (
+                screen.progress(f"Importing {what}") as progress,
+                open_log(url, inline=inline_views()) as log,
+            ):
+                appended = set[str]()
+                import_openclaw(
+                    Path(what), log, clock=SystemClock().now_ms, progress=progress, appended=appended.update
+                )
+                take_snapshots(log, appended)
+            yield Reading(store=url, config=reading.config), None
+    elif "://" in what or Path(what).is_file():
+        yield Reading(store=what, config=reading.config), None
+    else:
+        yield reading, what

@@ -1,0 +1,98 @@
+"""The web debugger behind the gateway's door: who is in asks as they may, and a browser gets in with a cookie."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+
+from intersession.gateway.admission import Credential, Hold, all_scopes
+from intersession.gateway.door import Door
+from intersession.gateway.http.event_stream import is_for, next_page
+from intersession.web import Question, told_live
+from intersession_actors.errors import ToolRefused
+from intersession_events.errors import IntersessionError
+from intersession_events.ids import access_stream
+from intersession_events.machine import installed_version
+from intersession_events.plain_json import JsonMapping, JsonObject
+
+_ACCESS = access_stream(None).partition(":")[0]
+
+
+class DoorAccess:
+    """Somebody who is in, and asks what the debugger's pages show."""
+
+    def __init__(self, door: Door, credential: Credential, hold: Hold) -> None:
+        self._door = door
+        self._credential = credential
+        self._hold = hold
+
+    @property
+    def about(self) -> JsonObject:
+        """Who looks, and what they may do."""
+        caller = self._credential.caller
+        return {
+            "who": caller.name,
+            "isOperator": caller.is_operator,
+            "readOnly": False,
+            "can": [],
+            "store": self._door.system.log.path if caller.is_operator else None,
+            "version": installed_version(),
+        }
+
+    async def ask(self, name: str, given: JsonMapping, question: Question) -> Mapping[str, object]:
+        """Answer a question.
+
+        Raises:
+            ToolRefused: it was refused, or this credential may not read (`forbidden`).
+        """
+        if "operator.read" not in all_scopes(self._credential.scopes):
+            raise ToolRefused("forbidden", "missing scope: operator.read")
+        try:
+            return await self._door.system.gateway.aask(name, given, question, caller=self._credential.caller)
+        except (IntersessionError, RuntimeError) as error:
+            raise self._door.known(error, name) from None
+
+    async def live(self, after: int | None) -> AsyncIterator[bytes]:
+        """Yield positions as they come, but for those of receipts: whoever looks leaves one, and would hear of it without end."""
+        door, wake, ending = self._door, asyncio.Event(), asyncio.Event()
+        at = door.system.log.head() if after is None else min(after, door.system.log.head())
+
+        def give_way() -> None:
+            ending.set()
+            wake.set()
+
+        self._hold.give_way = give_way
+        stop = door.hub.listen(lambda _events: wake.set())
+        try:
+            yield b"retry: 1000\n\n"
+            while not (door.draining or ending.is_set()) and door.credentials.count(self._credential):
+                wake.clear()
+                page, at = await asyncio.to_thread(next_page, door, at)
+                shown = [
+                    one
+                    for one in page
+                    if not one.stream.startswith(_ACCESS) and is_for(door, self._credential, one)
+                ]
+                if shown:
+                    yield told_live(shown[-1].position)
+                if not page and not ending.is_set():
+                    try:
+                        async with asyncio.timeout(door.limits.keep_alive_s):
+                            await wake.wait()
+                    except TimeoutError:
+                        yield b": still here\n\n"
+        finally:
+            stop()
+
+    def may_ask(self) -> float:
+        """Count a request."""
+        return self._door.questions.take(self._credential.caller.name)
+
+
+def token_in(body: bytes) -> bytes:
+    """Return the token that a login has; an empty one where it has none."""
+    try:
+        said = msgspec.json.decode(body, type=dict[str, str])
+    except msgspec.DecodeError:
+        return b""
+    return said.get("token", "").encode()

@@ -1,0 +1,37 @@
+"""What the web debugger needs of who looks: a way to ask the log as they see it, and to hear of what comes."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final, Protocol
+
+from intersession_actors.debugger import View
+from intersession_events.plain_json import JsonMapping, JsonObject
+
+ACCESS: Final = "intersession_access"
+"""Where a request's state has who looks."""
+
+Question = Callable[[View], Mapping[str, object]]
+
+
+class Access(Protocol):
+    """Somebody who may look, and how: through a running host, or at a log that is only read."""
+
+    @property
+    def about(self) -> JsonObject:
+        """Who looks, and what they may do: `{who, isOperator, readOnly, can: [action …], store, version}`."""
+        ...
+
+    async def ask(self, name: str, given: JsonMapping, question: Question) -> Mapping[str, object]:
+        """Answer a question without blocking the event loop; a receipt is kept where receipts are (VIS-4).
+
+        Raises:
+            ToolRefused: the question was refused.
+        """
+        ...
+
+    def live(self, after: int | None) -> AsyncIterator[bytes]:
+        """Yield server-sent events: of each position that may be shown, that it is there."""
+        ...
+
+    def may_ask(self) -> float:
+        """Count a request; return how many seconds to wait first, 0 for none."""
+        ...

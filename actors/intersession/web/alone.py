@@ -1,0 +1,184 @@
+"""The web debugger on a log that is only read: an application of its own for this machine's browser, with no system behind it.
+
+Whoever has the one-time word of its address gets the cookie; it listens on the loopback alone, and changes nothing.
+"""
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from litestar.openapi.config import OpenAPIConfig
+from litestar.types import Receive, Send
+
+from intersession.web.access import ACCESS, Question
+from intersession.web.answers import HANDLERS, Application
+from intersession.web.cookies import HEADER, cookie_in, cookie_of
+from intersession.web.files import API, LOGIN, file_at
+from intersession.web.questions import routes
+from intersession.web.rate import Rates
+from intersession_actors.debugger import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import Reader
+from intersession_events.errors import IntersessionError
+from intersession_events.machine import installed_version
+from intersession_events.plain_json import JsonMapping, JsonObject
+
+_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+Scope: TypeAlias = Any  # litestar's own types want what its router adds later
+"""What ASGI says of a request or a connection."""
+
+_LOOK_S: Final = 0.5
+_STILL_HERE: Final = 30
+_MOST_BODY: Final = 4_096
+
+
+class ReadOnly:
+    """Whoever looks at a log that is only read, as its operator: without receipts, which nobody could write."""
+
+    def __init__(self, reader: Reader, rates: Rates, *, ending: Callable[[], bool]) -> None:
+        self._reader = reader
+        self._rates = rates
+        self._ending = ending
+
+    @property
+    def about(self) -> JsonObject:
+        """Who looks, and what they may do."""
+        return {
+            "who": "operator",
+            "isOperator": True,
+            "readOnly": True,
+            "can": [],
+            "store": self._reader.log.path,
+            "version": installed_version(),
+        }
+
+    async def ask(self, name: str, given: JsonMapping, question: Question) -> Mapping[str, object]:
+        """Answer a question.
+
+        Raises:
+            ToolRefused: it was refused, or the log can't be read (`unavailable`).
+        """
+        del name, given
+        try:
+            return await asyncio.to_thread(question, View(self._reader))
+        except ToolRefused:
+            raise
+        except IntersessionError as error:
+            raise ToolRefused("unavailable", f"the log can't be read there: {error}") from None
+
+    async def live(self, after: int | None) -> AsyncIterator[bytes]:
+        """Yield positions as they come, by looking: another process writes them."""
+        log = self._reader.log
+        at = await asyncio.to_thread(log.head) if after is None else after
+        quiet = 0
+        yield b"retry: 1000\n\n"
+        while not self._ending():
+            head = await asyncio.to_thread(log.head)
+            if head > at:
+                at, quiet = head, 0
+                yield told_live(at)
+            else:
+                quiet += 1
+                if quiet % _STILL_HERE == 0:
+                    yield b": still here\n\n"
+            await asyncio.sleep(_LOOK_S)
+
+    def may_ask(self) -> float:
+        """Count a request."""
+        return self._rates.take("operator")
+
+
+def told_live(position: int, **more: str) -> bytes:
+    """Return the server-sent event that says of a position that it is there."""
+    return b"id: %d\nevent: head\ndata: %s\n\n" % (
+        position,
+        msgspec.json.encode({"position": position, **more}),
+    )
+
+
+class Alone:
+    """The ASGI application. `word` is what the address has behind its `#`, and counts once."""
+
+    def __init__(self, reader: Reader, *, monotonic: Callable[[], float]) -> None:
+        self.word: str | None = secrets.token_urlsafe(24)
+        self.ending = False
+        self._cookie = secrets.token_urlsafe(32)
+        self._access = ReadOnly(reader, Rates(monotonic), ending=lambda: self.ending)
+        self._routes: Any = Application(  # litestar's own type of a scope is narrower than the server's
+            route_handlers=[*routes()],
+            exception_handlers={**HANDLERS},
+            openapi_config=OpenAPIConfig(title="Intersession debugger", version=installed_version()),
+            logging_config=None,
+            debug=False,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": 1008, "reason": "there is no socket here"})
+            return
+        headers: list[tuple[bytes, bytes]] = list(scope["headers"])
+        path, method = scope["path"], scope["method"]
+        if not self._is_local(headers):
+            await _answer(send, 421, {"error": "host or origin: not this debugger's"})
+        elif path == LOGIN and method == "POST":
+            await self._login(receive, send, headers)
+        elif method not in {"GET", "HEAD"}:
+            await _answer(send, 405, {"error": "this log is only read"})
+        elif (file := file_at(path, known=_one(headers, b"if-none-match"))) is not None:
+            await _send(send, file.status, file.headers, file.body)
+        elif not path.startswith(API):
+            await _answer(send, 404, {"error": "there is nothing here"})
+        elif not hmac.compare_digest(cookie_in(headers) or "", self._cookie):
+            await _answer(send, 401, {"error": "open the address that the command has printed"})
+        else:
+            scope.setdefault("state", {})[ACCESS] = self._access
+            await self._routes(scope, receive, send)
+
+    def _is_local(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        host = _one(headers, b"host") or ""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        origin = _one(headers, b"origin")
+        return name.lower() in _HOSTS and origin in {None, f"http://{host}"}
+
+    async def _login(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
+        body = b""
+        more = True
+        while more and len(body) <= _MOST_BODY:
+            message: JsonMapping = await receive()
+            body += message.get("body", b"")
+            more = bool(message.get("more_body", False))
+        try:
+            said = msgspec.json.decode(body, type=dict[str, str]).get("token", "")
+        except msgspec.DecodeError:
+            said = ""
+        known = self.word
+        if _one(headers, HEADER) is None or known is None or not hmac.compare_digest(said, known):
+            await _answer(send, 401, {"error": "that address was used already, or is another one's"})
+            return
+        self.word = None
+        await _answer(send, 200, {"ok": True}, ("set-cookie", cookie_of(self._cookie, secure=False)))
+
+
+def _one(headers: list[tuple[bytes, bytes]], name: bytes) -> str | None:
+    found = [value for key, value in headers if key.lower() == name]
+    return found[0].decode("latin-1") if len(found) == 1 else None
+
+
+async def _answer(send: Send, status: int, said: JsonObject, *headers: tuple[str, str]) -> None:
+    if status != 200:  # noqa: PLR2004
+        said = {"ok": False, "error": {"type": "refused", "message": said["error"]}}
+    given = (("content-type", "application/json"), ("cache-control", "no-store"), *headers)
+    await _send(send, status, given, msgspec.json.encode(said))
+
+
+async def _send(send: Send, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+    raw = [(name.encode(), value.encode()) for name, value in headers]
+    raw.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,144 @@
+"""Makes a GET route of a question: its arguments are the query, its answer is JSON. Every question of the web debugger is one."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.datastructures import State
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import QueryParameter
+
+from intersession.web.access import ACCESS, Access
+from intersession.web.answers import declared, failed, told
+from intersession.web.files import API
+from intersession_actors.debugger import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import read_arguments
+from intersession_events.plain_json import JsonObject, JsonValue
+
+_REFUSALS: Final = (400, 401, 403, 421, 429, 503)
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be asked: its name is the last part of its address, `arguments` a struct whose fields are its query."""
+
+    name: str
+    title: str
+    arguments: type[msgspec.Struct]
+    call: Callable[[View, Any], Mapping[str, object]]  # its own arguments, which `arguments` names
+
+
+def route_of(question: Question) -> HTTPRouteHandler:
+    """Return the route of a question."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(question.arguments)}
+
+    # litestar reads the signature that is set below: the query is what the struct of the arguments says.
+    async def asked(request: Request[object, object, State], **given: object) -> Response[object]:
+        access: Access = request.scope["state"][ACCESS]
+        typed: JsonObject = {
+            name: value for name in fields if (value := given.get(_parameter(name))) is not None
+        }
+        return await answered(
+            access, question.name, typed, lambda view: question.call(view, read(question, typed))
+        )
+
+    parameters = [_query(field) for field in fields.values()]
+    parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+    request = inspect.Parameter(
+        "request",
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        annotation=Request[object, object, State],
+    )
+    signature = inspect.Signature(
+        [request, *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters)],
+        return_annotation=Response[object],
+    )
+    asked.__signature__ = signature  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
+    asked.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()} | {
+        "return": Response[object]
+    }
+    asked.__name__ = f"debug_{question.name}"
+    asked.__doc__ = question.title
+    return get(
+        f"{API}{question.name}",
+        operation_id=f"debug{question.name.title()}",
+        summary=question.title,
+        responses={
+            200: ResponseSpec(data_container=JsonObject, description=question.title, generate_examples=False),
+            **declared(*_REFUSALS),
+        },
+        raises=[],
+    )(asked)
+
+
+async def answered(
+    access: Access, name: str, given: JsonObject, question: Callable[[View], Mapping[str, object]]
+) -> Response[object]:
+    """Answer a question as far as who asks may have it answered, and not too often."""
+    wait = access.may_ask()
+    if wait:
+        response = failed(429, "rate_limited", "too many questions at a time, ask again in a moment")
+        response.set_header("retry-after", str(int(wait) + 1))
+        return response
+    try:
+        answer = await access.ask(f"debug.{name}", given, question)
+    except ToolRefused as refused:
+        return told(refused)
+    return Response(answer, status_code=200)
+
+
+def read(question: Question, given: JsonObject) -> msgspec.Struct:
+    """Return the arguments of a question.
+
+    Raises:
+        ToolRefused: one of them is none.
+    """
+    return read_arguments(question.arguments, given)
+
+
+def _parameter(name: str) -> str:
+    """Return the name that a function can have for a field: `from` is a word of Python's own."""
+    return f"{name}_" if name in {"from", "in", "as", "with"} else name
+
+
+def _query(field: msgspec.structs.FieldInfo) -> inspect.Parameter:
+    kind, description = _typed(msgspec.inspect.type_info(field.type))
+    required = field.required
+    said = QueryParameter(name=field.encode_name, description=description)
+    return inspect.Parameter(
+        _parameter(field.encode_name),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else None,
+        annotation=Annotated[kind if required else kind | None, said],
+    )
+
+
+def _typed(info: msgspec.inspect.Type) -> tuple[Any, str | None]:  # a type, as annotations have it
+    """Return what a field is in a query, and what it is for."""
+    description: str | None = None
+    if isinstance(info, msgspec.inspect.Metadata):
+        schema: JsonValue = info.extra_json_schema or {}
+        description, info = schema.get("description"), info.type
+    parts = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    kinds = [
+        _typed(part)[0] if isinstance(part, msgspec.inspect.Metadata) else _plain(part)
+        for part in parts
+        if not isinstance(part, msgspec.inspect.NoneType)
+    ]
+    named = next((part for part in (str, list[str], bool, int) if part in kinds), str)
+    return named, description
+
+
+def _plain(part: msgspec.inspect.Type) -> Any:  # a type, as annotations have it
+    match part:
+        case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+            return list[str]
+        case msgspec.inspect.BoolType():
+            return bool
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            return int
+        case _:
+            return str

@@ -1,0 +1,211 @@
+"""Questions about events: the list, newest first, and one with its payload, its hashes, and whether they hold."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Final, Protocol
+
+import msgspec
+
+from intersession_actors.debugger import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText, invalid
+from intersession_actors.service import bounded
+from intersession_events.errors import CorruptEvent
+from intersession_events.facts import TOPICS, ready
+from intersession_events.ids import session_stream
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object, present
+from intersession_projections.places import sessions_of
+from intersession_projections.positions import Span, backwards
+from intersession_projections.timeline import words_in
+
+USUAL: Final = 100
+MOST: Final = 500
+_CURSOR_DIGITS: Final = 18
+
+
+class Spanned(Protocol):
+    """What lists over the log have in common."""
+
+    @property
+    def since(self) -> float | str | None:
+        """Only behind this place."""
+        ...
+
+    @property
+    def until(self) -> float | str | None:
+        """Only up to this place."""
+        ...
+
+    @property
+    def cursor(self) -> str | None:
+        """The cursor of the page before."""
+        ...
+
+
+@ready
+class Events(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which events are asked for: all that is given holds."""
+
+    kind: Annotated[
+        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(description="Only events of these names (turn_replied, run_failed, …)."),
+    ] = None
+    stream: Annotated[
+        SearchText | None, msgspec.Meta(description="Only of streams that begin so: exchange:46a2, delivery:")
+    ] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
+    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
+        None
+    )
+    until: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only up to this place.")] = (
+        None
+    )
+    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many, 1 to 500; 100 if not given.")
+    ] = None
+
+
+def events(view: View, given: Events) -> JsonObject:
+    """Return events, the newest first: `{events, cursor, head}`.
+
+    Raises:
+        ToolRefused: a kind, a session, a place or the cursor is none.
+    """
+    known = {topic.rpartition(".")[0] for topic in TOPICS}
+    for kind in given.kind or ():
+        if kind not in known:
+            raise invalid("kind", f"no event is called {kind[:64]!a}, give one of {', '.join(sorted(known))}")
+    stream = None if given.session is None else session_stream(view.session(given.session, field="session"))
+    found = (
+        recorded
+        for recorded in backwards(view.log, span_of(view, given), stream)
+        if (given.kind is None or not given.kind or name_of(recorded) in given.kind)
+        and (given.stream is None or recorded.stream.startswith(given.stream))
+        and is_seen(view, recorded)
+    )
+    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    page, cursor = page_of(found, limit)
+    return {"events": [brief(view, one) for one in page], "cursor": cursor, "head": head_of(view)}
+
+
+def span_of(view: View, given: Spanned) -> Span:
+    """Return the part of the log that is asked for.
+
+    Raises:
+        ToolRefused: a place or the cursor is none.
+    """
+    before: int | None = None
+    if given.cursor is not None:
+        if not (given.cursor.isascii() and given.cursor.isdigit() and len(given.cursor) <= _CURSOR_DIGITS):
+            raise invalid("cursor", "it is none, give the one that the page before ended with")
+        before = int(given.cursor)
+    return Span(
+        after=0 if given.since is None else view.place(given.since, field="since").position,
+        to=None if given.until is None else view.place(given.until, field="until").position,
+        before=before,
+    )
+
+
+def page_of(found: Iterator[Recorded], limit: int) -> tuple[list[Recorded], str | None]:
+    """Return the first page of events, and the cursor of the next one."""
+    page = list(islice(found, limit + 1))
+    more = len(page) > limit
+    return page[:limit], str(page[limit - 1].position) if more else None
+
+
+def head_of(view: View) -> int | None:
+    """Return the last position; how far the whole log is, is the operator's alone to know."""
+    return view.log.head() if view.is_operator else None
+
+
+def is_seen(view: View, recorded: Recorded) -> bool:
+    """Whether who asks sees an event: it is of a session of theirs."""
+    return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
+
+
+def name_of(recorded: Recorded) -> str:
+    """Return the name of an event, without the version of its shape."""
+    return recorded.topic.rpartition(".")[0]
+
+
+def brief(view: View, recorded: Recorded) -> JsonObject:
+    """Return an event as lists have it."""
+    words = words_in(recorded)
+    kind, _, key = recorded.stream.partition(":")
+    if kind == "session":
+        view.is_seen(key)  # for the receipt
+    return present(
+        {
+            "position": recorded.position,
+            "eventId": recorded.id,
+            "timeMs": recorded.time,
+            "stream": recorded.stream,
+            "version": recorded.version,
+            "kind": name_of(recorded),
+            "who": words.who,
+            "to": words.to,
+            "text": _readable(view, recorded, words.brief),
+        }
+    )
+
+
+@ready
+class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which event is asked for."""
+
+    at: Annotated[int | float | PlaceText, msgspec.Meta(description="The place behind it.")]
+
+
+def event(view: View, given: Event) -> JsonObject:
+    """Return one event as it is stored: payload, hashes, and whether the chain holds there.
+
+    Raises:
+        ToolRefused: there is none at that place, or none within reach (`invalid_request`).
+    """
+    place = view.place(given.at)
+    found = _recorded(view, place.position)
+    if found is None or not is_seen(view, found):
+        raise invalid("at", f"there is no event at {str(given.at)[:64]!a}")
+    payload: JsonObject = msgspec.to_builtins(found.event)
+    if not view.is_operator:
+        payload.pop("traceback", None)
+    before = view.log.stream(found.stream, after=found.version - 2, to=found.version - 1)
+    linked = found.version == 1 or (bool(before) and before[-1].hash == found.prev)
+    return brief(view, found) | {
+        "topic": found.topic,
+        "causation": found.causation,
+        "correlation": found.correlation,
+        "epoch": found.epoch,
+        "hash": found.hash,
+        "prev": found.prev,
+        "digest": found.digest,
+        "linkedTo": before[-1].position if before and found.version > 1 else None,
+        # A row whose hash is not that of what stands in it is never returned by the log.
+        "holds": linked,
+        "data": _hidden(view, found, payload),
+    }
+
+
+def _recorded(view: View, position: int) -> Recorded | None:
+    try:
+        return next(iter(view.log.all(after=position - 1, to=position)), None) if position else None
+    except CorruptEvent as error:
+        raise ToolRefused("unavailable", f"#{position} is not as it was written: {error}") from None
+
+
+def _readable(view: View, recorded: Recorded, text: str) -> str:
+    """Return words of an event without the secrets that who asks may not read in any of its sessions."""
+    if view.is_operator:
+        return text
+    shown = [view.shown(text, key) or "" for key in sessions_of(view.log, recorded)]
+    return text if text in shown or not shown else shown[0]
+
+
+def _hidden(view: View, recorded: Recorded, value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return _readable(view, recorded, value)
+    if is_object(value):
+        return {name: _hidden(view, recorded, item) for name, item in value.items()}
+    return [_hidden(view, recorded, item) for item in value] if is_list(value) else value

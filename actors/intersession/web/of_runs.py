@@ -1,0 +1,325 @@
+"""Questions about runs: the list, one with its outline, and the rows of its diagram and its events, part by part."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Annotated, Final
+
+import msgspec
+
+from intersession.web.of_events import is_seen, span_of
+from intersession_actors.debugger import Debugger, View, smells_of
+from intersession_actors.gate import AgentId, CursorText, KeyText, Name, PlaceText, SearchText
+from intersession_actors.service import bounded
+from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, ready
+from intersession_events.keys import SessionKey
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
+from intersession_projections.flow_summary import began_ms, flow_value, in_words
+from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.timeline import recorded_at, words_in
+from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
+
+USUAL: Final = 30
+MOST: Final = 200
+_TICKS: Final = 48
+_PART: Final = 500
+_REMEMBERED: Final = 256
+_TITLE: Final = 200
+
+
+@ready
+class RunsAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which runs are asked for: all that is given holds."""
+
+    kind: Annotated[
+        tuple[WorkKind, ...] | None, msgspec.Meta(description="Only exchanges, spawns or runs of neither.")
+    ] = None
+    end: Annotated[tuple[WorkEnd, ...] | None, msgspec.Meta(description="Only what ended so.")] = None
+    unfinished: Annotated[bool | None, msgspec.Meta(description="Only what is not over yet.")] = None
+    failed: Annotated[bool | None, msgspec.Meta(description="Only what failed.")] = None
+    smell: Annotated[bool | None, msgspec.Meta(description="Only what has a smell.")] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only what this session took part in.")] = (
+        None
+    )
+    other: Annotated[
+        KeyText | None, msgspec.Meta(description="Only what this session took part in as well.")
+    ] = None
+    agent: Annotated[AgentId | None, msgspec.Meta(description="Only what this agent took part in.")] = None
+    channel: Annotated[
+        Name | None, msgspec.Meta(description="Only what came from, or went to, a channel.")
+    ] = None
+    person: Annotated[Name | None, msgspec.Meta(description="Only what this person asked for.")] = None
+    words: Annotated[
+        SearchText | None, msgspec.Meta(description="Only where all of these words were said.")
+    ] = None
+    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
+        None
+    )
+    until: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only up to this place.")] = (
+        None
+    )
+    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many, 1 to 200; 30 if not given.")
+    ] = None
+
+
+def runs(view: View, given: RunsAsked) -> JsonObject:
+    """Return runs, the newest first: `{runs, cursor}`.
+
+    Raises:
+        ToolRefused: a session, a place or the cursor is none.
+    """
+    wanted = WorkWanted(
+        kinds=given.kind or (),
+        ends=given.end or (),
+        is_open=given.unfinished or False,
+        failed=given.failed or False,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        other_key=None if given.other is None else view.session(given.other, field="other"),
+        agent_id=given.agent,
+        channel=given.channel,
+        person=given.person,
+        words=given.words,
+        span=span_of(view, given),
+    )
+    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    # A run is told as far as who asks sees its sessions: those who took part alone tell whether it is.
+    seen = (
+        flow for flow in WorkFound(view.log).newest(wanted) if any(map(view.is_seen, flow_sessions(flow)))
+    )
+    found = ((flow, _smells(view, flow)) for flow in seen)
+    page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
+    cursor = str(page[limit - 1][0].accepted) if len(page) > limit else None
+    return {"runs": [_listed(view, flow, smells) for flow, smells in page[:limit]], "cursor": cursor}
+
+
+def _smells(view: View, flow: Flow) -> list[JsonObject]:
+    return [{**smell} for smell in smells_of(view, flow)]
+
+
+def _listed(view: View, flow: Flow, smells: list[JsonObject]) -> JsonObject:
+    drawn = drawing_of(view, flow)
+    return _summary(view, flow, drawn) | {"smells": smells}
+
+
+@ready
+class Run(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which run is asked for."""
+
+    run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
+
+
+def run(view: View, given: Run) -> JsonObject:
+    """Return a run: who took part, how it ended, its outline, and how much there is to ask for of it.
+
+    `kinds` has a letter for each row of the diagram: `a` arrow, `m` mark, `g` gap. `steps` is how many events it has.
+
+    Raises:
+        ToolRefused: there is no such run (`invalid_request`).
+    """
+    flow = view.flow(given.run)
+    drawn = drawing_of(view, flow)
+    positions = positions_of(view, flow)
+    sessions = flow_sessions(flow)
+    runs_beside = view.reader.runs
+    first, last = (positions[0], positions[-1]) if positions else (flow.accepted, flow.position)
+    before = runs_beside.last_of_session(sessions[-1], first) if sessions else None
+    after = runs_beside.next_of_session(sessions[-1], last) if sessions else None
+    return _summary(view, flow, drawn) | present(
+        {
+            "smells": _smells(view, flow),
+            "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
+            "steps": len(positions),
+            "first": first,
+            "last": last,
+            "sessions": [key for key in sessions if view.is_seen(key)],
+            "before": None if before is None else before.run_id,
+            "after": None if after is None else after.run_id,
+            "imported": getattr(flow, "inferred", None) or None,
+        }
+    )
+
+
+@ready
+class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which part is asked for."""
+
+    run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
+    from_: Annotated[
+        float | None, msgspec.Meta(description="From which one on, counted from 0. Default: 0.")
+    ] = msgspec.field(default=None, name="from")
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many, 1 to 500; 500 if not given.")
+    ] = None
+
+
+def rows(view: View, given: Part) -> JsonObject:
+    """Return rows of a run's diagram: `{from, rows}`; lanes are meant by number.
+
+    Raises:
+        ToolRefused: there is no such run (`invalid_request`).
+    """
+    drawn = drawing_of(view, view.flow(given.run))
+    first, last = _part(given)
+    return {"from": first, "rows": msgspec.to_builtins(drawn.rows[first:last])}
+
+
+def steps(view: View, given: Part) -> JsonObject:
+    """Return events of a run, in log order: `{from, steps}`; `cause` is the position of the step that led to one.
+
+    Raises:
+        ToolRefused: there is no such run (`invalid_request`).
+    """
+    flow = view.flow(given.run)
+    first, last = _part(given)
+    wanted = positions_of(view, flow)
+    causes = {step.position: step.cause for step in steps_of_flow(view.log, flow)}
+    return {
+        "from": first,
+        "steps": [
+            _step(view, one, causes.get(one.position)) for one in recorded_at(view.log, wanted[first:last])
+        ],
+    }
+
+
+def _part(given: Part) -> tuple[int, int]:
+    first = bounded(given.from_, "from", 0, 2**53).value
+    return first, first + bounded(given.limit, "limit", 1, _PART, default=_PART).value
+
+
+def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
+    words = words_in(recorded)
+    kind, _, key = recorded.stream.partition(":")
+    text = view.shown(words.brief, key) if kind == "session" else words.brief
+    turn = recorded.event.turn if isinstance(recorded.event, TurnReplied) else None
+    run_id = recorded.event.run_id if isinstance(recorded.event, RunStarted) else None
+    message = recorded.event.message.id if isinstance(recorded.event, MessageRecorded) else None
+    return present(
+        {
+            "position": recorded.position,
+            "timeMs": recorded.time,
+            "kind": recorded.topic.rpartition(".")[0],
+            "stream": recorded.stream,
+            "who": words.who,
+            "to": words.to,
+            "text": (text or "")[:_TITLE],
+            "cause": cause,
+            "turn": turn,
+            "runId": run_id,
+            "messageId": message,
+        }
+    )
+
+
+_LETTERS: Final = {Arrow: "a", Mark: "m", Gap: "g"}
+
+
+def drawing_of(view: View, flow: Flow) -> Diagram:
+    """Return the diagram of a run, which is drawn once as long as nothing is added to it."""
+    last = max([flow.position, *(row.position for row in deliveries_of(view.reader.flows, flow))])
+    for key in flow_sessions(flow):
+        view.is_seen(key)  # for the receipt
+    if not view.is_operator:
+        return Debugger(view).diagram(flow_id(flow))
+    return _drawn(_Same((view.log.log_id, flow_id(flow), last), view))
+
+
+class _Same:
+    """A view by what it would draw: two are the same where the drawing is."""
+
+    def __init__(self, of: tuple[str, str, int], view: View) -> None:
+        self.of = of
+        self.view = view
+
+    def __hash__(self) -> int:
+        return hash(self.of)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.of == self.of
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _drawn(same: _Same) -> Diagram:
+    return Debugger(same.view).diagram(same.of[1])
+
+
+def positions_of(view: View, flow: Flow) -> list[int]:
+    """Return where the events of a run stand, as far as who asks sees them."""
+    positions = [step.position for step in steps_of_flow(view.log, flow)]
+    if view.is_operator:
+        return positions
+    return [one.position for one in recorded_at(view.log, positions) if is_seen(view, one)]
+
+
+def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
+    value = flow_value(flow)
+    ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
+    timed = [row.time for row in drawn.rows if not isinstance(row, Gap)]
+    sent = [
+        present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
+        for row in deliveries_of(view.reader.flows, flow)
+    ]
+    return value | present(
+        {
+            "title": _title(drawn),
+            "told": in_words(flow),
+            "lanes": [_lane(lane) for lane in drawn.lanes],
+            "outline": _outline(flow, drawn),
+            "endedMs": ended,
+            "tookMs": max(timed) - min(timed) if timed else None,
+            "deliveries": sent or None,
+            "began": began_ms(flow),
+        }
+    )
+
+
+def _title(drawn: Diagram) -> str:
+    said = next((row.text for row in drawn.rows if isinstance(row, Arrow)), "")
+    return (said or next((row.text for row in drawn.rows if isinstance(row, Mark)), ""))[:_TITLE]
+
+
+def _lane(lane: Lane) -> JsonObject:
+    is_sub = lane.kind == "session" and SessionKey.recorded(lane.id).is_subagent
+    return {"id": lane.id, "name": lane.name, "kind": "sub" if is_sub else lane.kind}
+
+
+def _outline(flow: Flow, drawn: Diagram) -> list[list[int | str]]:
+    """Return the ticks of a run: `[letter, lane, position]`.
+
+    `u` is said by who asks, `d` by who is asked, `p` by a person, `c` to a channel; `/` is a gap, `x` a failure, `e` an end.
+    """
+    asked = next((key for key in reversed(flow_sessions(flow))), None)
+    found: list[list[int | str]] = []
+    for row in drawn.rows:
+        tick = _tick(row, drawn.lanes, asked)
+        if tick is not None:
+            found.append(tick)
+    if len(found) > _TICKS:
+        step = len(found) / _TICKS
+        found = [found[int(number * step)] for number in range(_TICKS - 1)] + found[-1:]
+    return found
+
+
+def _tick(row: Row, lanes: Sequence[Lane], asked: str | None) -> list[int | str] | None:
+    match row:
+        case Gap():
+            return ["/", -1, 0]
+        case Arrow():
+            source, target = lanes[row.source], lanes[row.target]
+            if target.kind == "channel":
+                return ["c", row.target, row.position]
+            if source.kind in {"person", "operator"}:
+                return ["p", row.source, row.position]
+            return ["d" if source.id == asked else "u", row.source, row.position]
+        case Mark(kind="failed"):
+            return ["x", -1 if row.lane is None else row.lane, row.position]
+        case Mark(kind="end", lane=None):
+            return ["e", -1, row.position]
+        case Mark(lane=int(lane), text=text) if text.startswith(("says ", "replies", "turn ")):
+            return ["d" if lanes[lane].id == asked else "u", lane, row.position]
+        case Mark():
+            return None

@@ -1,0 +1,54 @@
+"""Questions about sessions: the list as `sessions_list` gives it."""
+
+from typing import Annotated
+
+import msgspec
+
+from intersession_actors.debugger import View
+from intersession_actors.gate import AgentId, CursorText, PlaceText, SearchText
+from intersession_actors.tools import list_sessions
+from intersession_events.facts import ready
+from intersession_events.keys import Kind
+from intersession_events.plain_json import JsonObject, present
+
+
+@ready
+class Sessions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which sessions are asked for: all that is given holds."""
+
+    kinds: Annotated[tuple[Kind, ...] | None, msgspec.Meta(description="Only these kinds.")] = None
+    search: Annotated[
+        SearchText | None, msgspec.Meta(description="A part of the key, label or name, in any case.")
+    ] = None
+    agent: Annotated[AgentId | None, msgspec.Meta(description="Only sessions of this agent.")] = None
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="The list as it stood at a place. Default: head."),
+    ] = None
+    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many, 1 to 200; 50 if not given.")
+    ] = None
+
+
+def sessions(view: View, given: Sessions) -> JsonObject:
+    """Return sessions, most recently active first: `{sessions, asOf, cursor}`.
+
+    Raises:
+        ToolRefused: a place or the cursor is none.
+    """
+    asked = present(
+        {
+            "kinds": None if given.kinds is None else list(given.kinds),
+            "search": given.search,
+            "agentId": given.agent,
+            "asOf": None if given.at is None else view.place(given.at).position,
+            "cursor": given.cursor,
+            "limit": given.limit,
+            "messageLimit": 1,
+        }
+    )
+    found, decided = list_sessions(view.reader, view.requester, asked)
+    rows = zip(found["sessions"], decided.keys, strict=True)
+    shown = [{**row, "canonical": key} for row, key in rows if view.is_seen(key)]
+    return {"sessions": shown, "asOf": found["asOf"], "cursor": found.get("nextCursor")}

@@ -1,0 +1,220 @@
+"""Questions about the log as a whole: places in words, deliveries, whether it is as it was written, the settings in force."""
+
+from itertools import islice
+from threading import Lock
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from intersession.web.of_events import head_of, span_of
+from intersession.web.of_runs import positions_of
+from intersession_actors.debugger import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import CursorText, KeyText, Name, PlaceText
+from intersession_actors.service import bounded
+from intersession_events.facts import ConfigLoaded, SessionOpened, ready
+from intersession_events.log import VerifyReport, verify_log
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flows import DeliveriesWanted
+from intersession_projections.positions import Span, backwards
+
+USUAL: Final = 50
+MOST: Final = 500
+_SPEAKERS: Final = 16
+_LOOKED_AT: Final = 4_000
+_BY_ITSELF: Final = 20_000
+"""A log of so many events is verified without being asked to."""
+_MOST_SHOWN: Final = 50
+_GROWN: Final = 200
+"""Events that may come before it is verified again: whoever looks leaves receipts."""
+
+
+class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question without arguments."""
+
+
+def speakers(view: View) -> JsonObject:
+    """Return which log this is, and the sessions by appearance: by that order each keeps its colour on every page."""
+    opened = (
+        recorded.stream.partition(":")[2]
+        for recorded in view.log.all(limit=_LOOKED_AT)
+        if isinstance(recorded.event, SessionOpened)
+    )
+    seen = islice((key for key in opened if ":subagent:" not in key and view.is_seen(key)), _SPEAKERS)
+    return {"logId": view.log.log_id, "head": head_of(view), "speakers": list(seen)}
+
+
+@ready
+class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which place is asked for."""
+
+    at: Annotated[
+        int | float | PlaceText,
+        msgspec.Meta(
+            description="A place in any form; with a run also turn:3, reply, start, announce and end."
+        ),
+    ]
+    run: Annotated[KeyText | None, msgspec.Meta(description="The run that the place is of.")] = None
+
+
+def place(view: View, given: Place) -> JsonObject:
+    """Return a place in words, and what comes next: `{place, next}`; of a run also how many of its events are behind it (`index`).
+
+    Raises:
+        ToolRefused: it is no place, or not in the log (`invalid_request`).
+    """
+    at = given.at
+    if given.run is not None and isinstance(at, str) and at.startswith(_OF_A_RUN):
+        at = f"{given.run}@{at}"
+    located = view.place(at)
+    answer: JsonObject = {}
+    if given.run is not None:
+        # What comes next is looked for among the run's own events.
+        flow = view.flow(given.run)
+        located = msgspec.structs.replace(located, flow=flow)
+        answer["index"] = sum(position <= located.position for position in positions_of(view, flow))
+    return {"place": view.say(located), "next": view.say_next(located), **answer}
+
+
+_OF_A_RUN: Final = ("start", "reply", "turn:", "announce", "end")
+
+
+@ready
+class Deliveries(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which deliveries are asked for: all that is given holds."""
+
+    failed: Annotated[bool | None, msgspec.Meta(description="Only what ended without a receipt.")] = None
+    pending: Annotated[bool | None, msgspec.Meta(description="Only what is still to come.")] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only in the name of this session.")] = None
+    channel: Annotated[Name | None, msgspec.Meta(description="Only to this channel.")] = None
+    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
+        None
+    )
+    until: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only up to this place.")] = (
+        None
+    )
+    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many, 1 to 500; 50 if not given.")
+    ] = None
+
+
+def deliveries(view: View, given: Deliveries) -> JsonObject:
+    """Return deliveries, the newest first: `{deliveries, cursor}`.
+
+    Raises:
+        ToolRefused: a session, a place or the cursor is none.
+    """
+    flows = view.reader.flows
+    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    wanted = DeliveriesWanted(
+        failed=given.failed or False,
+        pending=given.pending or False,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        channel=given.channel,
+        span=span_of(view, given),
+    )
+    rows = flows.deliveries(wanted, limit + 1)
+    answer: list[JsonObject] = []
+    for row in rows[:limit]:
+        if not view.is_seen(row.session_key):
+            continue
+        note = flows.note_of(row)
+        answer.append(
+            present(
+                {
+                    "id": row.delivery_id,
+                    "purpose": row.purpose,
+                    "sessionKey": row.session_key,
+                    "runId": row.run_id,
+                    "channel": row.channel,
+                    "state": row.state,
+                    "attempts": row.attempt,
+                    "retryAt": row.retry_at_ms,
+                    "position": row.accepted,
+                    "to": None if note is None else note.route.to,
+                    "decidedAt": None if note is None else note.decided_ms,
+                    "text": None if note is None else view.shown(note.text, row.session_key),
+                    "error": None if note is None else note.error,
+                }
+            )
+        )
+    return {"deliveries": answer, "cursor": str(rows[limit - 1].accepted) if len(rows) > limit else None}
+
+
+@ready
+class Integrity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How thoroughly it is asked."""
+
+    verify: Annotated[
+        bool | None, msgspec.Meta(description="Verify the whole log now, however large it is.")
+    ] = None
+
+
+class _Proven(NamedTuple):
+    head: int
+    report: VerifyReport
+
+
+_proven: dict[str, _Proven] = {}
+_proving: Final = Lock()
+
+
+def integrity(view: View, given: Integrity) -> JsonObject:
+    """Return whether the log is as it was written, up to where, and what that rests on.
+
+    It is verified again where it has grown much, if it is not large or `verify` is given; else the last verdict stands, for as far as
+    it went: `verifiedTo` may be below `head`, and is None where nothing was verified yet.
+
+    Raises:
+        ToolRefused: who asks sees a part of the log only (`forbidden`).
+    """
+    if not view.is_operator:
+        raise ToolRefused("forbidden", "whether the whole log is as it was written is the operator's to ask")
+    log, head = view.log, view.log.head()
+    with _proving:
+        known = _proven.get(log.log_id)
+        grown = known is None or head - known.head >= _GROWN
+        if given.verify or (grown and head <= _BY_ITSELF):
+            known = _proven[log.log_id] = _Proven(head, verify_log(log))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - every store's log tells its positions
+    if known is None:
+        return {"head": head, "verifiedTo": None, "ok": None}
+    report = known.report
+    return {
+        "head": head,
+        "verifiedTo": known.head,
+        "ok": report.ok,
+        "events": report.events,
+        "streams": report.streams,
+        "erased": report.erased,
+        "counts": dict(report.counts),
+        "findings": [msgspec.to_builtins(one) for one in report.findings[:_MOST_SHOWN]],
+        "unproven": msgspec.to_builtins(report.unproven),
+        "checkpoints": msgspec.to_builtins(report.checkpoints),
+        "logHead": msgspec.to_builtins(report.head),
+    }
+
+
+def settings(view: View, given: Nothing) -> JsonObject:
+    """Return the settings in force, without secrets, and when they came into force: `{settings, digest, since}`.
+
+    Raises:
+        ToolRefused: who asks sees a part of the log only (`forbidden`).
+    """
+    del given
+    if not view.is_operator:
+        raise ToolRefused("forbidden", "the settings of the whole host are the operator's to see")
+    loaded = [
+        {"position": one.position, "timeMs": one.time, "digest": one.event.digest}
+        for one in islice(
+            (each for each in backwards(view.log, Span(), "log") if isinstance(each.event, ConfigLoaded)),
+            _MOST_SHOWN,
+        )
+        if isinstance(one.event, ConfigLoaded)
+    ]
+    config = view.reader.config
+    return {
+        "settings": msgspec.json.decode(config.redacted()),
+        "digest": config.digest(),
+        "loaded": loaded,
+    }

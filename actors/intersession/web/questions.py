@@ -1,0 +1,117 @@
+"""All that the web debugger can ask: the verbs of the debugger, and the lists and parts that its pages show."""
+
+from typing import Annotated, Final
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import HeaderParameter, QueryParameter
+from litestar.response import Stream
+
+from intersession.web.access import ACCESS, Access
+from intersession.web.answers import declared, failed
+from intersession.web.asking import Question, answered, route_of
+from intersession.web.files import API
+from intersession.web.of_events import Event, Events, event, events
+from intersession.web.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
+from intersession.web.of_sessions import Sessions, sessions
+from intersession.web.of_the_log import (
+    Deliveries,
+    Integrity,
+    Nothing,
+    Place,
+    deliveries,
+    integrity,
+    place,
+    settings,
+    speakers,
+)
+from intersession_actors.debugger import VERBS
+from intersession_events.plain_json import JsonObject
+
+QUESTIONS: Final = (
+    *(
+        Question(name=verb.name, title=verb.title, arguments=verb.arguments, call=verb.call)
+        for verb in VERBS.values()
+    ),
+    Question(
+        name="deliveries",
+        title="Texts that went outside, or should have",
+        arguments=Deliveries,
+        call=deliveries,
+    ),
+    Question(name="event", title="One event with its payload and its hashes", arguments=Event, call=event),
+    Question(name="events", title="Events, the newest first", arguments=Events, call=events),
+    Question(
+        name="integrity", title="Whether the log is as it was written", arguments=Integrity, call=integrity
+    ),
+    Question(name="place", title="A place in words", arguments=Place, call=place),
+    Question(name="rows", title="A part of the rows of a run's diagram", arguments=Part, call=rows),
+    Question(name="run", title="A run: who took part, how it ended, its outline", arguments=Run, call=run),
+    Question(
+        name="runs", title="Exchanges, spawns and runs, the newest first", arguments=RunsAsked, call=runs
+    ),
+    Question(
+        name="sessions", title="Sessions, as sessions_list gives them", arguments=Sessions, call=sessions
+    ),
+    Question(name="settings", title="The settings in force", arguments=Nothing, call=settings),
+    Question(name="steps", title="A part of the events of a run", arguments=Part, call=steps),
+)
+
+
+@get(
+    f"{API}about",
+    operation_id="debugAbout",
+    summary="Which log this is, who looks, and what they may do",
+    responses={
+        200: ResponseSpec(data_container=JsonObject, description="The log.", generate_examples=False),
+        **declared(401, 403, 421, 429, 503),
+    },
+    raises=[],
+)
+async def about(request: Request[object, object, State]) -> Response[object]:
+    """Say which log this is, who looks, and what they may do."""
+    access: Access = request.scope["state"][ACCESS]
+    return await answered(access, "about", {}, lambda view: {**speakers(view), **access.about})
+
+
+@get(
+    f"{API}live",
+    operation_id="debugLive",
+    summary="Positions as they come",
+    media_type="text/event-stream",
+    responses={
+        200: ResponseSpec(
+            data_container=str,
+            description="Server-sent events: id is a position, data says of which stream and kind its event is.",
+            media_type="text/event-stream",
+            generate_examples=False,
+        ),
+        **declared(400, 401, 403, 421, 429),
+    },
+    raises=[],
+)
+async def live(
+    request: Request[object, object, State],
+    last_event_id: Annotated[
+        str | None,
+        HeaderParameter(name="Last-Event-ID", description="Go on behind this position; wins over `after`."),
+    ] = None,
+    after: Annotated[
+        int | None,
+        QueryParameter(ge=0, description="Begin behind this position; without it, with what comes."),
+    ] = None,
+) -> Response[object] | Stream:
+    """Say of each event that comes that it is there."""
+    access: Access = request.scope["state"][ACCESS]
+    if last_event_id is not None:
+        if not (last_event_id.isascii() and last_event_id.isdigit()):
+            return failed(400, "invalid_request_error", "Last-Event-ID: no position, give the id of an event")
+        after = int(last_event_id[:18])
+    return Stream(access.live(after), media_type="text/event-stream")
+
+
+def routes() -> list[HTTPRouteHandler]:
+    """Return all routes; they find in a request's state who looks."""
+    return [about, live, *map(route_of, QUESTIONS)]

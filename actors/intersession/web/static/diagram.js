@@ -1,0 +1,105 @@
+// The sequence diagram of a run: lanes, and the rows that can be seen. What is behind the place is grey, thin, dotted.
+import { createRef, html, signal, view } from './lib.js';
+import { Badge, KINDS, hueOf } from './parts.js';
+import { clock, since, took, utc } from './words.js';
+
+const HEIGHT = { a: 56, m: 34, g: 30 }, BAND = 30, HEAD = 12, LETTER = 6.7;
+const WIDE = 7.6;
+const cut = (text, width, letter = LETTER) => { const line = text.replace(/\s+/g, ' ').trim(), most = Math.max(8, Math.floor(width / letter)); return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line; };
+
+// Where every row lies; with `times`, the space between rows is what lay between them.
+function laid(place, kinds, spread) {
+  const tops = new Float64Array(kinds.length + 1);
+  tops[0] = HEAD;
+  for (let number = 0; number < kinds.length; number++) {
+    let more = 0;
+    if (spread && number) { const now = place.rows[number]?.time, before = place.rows.slice(0, number).findLast(row => row?.time)?.time; if (now && before) more = Math.min(240, (now - before) * spread); }
+    tops[number + 1] = tops[number] + HEIGHT[kinds[number]] + more;
+  }
+  return tops;
+}
+const rowAt = (tops, y) => { let low = 0, high = tops.length - 1; while (low < high) { const mid = (low + high + 1) >> 1; if (tops[mid] <= y) low = mid; else high = mid - 1; } return Math.min(low, tops.length - 2); };
+
+export const Diagram = view(({ place, hidden, timed }, self) => {
+  const state = self.once(() => {
+    const made = { box: createRef(), size: signal({ width: 0, top: 0, height: 900 }) };
+    const measure = () => {
+      const box = made.box.current;
+      if (!box) return;
+      const rect = box.getBoundingClientRect(), known = made.size.peek();
+      const next = { width: box.clientWidth, top: Math.max(0, box.scrollTop, -rect.top), height: Math.min(innerHeight, Math.max(box.clientHeight, 200)) };
+      if (next.width !== known.width || Math.abs(next.top - known.top) > 40 || Math.abs(next.height - known.height) > 4) made.size.value = next;
+    };
+    addEventListener('scroll', measure, { capture: true, passive: true });
+    addEventListener('resize', measure);
+    self.onEnd(() => { removeEventListener('scroll', measure, { capture: true }); removeEventListener('resize', measure); });
+    made.measure = measure;
+    return made;
+  });
+  queueMicrotask(state.measure);
+  const run = place.run.value, position = place.position.value, { width, top, height } = state.size.value;
+  place.loaded.value;
+  const lanes = run.lanes, kinds = run.kinds, narrow = width < 560;
+  const gutter = narrow ? 0 : 116, least = narrow ? 72 : 150, first = gutter + (narrow ? 22 : 26), end = narrow ? 22 : 44;
+  const step = lanes.length > 1 ? Math.max(least, (width - first - end) / (lanes.length - 1)) : 0;
+  const wide = Math.max(width, first + step * (lanes.length - 1) + end), xs = lanes.map((_, number) => first + step * number);
+  const total = run.tookMs || 1, tops = laid(place, kinds, timed && kinds.length <= 2000 ? 1200 / total : 0);
+  let hereRow = -1;
+  // What was said has happened when it was said, before it reaches the other's transcript.
+  for (let number = kinds.length - 1; number >= 0; number--) { const row = place.rows[number]; if (row?.position && place.saidAt(number) <= position) { hereRow = number; break; } }
+  const bandY = hereRow < 0 ? HEAD / 2 : tops[hereRow + 1], tall = tops[kinds.length] + BAND + 24;
+  const from = Math.max(0, rowAt(tops, top - 400)), to = Math.min(kinds.length - 1, rowAt(tops, top + height + 400));
+  const shown = [];
+  for (let number = from; number <= to; number++) { const row = place.rows[number]; if (row) shown.push([number, row]); else place.needRow(number); }
+  if (state.at !== hereRow && width) {
+    const before = state.at; state.at = hereRow;
+    queueMicrotask(() => { const box = state.box.current; if (box && box.scrollHeight > box.clientHeight + 8 && (bandY < box.scrollTop + 40 || bandY > box.scrollTop + box.clientHeight - 110)) box.scrollTop = Math.max(0, bandY - box.clientHeight * (before === undefined ? .55 : .5)); });
+  }
+  const start = place.rows.find(row => row?.time)?.time ?? 0;
+  const said = place.said.value, words = said && said.place.position === position ? said.place.text : `after #${position}`;
+  const next = said && said.place.position === position ? said.next : null;
+  const draw = { place, lanes, xs, wide, narrow, gutter, position, hidden, start };
+  const toggle = id => { const after = new Set(hidden.peek()); if (!after.delete(id)) after.add(id); hidden.value = after; };
+  return html`<div class="scroll" ref=${state.box}><div class="lanes" style=${{ width: `${wide}px` }}>${lanes.map((lane, number) => {
+      const off = hidden.value.has(lane.id), last = number === lanes.length - 1 && lanes.length > 1;
+      return html`<button type="button" class=${`lane ${off ? 'off' : ''} ${last ? 'r' : ''}`} aria-pressed=${off} title=${`${lane.id}: ${off ? 'show' : 'hide'} this lane`} style=${last ? { right: `${wide - xs[number] - (narrow ? 12 : 14)}px` } : { left: `${xs[number] - (narrow ? 12 : 14)}px` }} onClick=${() => toggle(lane.id)}><${Badge} lane=${lane}/><span><b>${lane.name}</b><small>${KINDS[lane.kind] ?? lane.kind}${off ? ', hidden' : ''}</small></span></button>`;
+    })}</div>
+    <div style=${{ height: `${tall}px`, position: 'relative', width: `${wide}px` }}><svg class="dg" role="img" aria-labelledby="dg-title dg-desc" width=${wide} height=${tall}><title id="dg-title">Sequence diagram: ${run.title}</title><desc id="dg-desc">${lanes.map(lane => lane.name).join(', ')}. You are ${words}. The table has the same.</desc>
+      ${xs.map((x, number) => html`<g><line class=${`life ${hidden.value.has(lanes[number].id) ? 'off' : ''}`} x1=${x} x2=${x} y1="0" y2=${bandY}/><line class="life nx" x1=${x} x2=${x} y1=${bandY} y2=${tall}/></g>`)}
+      ${shown.map(([number, row]) => html`<${Row} key=${number} row=${row} y=${tops[number] + (number > hereRow ? BAND : 0)} tall=${tops[number + 1] - tops[number]} future=${number > hereRow} isHere=${number === hereRow} draw=${draw} before=${place.rows[number - 1]}/>`)}
+      <g><rect class="placebg" x=${gutter ? gutter - 8 : 0} y=${bandY} width=${wide} height=${BAND - 6}/><rect class="placeband" x=${gutter ? gutter - 8 : 0} y=${bandY + BAND - 8} width=${wide} height="2"/><text class="placetx" x=${gutter || 8} y=${bandY + 17}>${cut(`You are ${words}`, Math.min(width - gutter - 16, narrow || !next ? wide : width * .55), WIDE)}</text>
+      ${next && !narrow ? html`<text class="placetx r" x=${width - 16} y=${bandY + 17}>${cut(`next: ${next.text}`, width * .3)}</text>` : null}</g></svg></div></div>`;
+});
+
+const Row = ({ row, y, tall, future, isHere, draw, before }) => {
+  const { place, xs, lanes, wide, gutter, narrow, position, hidden, start } = draw, grey = future ? 'future' : '';
+  if (row.row === 'gap') return html`<g><rect class="gap" x=${gutter ? gutter - 8 : 0} y=${y + 3} width=${wide} height=${tall - 8}/><line class="gapl" x1=${gutter ? gutter - 8 : 0} x2=${wide} y1=${y + 3} y2=${y + 3}/><line class="gapl" x1=${gutter ? gutter - 8 : 0} x2=${wide} y1=${y + tall - 5} y2=${y + tall - 5}/>
+    ${xs.map(x => html`<g><line class="brk" x1=${x} x2=${x} y1=${y + 4} y2=${y + tall - 6}/><path class="brk2" d=${`M${x - 6} ${y + 19}l6-9m0 9 6-9`}/></g>`)}<text class=${`meta ${grey}`} x=${(xs[0] + xs.at(-1)) / 2} y=${y + 18} text-anchor="middle">${took(row.ms)} in which nothing was said</text></g>`;
+  const lineY = row.row === 'arrow' ? y + tall - 26 : y + tall / 2;
+  const gut = narrow ? null : html`<text class=${`pos ${grey} ${isHere ? 'here' : ''}`} x="16" y=${lineY + 4}>#${row.position}</text><text class=${`tm ${grey} ${isHere ? 'here' : ''}`} x=${gutter - 16} y=${lineY + 4}>${since(row.time - start)}<title>${clock(row.time)}, ${utc(row.time)}</title></text>`;
+  const hit = html`<rect class="hit" x="0" y=${y} width=${wide} height=${tall}/>`;
+  const go = () => place.toPosition(row.position);
+  const gap = before?.time ? row.time - before.time : 0;
+  if (row.row === 'arrow') {
+    const a = xs[row.source], b = xs[row.target], source = lanes[row.source], target = lanes[row.target];
+    const off = hidden.value.has(source.id) || hidden.value.has(target.id), hue = hueOf(source.kind, source.id);
+    if (row.source === row.target) return html`<g class=${`row ${hue} ${grey}`} onClick=${go}>${hit}${gut}<circle class="dotm" cx=${a} cy=${lineY} r="4"/><text class=${`lab ${grey}`} x=${a + 12} y=${lineY + 4}>${cut(`${row.how}: ${row.text}`, wide - a - 24)}</text><title>${row.text}</title></g>`;
+    const way = b > a ? 1 : -1, left = Math.min(a, b), space = narrow ? wide - left - 20 : Math.abs(b - a) - 28;
+    return html`<g class=${`row ${hue} ${grey}`} onClick=${go}>${hit}${gut}<line class=${`arr ${grey} ${off ? 'dash' : ''}`} x1=${a + 6 * way} x2=${b - 8 * way} y1=${lineY} y2=${lineY}/><path class="hd" d=${`M${b - 2 * way} ${lineY}l${-9 * way}-4.5v9Z`}/>
+      <text class=${`lab ${grey}`} x=${left + 14} y=${lineY - 8}>${cut(row.text || '(no text)', space)}</text><text class=${`meta ${grey}`} x=${left + 14} y=${lineY + 16}><tspan class="st">${cut(row.how, space)}</tspan>${gap >= 100 && row.how.length * LETTER < space - 60 ? ` · ${took(gap)}` : ''}</text><title>${source.name} → ${target.name}, ${row.how}: ${row.text}</title></g>`;
+  }
+  const bad = row.kind === 'failed' ? `badt ${grey}` : '';
+  if (row.lane === null || row.lane === undefined) {
+    const over = row.kind === 'end' && /is over/.test(row.text), text = cut(row.text, wide - gutter - 72, WIDE), middle = (gutter + wide) / 2, half = text.length * WIDE / 2 + 10;
+    return html`<g class=${`row ${grey}`} onClick=${go}>${hit}${gut}${(over ? [-2, 2] : [0]).map(by => html`<g><line class=${`endl ${grey}`} x1=${gutter ? gutter - 4 : 4} x2=${middle - half} y1=${lineY + by} y2=${lineY + by}/><line class=${`endl ${grey}`} x1=${middle + half} x2=${wide - 8} y1=${lineY + by} y2=${lineY + by}/></g>`)}
+      ${row.kind === 'end' && !over ? xs.slice(0, 2).map(x => html`<rect class=${`end ${grey}`} x=${x - 4.5} y=${lineY - 4.5} width="9" height="9"/>`) : null}<text class=${`lab strong ${bad} ${grey}`} x=${middle} y=${lineY + 4} text-anchor="middle">${text}</text><title>${row.text}</title></g>`;
+  }
+  const x = xs[row.lane], lane = lanes[row.lane], last = row.lane === lanes.length - 1 && lanes.length > 1 || x > wide * .66;
+  if (hidden.value.has(lane.id)) return html`<g class=${`row ${grey}`} onClick=${go}>${hit}${gut}<circle class="dotm" cx=${x} cy=${lineY} r="3"/></g>`;
+  const told = lane.kind === 'channel' && row.kind === 'note';
+  const sign = row.kind === 'tool' ? html`<path class="tool" d=${`M${x} ${lineY - 7}l7 7-7 7-7-7Z`}/>` : row.kind === 'failed' ? html`<path class=${`badx ${grey}`} d=${`M${x - 5} ${lineY - 5}l10 10m0-10-10 10`}/>`
+    : told ? html`<g><circle class="okc" cx=${x} cy=${lineY} r="8"/><path class="okc" d=${`M${x - 4} ${lineY}l3 3 5-6`}/></g>` : html`<circle class="dotm" cx=${x} cy=${lineY} r="4"/>`;
+  const space = last ? x - (row.lane ? xs[row.lane - 1] : gutter) - 32 : (narrow ? wide - x : step(xs, row.lane, wide)) - 28;
+  return html`<g class=${`row ${hueOf(lane.kind, lane.id)} ${grey}`} onClick=${go}>${hit}${gut}${sign}<text class=${`meta ${bad} ${grey}`} x=${last ? x - 14 : x + 14} y=${lineY + 4} text-anchor=${last ? 'end' : 'start'}>${cut(row.text, space)}</text><title>${lane.name}: ${row.text}</title></g>`;
+};
+const step = (xs, lane, wide) => (xs[lane + 1] ?? wide) - xs[lane];

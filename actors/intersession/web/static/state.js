@@ -1,0 +1,54 @@
+// Where the page is, in its address, and what is known of the log: pages read these signals, and change them by `go`.
+import { batch, computed, signal } from './lib.js';
+import { BASE, ask, follow } from './api.js';
+
+export const about = signal(null);
+export const proof = signal(null);
+export const problem = signal(null);
+
+const inAddress = () => {
+  const path = decodeURI(location.pathname);
+  const rest = path.startsWith(BASE) ? path.slice(BASE.length) : '';
+  const [page, ...more] = rest.split('/');
+  return { page: page || 'runs', id: more.join('/'), query: new URLSearchParams(location.search) };
+};
+export const route = signal(inAddress());
+addEventListener('popstate', () => { route.value = inAddress(); });
+
+export const href = (page, id = '', query = {}) => {
+  const given = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null && one !== '' && one !== false) given.append(key, one);
+  }
+  const asked = given.toString().replaceAll('%3A', ':').replaceAll('%40', '@');
+  return `${BASE}${page}${id ? `/${encodeURI(id)}` : ''}${asked ? `?${asked}` : ''}`;
+};
+export function go(url, { replace = false } = {}) {
+  history[replace ? 'replaceState' : 'pushState'](null, '', url);
+  route.value = inAddress();
+  if (!replace) scrollTo(0, 0);
+}
+// A link of ours changes the page without loading it; with a modifier it is the browser's.
+export const link = url => ({ href: url, onClick: event => {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault(); go(url);
+} });
+export const queried = name => route.value.query.get(name) ?? '';
+export function setQuery(changes, { replace = true } = {}) {
+  const { page, id, query } = inAddress();
+  const next = Object.fromEntries([...new Set(query.keys())].map(key => [key, query.getAll(key)]));
+  go(href(page, id, { ...next, ...changes }), { replace });
+}
+
+export async function begin() {
+  const found = await ask('about');
+  batch(() => { about.value = found; problem.value = null; });
+  follow(found.head ?? 0);
+  prove();
+}
+export async function prove(now = false) {
+  if (!about.peek()?.isOperator) return;
+  try { proof.value = await ask('integrity', { verify: now || undefined }); } catch (error) { proof.value = { problem: error.message }; }
+}
+export const speakers = computed(() => about.value?.speakers ?? []);
+export const here = signal(null);                  // the place that is looked at, a position; null where there is none

@@ -1,0 +1,196 @@
+"""Who gets in with a browser, and what a cookie is good for; the pages without anybody in; the debugger that stands alone."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import intersession.web
+from intersession.web import Alone, file_at
+from intersession_actors.debugger import open_log
+from support.doors.command_line import DemoLog
+from support.doors.gateway_live import TOKEN, LiveGateway
+from support.doors.web_log import played
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+OURS = {"x-intersession": "1"}
+STATIC = Path(intersession.web.__file__).parent / "static"
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[LiveGateway]:
+    with played() as (_, found):
+        yield found
+
+
+def logged_in(client: httpx.Client) -> httpx.Response:
+    return client.post("/debug/login", json={"token": TOKEN}, headers=OURS)
+
+
+def test_the_token_gets_a_cookie_that_no_script_reads_and_no_other_site_sends(gateway: LiveGateway) -> None:
+    with gateway.http(None) as client:
+        before = client.get("/debug/api/about").status_code
+        answer = logged_in(client)
+        after = client.get("/debug/api/about")
+
+    cookie = answer.headers["set-cookie"]
+    assert (before, answer.status_code, after.status_code) == (401, 200, 200)
+    assert {"HttpOnly", "SameSite=Strict"} <= set(cookie.split("; "))
+    assert TOKEN not in cookie
+    assert "Path" not in cookie, "a proxy may have put the debugger below another path"
+
+
+def test_the_cookie_is_for_the_debuggers_questions_alone(gateway: LiveGateway) -> None:
+    with gateway.http(None) as client:
+        logged_in(client)
+        cookies = {"cookie": f"intersession={client.cookies['intersession']}"}
+        calls = [
+            client.post("/tools/invoke", json={"tool": "sessions_list"}, headers=cookies).status_code,
+            client.get("/events", headers=cookies).status_code,
+            client.get("/metrics", headers=cookies).status_code,
+            client.post("/debug/api/about", json={}, headers=cookies).status_code,
+        ]
+
+    assert calls == [401, 401, 401, 403]
+
+
+def test_who_leaves_is_out_and_so_is_whose_cookie_was_made_up(gateway: LiveGateway) -> None:
+    with gateway.http(None) as client:
+        logged_in(client)
+        kept = {"cookie": f"intersession={client.cookies['intersession']}"}
+        left = client.post("/debug/logout", json={}, headers=OURS | kept)
+        again = client.get("/debug/api/about", headers=kept)
+        made_up = client.get("/debug/api/about", headers={"cookie": "intersession=made-up"})
+
+    assert "Max-Age=0" in left.headers["set-cookie"]
+    assert (left.status_code, again.status_code, made_up.status_code) == (200, 401, 401)
+
+
+@pytest.mark.parametrize(
+    ("headers", "token", "status"),
+    [
+        ({}, TOKEN, 403),
+        (OURS, "wrong", 401),
+        (OURS, "", 401),
+        (OURS | {"origin": "https://evil.example"}, TOKEN, 403),
+    ],
+    ids=["no header", "wrong", "empty", "other origin"],
+)
+def test_nobody_else_gets_a_cookie(
+    gateway: LiveGateway, headers: dict[str, str], token: str, status: int
+) -> None:
+    with gateway.http(None) as client:
+        answer = client.post("/debug/login", json={"token": token}, headers=headers)
+
+    assert (answer.status_code, "set-cookie" in answer.headers) == (status, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "base"),
+    [
+        ("/", "debug/"),
+        ("/debug", "debug/"),
+        ("/debug/", "./"),
+        ("/debug/runs", "./"),
+        ("/debug/run/46a2df48", "../"),
+        ("/debug/session/agent:main:main", "../"),
+    ],
+)
+def test_every_address_is_the_one_page_with_links_that_hold_below_any_prefix(path: str, base: str) -> None:
+    found = file_at(path)
+
+    assert found is not None
+    text, headers = found.body.decode(), dict(found.headers)
+    links = re.findall(r'(?:href|src)="([^"]+)"', text)
+    assert links
+    assert all(link.startswith(f"{base}static/") for link in links)
+    assert headers["content-security-policy"].startswith(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    assert not re.search(r"<style|style=|<script(?![^>]*src=)|\son\w+=", text)
+
+
+def test_a_file_is_told_to_be_the_same_and_nothing_else_is_a_file() -> None:
+    found = file_at("/debug/static/app.js")
+
+    assert found is not None
+    assert file_at("/debug/static/app.js", known=dict(found.headers)["etag"]) == found._replace(
+        status=304, body=b""
+    )
+    for path in (
+        "/debug/static/../__init__.py",
+        "/debug/static/nothing.js",
+        "/debug/static/vendor",
+        "/debug/api/runs",
+    ):
+        assert file_at(path) is None, path
+
+
+def test_the_page_weighs_little_asks_nothing_elsewhere_and_sets_no_markup() -> None:
+    modules = [*STATIC.glob("*.js"), *STATIC.glob("*.css"), *STATIC.rglob("*.mjs"), STATIC / "index.html"]
+    weight = sum(len(gzip.compress(path.read_bytes(), 6)) for path in modules)
+    own = {path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
+
+    assert weight <= 150_000
+    for name, text in own.items():
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|dangerously", text
+        ), name
+        assert not re.search(r"https?://(?!www\.w3\.org/)", text), name
+    for folder in (STATIC / "vendor").iterdir():
+        assert re.fullmatch(r"[a-z-]+-\d+\.\d+\.\d+", folder.name), (
+            "vendored files are pinned by their folder"
+        )
+        assert (folder / "LICENSE").is_file()
+
+
+def test_without_the_setting_there_is_neither_page_nor_login() -> None:
+    with played(gateway={"controlUi": {"enabled": False}}) as (_, gateway), gateway.http(None) as client:
+        page = client.get("/debug/runs", headers={"accept": BROWSER})
+        login = logged_in(client)
+        program = client.get("/debug/api/about", headers={"authorization": f"Bearer {TOKEN}"})
+
+    assert (page.status_code, login.status_code, program.status_code) == (401, 404, 200)
+
+
+def test_a_program_that_asks_for_no_page_gets_none(gateway: LiveGateway) -> None:
+    with gateway.http(None) as client:
+        page = client.get("/debug/runs", headers={"accept": BROWSER})
+        program = client.get("/debug/runs", headers={"accept": "*/*"})
+
+    assert (page.status_code, program.status_code) == (200, 401)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+
+
+async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log: DemoLog) -> None:
+    with open_log(demo_log.path) as log:
+        alone = Alone(log.debug.view.reader, monotonic=lambda: 0.0)
+        app: Any = alone  # each library has its own types of ASGI
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
+        ) as client:
+            word = alone.word
+            before = (await client.get("/debug/api/about")).status_code
+            wrong = (await client.post("/debug/login", json={"token": "guessed"}, headers=OURS)).status_code
+            plain = (await client.post("/debug/login", json={"token": word})).status_code
+            first = await client.post("/debug/login", json={"token": word}, headers=OURS)
+            about = (await client.get("/debug/api/about")).json()
+            runs = (await client.get("/debug/api/runs")).json()["runs"]
+            again = (await client.post("/debug/login", json={"token": word}, headers=OURS)).status_code
+            others = [
+                (await client.get("/debug/api/about", headers={"host": "evil.example"})).status_code,
+                (await client.get("/debug/api/about", headers={"origin": "http://evil.example"})).status_code,
+                (await client.post("/debug/api/runs", json={})).status_code,
+                (await client.get("/elsewhere")).status_code,
+            ]
+            page = await client.get("/", headers={"accept": BROWSER})
+
+    assert (before, wrong, plain, first.status_code, again) == (401, 401, 401, 200, 401)
+    assert (about["readOnly"], about["isOperator"], len(runs)) == (True, True, 5)
+    assert others == [421, 421, 405, 404]
+    assert page.status_code == 200

@@ -1,0 +1,228 @@
+"""The web debugger's questions over HTTP: paged, described, kept to what a credential reaches, with receipts, not too often."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem
+from intersession.web import Rates
+from intersession_events.facts import AccessRecorded
+from support.doors.gateway_live import READER, TOKEN, LiveGateway
+from support.doors.web_log import played
+
+Served = tuple[SessionSystem, LiveGateway]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with played() as found:
+        yield found
+
+
+def asked(served: Served, question: str, token: str | None = TOKEN, **given: Any) -> Any:
+    with served[1].http(token) as client:
+        answer = client.get(f"/debug/api/{question}", params=given or None)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def the_exchange(served: Served) -> str:
+    found: str = asked(served, "runs", kind="exchange")["runs"][0]["id"]
+    return found
+
+
+def test_runs_are_listed_newest_first_in_pages_with_their_outline(served: Served) -> None:
+    first = asked(served, "runs", limit=2)
+    rest = asked(served, "runs", limit=50, cursor=first["cursor"])
+    accepted = [run["accepted"] for run in (*first["runs"], *rest["runs"])]
+
+    assert len(first["runs"]) == 2
+    assert rest["cursor"] is None
+    assert accepted == sorted(accepted, reverse=True)
+    (exchange,) = asked(served, "runs", kind="exchange")["runs"]
+    assert exchange["title"] == "Is the lake crossing open on Saturday?"
+    assert [letter for letter, *_ in exchange["outline"]] == [*"udududu", "e", "c", "e"]
+    assert [lane["kind"] for lane in exchange["lanes"]] == ["session", "session", "channel"]
+    assert [smell["code"] for smell in exchange["smells"]] == ["loop_cut"]
+
+
+def test_a_run_is_given_in_parts_that_agree_with_the_drawing_of_the_command_line(served: Served) -> None:
+    run = the_exchange(served)
+    whole = asked(served, "run", run=run)
+    rows = [
+        row
+        for first in range(0, 20, 5)
+        for row in asked(served, f"rows?from={first}&limit=5&run={run}")["rows"]
+    ]
+    steps = asked(served, "steps", run=run)["steps"]
+    drawn = served[0].debug.show(run)
+
+    assert rows == [*drawn["rows"]]
+    assert [lane["id"] for lane in whole["lanes"]] == [lane["id"] for lane in drawn["lanes"]]
+    assert whole["kinds"] == "".join(row["row"][0] for row in rows)
+    assert (len(steps), steps[0]["position"], steps[-1]["position"]) == (
+        whole["steps"],
+        whole["first"],
+        whole["last"],
+    )
+
+
+def test_a_place_of_a_run_is_said_in_words_and_counted_in_its_events(served: Served) -> None:
+    run = the_exchange(served)
+    found = asked(served, "place", run=run, at="turn:2")
+    steps = asked(served, "steps", run=run)["steps"]
+
+    assert found["place"]["text"] == "after turn 2: research has answered, main has not yet"
+    assert found["next"]["text"] == "turn 3 is asked of main"
+    assert steps[found["index"] - 1]["position"] == found["place"]["position"]
+
+
+def test_an_event_has_its_payload_and_hashes_that_hold(served: Served) -> None:
+    (event,) = asked(served, "events", kind="loop_ended", limit=1)["events"]
+    whole = asked(served, "event", at=event["position"])
+
+    assert (whole["data"]["reason"], whole["data"]["turns"]) == ("turn_limit", 5)
+    assert whole["holds"] is True
+    assert len(whole["hash"]) == len(whole["prev"]) == 64
+    assert asked(served, "event", at=whole["linkedTo"])["hash"] == whole["prev"]
+
+
+def test_the_whole_log_is_verified_and_says_what_it_rests_on(served: Served) -> None:
+    found = asked(served, "integrity", verify="true")
+
+    assert (found["ok"], found["findings"]) == (True, [])
+    assert 0 < found["verifiedTo"] <= found["head"]
+    assert found["unproven"]
+
+
+@pytest.mark.parametrize("question", ["integrity", "settings"])
+def test_what_is_of_the_whole_host_is_the_operators(served: Served, question: str) -> None:
+    with served[1].http(READER) as client:
+        answer = client.get(f"/debug/api/{question}")
+
+    assert (answer.status_code, answer.json()["error"]["type"]) == (403, "forbidden")
+    assert asked(served, question)
+
+
+@pytest.mark.clause("VIS-6")
+def test_a_limited_credential_sees_its_sessions_alone(served: Served) -> None:
+    """The reader may act as main's sessions: what is research's own is as if it were not there."""
+    everything = asked(served, "runs")["runs"]
+    seen = asked(served, "runs", token=READER)["runs"]
+    events = asked(served, "events", token=READER, limit=500)["events"]
+
+    assert {run["id"] for run in seen} < {run["id"] for run in everything}
+    assert all(any(lane["id"].startswith("agent:main:") for lane in run["lanes"]) for run in seen)
+    assert not [event for event in events if event["stream"] == "session:agent:research:main"]
+    assert {
+        row["canonical"].split(":")[1] for row in asked(served, "sessions", token=READER)["sessions"]
+    } == {"main"}
+    assert {row["sessionKey"] for row in asked(served, "deliveries", token=READER)["deliveries"]} == {
+        "agent:main:main"
+    }
+    with served[1].http(READER) as client:
+        answer = client.get("/debug/api/state", params={"of": "agent:research:main"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.clause("VIS-4")
+def test_what_shows_a_session_leaves_a_receipt_and_what_shows_none_leaves_none(served: Served) -> None:
+    system, _ = served
+
+    def receipts() -> list[str]:
+        return [one.event.tool for one in system.log.all() if isinstance(one.event, AccessRecorded)]
+
+    before = len(receipts())
+    asked(served, "integrity")
+    asked(served, "run", token=READER, run=the_exchange(served))
+    system.checkpoint()  # what was put off is in the log by now
+
+    assert receipts()[before:] == ["debug.runs", "debug.run"]
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "said"),
+    [
+        ("run", {"run": "nothing"}, "run: no exchange, spawn or run is called 'nothing'"),
+        ("runs", {"limit": "many"}, "Expected `int"),
+        ("runs", {"cursor": "x"}, "cursor: it is none"),
+        ("events", {"kind": "no_such"}, "kind: no event is called 'no_such'"),
+        ("place", {"at": "noon"}, "at: 'noon'"),
+        ("event", {"at": "0"}, "at: there is no event"),
+        ("lens", {}, "Missing required query parameter 'run'"),
+    ],
+)
+def test_what_can_not_be_asked_is_refused_in_words(
+    served: Served, question: str, given: dict[str, str], said: str
+) -> None:
+    with served[1].http() as client:
+        answer = client.get(f"/debug/api/{question}", params=given)
+
+    assert answer.status_code == 400
+    assert said.replace("`", "") in answer.json()["error"]["message"]
+
+
+def test_every_question_is_described_with_its_arguments(served: Served) -> None:
+    with served[1].http(None) as client:
+        paths = client.get("/openapi.json").json()["paths"]
+    described = {
+        path.removeprefix("/debug/api/"): each["get"] for path, each in paths.items() if "/debug/" in path
+    }
+
+    assert {
+        "about",
+        "live",
+        "run",
+        "runs",
+        "rows",
+        "steps",
+        "state",
+        "lens",
+        "why",
+        "search",
+    } <= described.keys()
+    state = {one["name"]: one for one in described["state"]["parameters"]}
+    assert {"of", "at", "from", "to", "as", "limit", "messages"} == state.keys()
+    assert all(one.get("description") for each in described.values() for one in each.get("parameters", ()))
+
+
+def test_who_asks_too_much_waits_and_then_goes_on() -> None:
+    now = [0.0]
+    rates = Rates(lambda: now[0], burst=3, a_second=2)
+
+    assert [rates.take("ann") > 0 for _ in range(5)] == [False, False, False, True, True]
+    assert rates.take("ben") == 0
+    now[0] = 0.5
+    assert rates.take("ann") == 0
+    assert rates.take("ann") > 0
+
+
+def test_a_flood_of_questions_is_told_to_wait(served: Served) -> None:
+    system, gateway = served
+    known, gateway.door.questions = gateway.door.questions, Rates(lambda: 0.0, burst=2)
+    try:
+        with gateway.http() as client:
+            answers = [client.get("/debug/api/about") for _ in range(3)]
+    finally:
+        gateway.door.questions = known
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert system.log.head() > 0
+
+
+def test_what_comes_is_told_by_position_and_goes_on_behind_the_last_one(served: Served) -> None:
+    system, gateway = served
+    head = system.log.head()
+    with (
+        gateway.http() as client,
+        client.stream("GET", "/debug/api/live", headers={"last-event-id": str(head)}) as answer,
+    ):
+        system.inbound(
+            channel="telegram", chat_id="ada", text="still there?", sender="ada", agent_id="main", wait=20
+        )
+        lines = answer.iter_lines()
+        told = next(line for line in lines if line.startswith("id: "))
+
+    assert int(told.removeprefix("id: ")) > head
