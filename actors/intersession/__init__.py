@@ -13,8 +13,10 @@ if TYPE_CHECKING:
         AgentsAnswer,
         ChatHistoryAnswer,
         HistoryAnswer,
+        HoldAnswer,
         InboundAnswer,
         ListAnswer,
+        ReleaseAnswer,
         RunAnswer,
         SearchedAnswer,
         SendAnswer,
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     )
     from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
     from intersession_actors.failures import Failure
+    from intersession_actors.holding import GoingOn, HoldRule
+    from intersession_actors.methods import ReleaseFields
     from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
     from intersession_actors.service import InboundFields
     from intersession_actors.simulation import SimulatedRuntime, Stuck
@@ -120,8 +124,11 @@ __all__ = [
     "ForgedTopic",
     "ForkFailed",
     "ForkedStoreError",
+    "GoingOn",
     "HandlerFailed",
     "HistoryAnswer",
+    "HoldAnswer",
+    "HoldRule",
     "ImportFailed",
     "Inbound",
     "InboundAnswer",
@@ -142,6 +149,8 @@ __all__ = [
     "OriginAnswer",
     "Outbound",
     "PlaceAnswer",
+    "ReleaseAnswer",
+    "ReleaseFields",
     "Reply",
     "RunAnswer",
     "RuntimeStopped",
@@ -191,8 +200,8 @@ _HOMES: Final = {
     for home, names in {
         "intersession_actors.agents": "Reply Turn echo openai_agent scripted",
         "intersession_actors.answers": """
-            AcceptedAnswer AgentsAnswer ChatHistoryAnswer HistoryAnswer InboundAnswer ListAnswer RunAnswer
-            SearchedAnswer SendAnswer SessionAnswer SpawnAnswer
+            AcceptedAnswer AgentsAnswer ChatHistoryAnswer HistoryAnswer HoldAnswer InboundAnswer ListAnswer
+            ReleaseAnswer RunAnswer SearchedAnswer SendAnswer SessionAnswer SpawnAnswer
         """,
         "intersession_actors.channels": """
             Channel DeliveryInDoubt DeliveryRefused MemoryChannel Outbound console_channel
@@ -204,6 +213,8 @@ _HOMES: Final = {
         """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",
+        "intersession_actors.holding": "GoingOn HoldRule",
+        "intersession_actors.methods": "ReleaseFields",
         "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
         "intersession_actors.service": "InboundFields",
         "intersession_actors.simulation": "SimulatedRuntime Stuck",

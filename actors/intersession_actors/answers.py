@@ -29,6 +29,7 @@ class RunAnswer(Refused):
     startedAt: NotRequired[int]
     endedAt: NotRequired[int]
     runState: NotRequired[str]
+    held: NotRequired[str]
 
 
 class InboundAnswer(Refused):
@@ -70,6 +71,34 @@ class SendAnswer(Refused):
     noReply: NotRequired[bool]
     delivered: NotRequired[bool]
     delivery: NotRequired[DeliveryAnswer]
+    held: NotRequired[bool]
+    edited: NotRequired[bool]
+
+
+class HoldAnswer(Refused):
+    """What a hold led to (LIVE-1). `again`: it was so already. `exchanges` are those that a held session has stopped or will."""
+
+    status: Literal["ok", "error", "forbidden"]
+    runId: NotRequired[str]
+    exchangeId: NotRequired[str]
+    sessionKey: NotRequired[str]
+    before: NotRequired[str]
+    again: NotRequired[bool]
+    held: NotRequired[dict[str, str | int]]
+    exchanges: NotRequired[list[str]]
+
+
+class ReleaseAnswer(Refused):
+    """What a release led to (LIVE-1): `withdrawn` is the end of a hold that had not stopped anything yet."""
+
+    status: Literal["released", "withdrawn", "error", "forbidden"]
+    runId: NotRequired[str]
+    exchangeId: NotRequired[str]
+    sessionKey: NotRequired[str]
+    holdId: NotRequired[str]
+    action: NotRequired[str]
+    again: NotRequired[bool]
+    released: NotRequired[list[str]]
 
 
 class AttachedFile(TypedDict):

@@ -5,7 +5,7 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import CLOSES, FAILURES, LOOP_ENDS, counted
+from intersession_projections.timeline import CLOSES, FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, counted
 
 
 def kind_of(flow: Flow) -> str:
@@ -62,6 +62,7 @@ def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
                 "maxTurns": flow.max_turns,
                 "loopEnd": flow.end_reason,
                 "limit": flow.limit,
+                "hold": flow.hold,
             }
         case SpawnSummary():
             value |= {
@@ -100,8 +101,11 @@ def _exchange_in_words(flow: ExchangeSummary, *, at_work: bool) -> str:
     parts = [] if flow.turns == 0 else [counted(flow.turns, "turn")]
     if flow.end_reason is not None and (flow.turns or flow.end_reason not in {"no_requester", "one_way"}):
         parts.append(LOOP_ENDS[flow.end_reason])
-    if flow.close_reason is None:
-        parts.append("not over yet" if at_work else f"not over, {_NOBODY}")
+    if flow.held is not None:
+        parts.append(f"HELD before {HELD_TEXTS[flow.held]} goes on, as {flow.held_by} wants")
+    elif flow.close_reason is None:
+        hold = "" if flow.hold is None else f", to be held before {HELD_BEFORE[flow.hold]}"
+        parts.append(f"not over yet{hold}" if at_work else f"not over, {_NOBODY}{hold}")
     else:
         parts.append(CLOSES[flow.close_reason])
     return "; ".join(parts)

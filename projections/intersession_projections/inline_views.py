@@ -2,6 +2,7 @@
 
 from intersession_events.log import InlineView
 from intersession_projections.flows import OpenFlowsView
+from intersession_projections.held_sessions import HeldSessionsView
 from intersession_projections.positions import PositionsView
 from intersession_projections.run_outcomes import RunOutcomesView
 from intersession_projections.sessions import SessionListView, ThreadBindingsView
@@ -9,4 +10,11 @@ from intersession_projections.sessions import SessionListView, ThreadBindingsVie
 
 def inline_views() -> tuple[InlineView, ...]:
     """Return them all, new, for the log to keep."""
-    return (SessionListView(), RunOutcomesView(), OpenFlowsView(), PositionsView(), ThreadBindingsView())
+    return (
+        SessionListView(),
+        RunOutcomesView(),
+        OpenFlowsView(),
+        PositionsView(),
+        ThreadBindingsView(),
+        HeldSessionsView(),
+    )

@@ -36,6 +36,7 @@ _SPOKEN: Final = frozenset(
         "primary_ended",
         "turn_replied",
         "announce_decided",
+        "exchange_released",
         "spawn_accepted",
         "child_ended",
         "run_completed",
@@ -52,7 +53,7 @@ W = TypeVar("W", ExchangeSummary, SpawnSummary, RunOutcome)
 
 
 class WorkWanted(NamedTuple):
-    """What is asked for: all that is set holds. No kinds are all kinds, no ends are all ends and none.
+    """What is asked for: all that is set holds. No kinds are all kinds, no ends are all ends and none. `held` waits for a release.
 
     `session_key` and `other_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part.
     `channel` is where a text of it went, or where it was asked for. `person` is on whose behalf, by the id or the name that
@@ -63,6 +64,7 @@ class WorkWanted(NamedTuple):
     ends: tuple[WorkEnd, ...] = ()
     is_open: bool = False
     failed: bool = False
+    held: bool = False
     session_key: str | None = None
     other_key: str | None = None
     agent_id: str | None = None
@@ -84,7 +86,7 @@ class WorkFound:
 
     def newest(self, wanted: WorkWanted) -> Iterator[Work]:
         """Yield what is wanted, newest first."""
-        kinds = wanted.kinds or ("exchange", "spawn", "run")
+        kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
         sources: list[Iterator[Work]] = []
         if "exchange" in kinds:
             sources.append(self._pages(wanted, self._flows.exchanges_at))
@@ -101,7 +103,8 @@ class WorkFound:
         last = wanted.span.last(self._head)
         key = wanted.session_key or wanted.other_key
         while last > wanted.span.after:
-            page = select(Position(wanted.span.after, last, key, is_open=wanted.is_open), _PAGE)
+            only_open = wanted.is_open or wanted.held
+            page = select(Position(wanted.span.after, last, key, is_open=only_open), _PAGE)
             yield from page
             if len(page) < _PAGE:
                 return
@@ -116,6 +119,8 @@ class WorkFound:
         if wanted.session_key and wanted.other_key and wanted.other_key not in sessions:
             return False
         if wanted.ends and not (set(wanted.ends) & self._ends(work)):
+            return False
+        if wanted.held and not (isinstance(work, ExchangeSummary) and work.held is not None):
             return False
         if wanted.failed and not self._failed(work):
             return False

@@ -54,6 +54,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
     "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),
+    "hold": (f"{_CHANGES}.holds:hold", "Have an exchange stop before a text goes on."),
+    "release": (f"{_CHANGES}.holds:release", "Let a held exchange go on: as it is, edited, or not."),
     "reset": (f"{_CHANGES}.sessions:reset", "Begin a session anew: it remembers nothing."),
     "label": (f"{_CHANGES}.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": (f"{_CHANGES}.sessions:delete", "Archive a session; the log keeps all of it."),
@@ -87,6 +89,8 @@ _MEANT: Final = {
     "sessions": ("list", "ls"),
     "abort": ("stop", "cancel", "kill"),
     "delete": ("archive", "remove", "rm"),
+    "hold": ("pause", "break"),
+    "release": ("approve", "resume", "continue"),
     "serve": ("start", "gateway"),
     "tail": ("follow", "watch", "logs"),
 }

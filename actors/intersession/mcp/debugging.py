@@ -1,8 +1,9 @@
-"""The verbs of the debugger over MCP: tools that read a log at any place and change nothing, for an agent that debugs agents."""
+"""The verbs of the debugger over MCP: tools that read a log at any place, for an agent that debugs agents; and holds, if allowed."""
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -15,10 +16,11 @@ from mcp_types import (
     Tool,
 )
 
-from intersession.mcp.server import READS, Context, refusal, server_of, tool_result
+from intersession.mcp.server import ACTS, READS, Context, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, claimed_wire, serve
 from intersession_actors.debugger import VERBS, Debugger
 from intersession_actors.errors import ToolRefused
+from intersession_actors.methods import HoldParams, ReleaseParams
 from intersession_actors.tools import schema_of
 from intersession_events.errors import IntersessionError
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -33,8 +35,41 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def debug_server(debugger: Debugger) -> Server[JsonObject]:
-    """Return an MCP server whose tools are the verbs of the debugger, as whoever it stands for may use them."""
+class _Change(NamedTuple):
+    """A tool that changes something: its method, and what it takes."""
+
+    method: str
+    title: str
+    description: str
+    arguments: type
+
+
+HOLDS: Final[Mapping[str, _Change]] = {
+    "hold": _Change(
+        "exchanges.hold",
+        "Hold an exchange",
+        "Have an exchange (runId), or all of a session (sessionKey), stop before a text goes on, until it is released.",
+        HoldParams,
+    ),
+    "release": _Change(
+        "exchanges.release",
+        "Release an exchange",
+        "Let a held exchange go on: as it is, with another text (text), without it (action drop), or not at all (end).",
+        ReleaseParams,
+    ),
+}
+"""What `--allow-hold` adds to the verbs, by name."""
+
+Operate = Callable[[str, JsonMapping], JsonObject]
+"""Calls a method as the operator."""
+
+
+def debug_server(debugger: Debugger, operate: Operate | None = None) -> Server[JsonObject]:
+    """Return an MCP server whose tools are the verbs of the debugger, as whoever it stands for may use them.
+
+    With `operate` exchanges can be held and released, too.
+    """
+    changes = HOLDS if operate is not None else {}
 
     async def list_tools(_: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         if params is not None and params.cursor is not None:
@@ -50,17 +85,31 @@ def debug_server(debugger: Debugger) -> Server[JsonObject]:
                 )
                 for verb in VERBS.values()
             ]
+            + [
+                Tool(
+                    name=name,
+                    title=change.title,
+                    description=change.description,
+                    input_schema=schema_of(change.arguments),
+                    annotations=ACTS,
+                )
+                for name, change in changes.items()
+            ]
         )
 
     async def call_tool(_: Context, params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in VERBS:
+        change = changes.get(params.name)
+        if params.name not in VERBS and change is None:
             raise MCPError(
                 INVALID_PARAMS,
-                f"name: there is no tool {params.name[:64]!a} here, use one of {', '.join(VERBS)}",
+                f"name: there is no tool {params.name[:64]!a} here, use one of {', '.join([*VERBS, *changes])}",
             )
         answer: JsonMapping
         try:
-            answer = await asyncio.to_thread(debugger.call, params.name, params.arguments)
+            if change is not None and operate is not None:
+                answer = await asyncio.to_thread(operate, change.method, params.arguments or {})
+            else:
+                answer = await asyncio.to_thread(debugger.call, params.name, params.arguments)
         except ToolRefused as refused:
             answer = dict(refused.as_result())
         except IntersessionError as error:
@@ -73,6 +122,6 @@ def debug_server(debugger: Debugger) -> Server[JsonObject]:
     return server_of(list_tools, call_tool, _INSTRUCTIONS)
 
 
-def debug_stdio(debugger: Debugger, wire: Wire) -> None:
+def debug_stdio(debugger: Debugger, wire: Wire, operate: Operate | None = None) -> None:
     """Serve the verbs until the client closes its end, or SIGTERM. Blocks."""
-    asyncio.run(serve(debug_server(debugger), wire))
+    asyncio.run(serve(debug_server(debugger, operate), wire))

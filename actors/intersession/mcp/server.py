@@ -37,7 +37,7 @@ _INSTRUCTIONS: Final = (
 )
 READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 # A message and a sub-agent add to what is there; what comes of them may leave through a channel.
-_ACT: Final = ToolAnnotations(
+ACTS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
 READING: Final = frozenset(name for name, tool in TOOLS.items() if tool.reads)
@@ -133,7 +133,7 @@ def _described(tool: JsonMapping) -> Tool:
         title=known.title,
         description=tool["description"],
         input_schema=tool["inputSchema"],
-        annotations=READS if known.reads else _ACT,
+        annotations=READS if known.reads else ACTS,
     )
 
 

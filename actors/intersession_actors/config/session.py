@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors.config.settings import Count, Seconds, Settings, Text, ThreadBindings, milliseconds
-from intersession_events.facts import ChatType, ExchangeSettings, Limits
+from intersession_events.facts import ChatType, ExchangeSettings, HoldSetting, Limits
 from intersession_events.keys import Kind
 
 Scope = Literal["per-sender", "global"]
@@ -27,12 +27,13 @@ class ChainLimits(Settings, frozen=True, kw_only=True):
 
 
 class Exchanges(Settings, frozen=True, kw_only=True):
-    """How an exchange between two sessions goes: `session.agentToAgent` (LOOP, ANN-2)."""
+    """How an exchange between two sessions goes: `session.agentToAgent` (LOOP, ANN-2, LIVE-1)."""
 
     max_ping_pong_turns: Annotated[int, msgspec.Meta(ge=0, le=5)] = 5
     turn_timeout_seconds: Seconds = 60
     one_way: tuple[OneWay, ...] = ()
     announce: Literal["always", "routed"] = "always"
+    hold: HoldSetting = "off"
     limits: ChainLimits = ChainLimits()
 
 
@@ -86,5 +87,6 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
             max_turns=self.agent_to_agent.max_ping_pong_turns,
             turn_timeout_ms=milliseconds(self.agent_to_agent.turn_timeout_seconds),
             announce=self.agent_to_agent.announce,
+            hold=self.agent_to_agent.hold,
             limits=self.limits,
         )

@@ -302,11 +302,33 @@ class Standing:
         return {
             "phase": decided.phase,
             "latest": self._view.shown(decided.latest, flow.target),
+            **self._held(decided),
             "settings": {
                 "maxTurns": settings.max_turns,
                 "turnTimeoutMs": settings.turn_timeout_ms,
                 "announce": settings.announce,
+                "hold": settings.hold,
             },
+        }
+
+    def _held(self, decided: Exchange) -> JsonObject:
+        """Return what stood still there, and for whose word (LIVE-1)."""
+        held, asked = decided.held, decided.asked
+        value: JsonObject = {} if asked is None else {"hold": asked.before}
+        if held is None or decided.phase not in {"held", "released"}:
+            return value
+        return value | {
+            "held": present(
+                {
+                    "holdId": held.hold_id,
+                    "step": held.step,
+                    "text": self._view.shown(held.text, held.speaker),
+                    "speaker": held.speaker,
+                    "to": held.to,
+                    "by": held.by,
+                    "since": held.since_ms,
+                }
+            )
         }
 
     def _spawn(self, flow: SpawnSummary) -> JsonObject:

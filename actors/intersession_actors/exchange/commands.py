@@ -1,8 +1,16 @@
 """What the coordinator can be told."""
 
-from intersession_actors.streams import BeginsFlow, DeliveryEnded, Resume, RunEnded
+from intersession_actors.holding import Ruling
+from intersession_actors.streams import (
+    AskedOfFlow,
+    BeginsFlow,
+    DeliveryEnded,
+    FlowCommand,
+    Resume,
+    RunEnded,
+)
 from intersession_events import ids
-from intersession_events.facts import Budget, ExchangeAccepted, SessionOpened
+from intersession_events.facts import Budget, ExchangeAccepted, HoldBefore, Release, SessionOpened
 
 
 class OpenExchange(BeginsFlow, frozen=True, kw_only=True):
@@ -21,4 +29,33 @@ class OpenExchange(BeginsFlow, frozen=True, kw_only=True):
         return ids.exchange_stream(self.accepted.exchange_id)
 
 
-ExchangeCommand = OpenExchange | RunEnded | DeliveryEnded | Resume
+class HoldExchange(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody wants the exchange to stop before a text goes on (LIVE-1)."""
+
+    before: HoldBefore
+    by: str
+
+
+class ReleaseExchange(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody lets a held exchange go on, with what was held, or with what `action` makes of it (LIVE-1).
+
+    `hold_id` is the hold that is meant, None for the one there is. `for_good`: it is not to be held again.
+    """
+
+    action: Release
+    by: str
+    text: str | None = None
+    hold_id: str | None = None
+    for_good: bool = False
+
+
+class HoldRuled(FlowCommand, frozen=True, kw_only=True):
+    """The host's rule has said whether a text may go on."""
+
+    hold_id: str
+    ruling: Ruling
+
+
+ExchangeCommand = (
+    OpenExchange | RunEnded | DeliveryEnded | HoldExchange | ReleaseExchange | HoldRuled | Resume
+)

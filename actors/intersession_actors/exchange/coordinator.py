@@ -3,13 +3,26 @@
 Its whole state is the exchanges' streams; after a restart it is told `Resume` for each that is open and carries on.
 """
 
-from typing import TypeGuard, assert_never
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeGuard, assert_never
 
 import msgspec
 
-from intersession_actors.exchange.commands import ExchangeCommand, OpenExchange
-from intersession_actors.exchange.rules import Circumstances, Exchange, Phase, decide, evolve
+from intersession_actors.chains import Cause
+from intersession_actors.exchange.commands import (
+    ExchangeCommand,
+    HoldExchange,
+    HoldRuled,
+    OpenExchange,
+    ReleaseExchange,
+)
+from intersession_actors.exchange.exchange import Exchange, Phase
+from intersession_actors.exchange.holds import decide_hold, decide_release
+from intersession_actors.exchange.rules import Circumstances, decide, evolve, go_on
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
+from intersession_actors.holding import GoingOn, Ruling
+from intersession_actors.policy import HoldOrder
 from intersession_actors.streams import (
     Accepted,
     DeliveryEnded,
@@ -19,13 +32,14 @@ from intersession_actors.streams import (
     Refused,
     Resume,
     RunEnded,
+    World,
     answer,
     foreign,
     into_outbox,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log import InFlight, Recorded, StreamAppend
 
 _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 """Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""
@@ -33,8 +47,17 @@ _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 ExchangeFlow = Flow[Exchange, ExchangeCommand]
 
 
+_ASKED: Final = HoldOrder(source="rule", before="every-turn", by="rule", order="rule")
+"""Stands for the host's rule until it has said something: what would be held by it is what it is asked about."""
+
+
 class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     """One actor for all exchanges."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._asking: dict[str, tuple[str, RunEnded]] = {}
+        """Exchanges about which the host's rule is asked: the hold that it would be, and what came in."""
 
     def takes(self, message: object) -> TypeGuard[ExchangeCommand]:
         """Whether this is a command to an exchange."""
@@ -52,11 +75,13 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         return state.phase == "closed"
 
     def act(self, stream: str, state: Exchange, recorded: Recorded) -> None:
-        """Do nothing but die where a test wants it: runs are queued and deliveries decided in the append of the step."""
+        """Let go of a hold that is over, and die where a test wants it: what follows is in the append of the step."""
         del stream, state
         event = recorded.event
         if isinstance(event, facts.LoopEnded):
             crash_point("K6")
+        elif isinstance(event, facts.ExchangeReleased):
+            self.world.stopwatch.forget("held", event.hold_id)
         elif isinstance(event, facts.AnnounceDecided) and event.text is None:
             crash_point("A4")
 
@@ -67,6 +92,12 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
                 return self._open(flow, command)
             case RunEnded() | DeliveryEnded():
                 return self._after(flow, command)
+            case HoldExchange():
+                return self._hold(flow, command)
+            case ReleaseExchange():
+                return self._release(flow, command)
+            case HoldRuled():
+                return self._ruled(flow, command)
             case Resume():
                 return self._resume(flow, command)
             case _:
@@ -120,58 +151,162 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         state = flow.state
         if state is None:
             return None
+        if state.phase == "released":
+            return self._go_on(flow, state)
         ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
         return self._after(flow, ended) if ended is not None else None
 
-    def _after(self, flow: ExchangeFlow, outcome: RunEnded | DeliveryEnded) -> Plan | None:
+    def _after(
+        self, flow: ExchangeFlow, outcome: RunEnded | DeliveryEnded, ruling: Ruling | None = None
+    ) -> Plan | None:
         state = flow.state
         behind = outcome.behind if isinstance(outcome, RunEnded) else None
         if state is None or (behind is not None and behind.has_failed):
             return None
         if state.phase in _DECIDING and behind is None:
             crash_point(_DECIDING[state.phase])
-        events = self._decided(flow, state, outcome)
+        events = self._decided(flow, state, partial(decide, state, outcome), ruling)
         if not events:
             if behind is not None:
                 behind.hurry()
             return None
-        after = state
-        for event in events:
-            after = evolve(after, event)
+        if isinstance(outcome, RunEnded) and ruling is None and self._asks_rule(flow, state, outcome, events):
+            return None
         crash_point("K5")
-        plan = Plan(events=tuple(events), behind=behind, cause=outcome.cause, correlation=state.budget.root)
-        return self._carried_on(plan, after, events[-1], outcome)
+        return self._carried_on(state, events, outcome.cause, behind)
 
     def _decided(
-        self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded | DeliveryEnded
+        self,
+        flow: ExchangeFlow,
+        state: Exchange,
+        decided: Callable[[Circumstances], list[facts.ExchangeEvent]],
+        ruling: Ruling | None = None,
     ) -> list[facts.ExchangeEvent]:
         """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
         while True:
-            events = decide(state, outcome, self._circumstances(flow, state))
+            events = decided(self._circumstances(flow, state, ruling))
+            budget = _evolved(state, events).budget
             last = events[-1] if events else None
             if not isinstance(last, facts.TurnRequested | facts.AnnounceRequested):
                 return events
-            now = self.world.now_of(state.budget)
-            tripped = self.world.chains.reserve(state.budget, last.run_id, now, by=flow.stream)
+            now = self.world.now_of(budget)
+            tripped = self.world.chains.reserve(budget, last.run_id, now, by=flow.stream)
             if tripped is None:
                 return events
 
+    # --- holds
+
+    def _hold(self, flow: ExchangeFlow, command: HoldExchange) -> Plan | Refused | None:
+        state = flow.state
+        if state is None:
+            return None
+        events = decide_hold(state, command)
+        if isinstance(events, Refused):
+            return events
+        return Plan(events=tuple(events), correlation=state.budget.root)
+
+    def _release(self, flow: ExchangeFlow, command: ReleaseExchange) -> Plan | Refused | None:
+        state = flow.state
+        if state is None:
+            return None
+        refused = decide_release(state, command, 0)
+        if isinstance(refused, Refused):
+            return refused
+        events = self._decided(flow, state, partial(decide, state, command)) if refused else []
+        was_held = isinstance(next(iter(events), None), facts.ExchangeReleased)
+        # A release goes on with what was held, so that causes lead on to what was said (WHY-1).
+        cause = flow.cause if was_held else None
+        return self._carried_on(state, events, cause)
+
+    def _go_on(self, flow: ExchangeFlow, state: Exchange) -> Plan | None:
+        """Go on from a release that nothing followed yet: the agent that the next turn needs was not here, or this process was not."""
+        events = self._decided(flow, state, partial(go_on, state))
+        if not events:
+            return None
+        return self._carried_on(state, events, flow.cause)
+
+    def _asks_rule(
+        self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded, events: Sequence[facts.ExchangeEvent]
+    ) -> bool:
+        """Ask the host's rule about a text, if it is to be asked; what came in is decided upon once it has spoken."""
+        held, rule, tell = events[-1], self.world.holds.rule, self.world.tell_flow
+        if rule is None or not isinstance(held, facts.ExchangeHeld) or held.source != "rule":
+            return False
+        stream, hold_id, accepted = flow.stream, held.hold_id, state.accepted
+        is_asked = self._asking.get(stream, ("", None))[0] == hold_id
+        self._asking[stream] = hold_id, outcome
+        if is_asked:
+            return True
+        route = self.world.announce_route(accepted)
+        going = GoingOn(
+            run_id=accepted.run_id,
+            exchange_id=accepted.exchange_id,
+            step=held.step,
+            text=held.text,
+            speaker=held.speaker,
+            to=held.to,
+            channel=route.channel if held.step == "announce" and route is not None else None,
+            turn=held.turn,
+            requester=accepted.requester,
+            target=accepted.target,
+            request=accepted.message,
+        )
+        rule.rules_on(
+            hold_id,
+            stream,
+            going,
+            lambda ruling: tell(stream, HoldRuled(stream=stream, hold_id=hold_id, ruling=ruling)),
+            inside=Cause(session_key=held.speaker, budget=state.budget, event=outcome.cause).inside,
+        )
+        return True
+
+    def _ruled(self, flow: ExchangeFlow, command: HoldRuled) -> Plan | None:
+        hold_id, outcome = self._asking.get(flow.stream, ("", None))
+        if outcome is None or hold_id != command.hold_id:
+            return None
+        del self._asking[flow.stream]
+        return self._after(flow, outcome, command.ruling)
+
+    def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:
+        accepted, holds = state.accepted, self.world.holds
+        orders = holds.sessions.orders(accepted.requester, accepted.target)
+        if holds.rule is None or (ruling is not None and not ruling.holds):
+            return orders
+        order = _ASKED if ruling is None else msgspec.structs.replace(_ASKED, note=ruling.note)
+        return (*orders, order)
+
+    # --- what follows
+
     def _carried_on(
-        self, plan: Plan, after: Exchange, last: facts.ExchangeEvent, outcome: RunEnded | DeliveryEnded
+        self,
+        state: Exchange,
+        events: Sequence[facts.ExchangeEvent],
+        cause: str | None,
+        behind: InFlight | None = None,
     ) -> Plan:
-        """Add to the plan what the last event asks for: a run of a session, or a text for the outbox."""
+        """Return the plan of some events, with what the last one asks for: a run of a session, or a text for the outbox."""
+        after = _evolved(state, events)
+        last = events[-1] if events else None
+        plan = Plan(events=tuple(events), behind=behind, cause=cause, correlation=state.budget.root)
+        if isinstance(last, facts.ExchangeHeld):
+            self.world.stopwatch.begin("held", last.hold_id, at=self.world.clock.monotonic())
         if isinstance(last, facts.TurnRequested):
             return plan.sent_through(lambda appends: turn_step(after, last, appends, self._now()))
         if isinstance(last, facts.AnnounceRequested):
             return plan.sent_through(lambda appends: announce_step(after, last, appends, self._now()))
         if isinstance(last, facts.AnnounceDecided) and last.delivery_id is not None and last.text is not None:
             return msgspec.structs.replace(
-                plan, carried=(self._delivery(after, last.delivery_id, last.text, outcome),)
+                plan, carried=(self._delivery(after, last, last.delivery_id, last.text, cause),)
             )
         return plan
 
     def _delivery(
-        self, state: Exchange, delivery_id: str, text: str, outcome: RunEnded | DeliveryEnded
+        self,
+        state: Exchange,
+        announced: facts.AnnounceDecided,
+        delivery_id: str,
+        text: str,
+        cause: str | None,
     ) -> StreamAppend:
         accepted = state.accepted
         route = self.world.announce_route(accepted)
@@ -184,15 +319,20 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             text=text,
             key=delivery_id,
             purpose="announce",
-            run_id=outcome.run_id if isinstance(outcome, RunEnded) else None,
+            run_id=announced.run_id,
             owner=ids.exchange_stream(accepted.exchange_id),
         )
         return into_outbox(
-            self.world.log.log_id, decided, budget=state.budget, time=self._now(), causation=outcome.cause
+            self.world.log.log_id, decided, budget=state.budget, time=self._now(), causation=cause
         )
 
-    def _circumstances(self, flow: ExchangeFlow, state: Exchange) -> Circumstances:
-        accepted = state.accepted
+    def _circumstances(
+        self, flow: ExchangeFlow, state: Exchange, ruling: Ruling | None = None
+    ) -> Circumstances:
+        accepted, held = state.accepted, state.held
+        held_ms = 0
+        if held is not None and state.phase == "held":
+            held_ms = self.world.stopwatch.elapsed_ms("held", held.hold_id, since_ms=held.since_ms)
         return Circumstances(
             log_id=self.world.log.log_id,
             now_ms=self.world.now_of(state.budget),
@@ -200,6 +340,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             has_route=self.world.announce_route(accepted) is not None,
             refused=dict(flow.refused),
             spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
+            orders=self._orders(state, ruling),
+            wall_ms=self._now(),
+            held_ms=held_ms,
         )
 
     def _has_agent(self, key: str | None) -> bool:
@@ -207,3 +350,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def _now(self) -> int:
         return self.world.clock.now_ms()
+
+
+def _evolved(state: Exchange, events: Sequence[facts.ExchangeEvent]) -> Exchange:
+    for event in events:
+        state = evolve(state, event)
+    return state

@@ -9,36 +9,23 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.policy import Spent, budget_of, check_run
+from intersession_actors.exchange.commands import ReleaseExchange
+from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.holds import decide_release, evolve_held, evolve_released, order_before
+from intersession_actors.policy import HoldOrder, Spent, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
-from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
-
-Phase = Literal["primary", "turn", "announce", "delivery", "closed"]
-
-
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an exchange stands. `pending` is the run or delivery it waits for."""
-
-    accepted: facts.ExchangeAccepted
-    phase: Phase = "primary"
-    pending: str = ""
-    turn: int = 0
-    round_one: str | None = None
-    latest: str | None = None
-
-    @property
-    def budget(self) -> facts.Budget:
-        """What the causal chain that the exchange is of may use (LOOP-5)."""
-        return budget_of(self.accepted, None, 0)
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
     `spent` is what the whole causal chain has used, its other branches too.
-    `refused` are steps that a session's actor would not take, by run id: they were never recorded.
+    `refused` are steps that a session's actor would not take, by run id: they were never recorded. `orders` are who wants
+    texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with, `held_ms` how long one
+    has lasted.
     """
 
     log_id: str
@@ -47,9 +34,14 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     has_route: bool = False
     spent: Spent = Spent()
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
+    orders: tuple[HoldOrder, ...] = ()
+    wall_ms: int = 0
+    held_ms: int = 0
 
 
-def evolve(state: Exchange | None, event: facts.ExchangeEvent) -> Exchange:
+def evolve(  # noqa: C901, PLR0912 - one case an event
+    state: Exchange | None, event: facts.ExchangeEvent
+) -> Exchange:
     """Apply one recorded event of the exchange's stream."""
     if isinstance(event, facts.ExchangeAccepted):
         return Exchange(accepted=event, pending=event.run_id)
@@ -63,21 +55,30 @@ def evolve(state: Exchange | None, event: facts.ExchangeEvent) -> Exchange:
             return replace(state, phase="turn", turn=event.turn, pending=event.run_id)
         case facts.TurnReplied():
             spoken = event.text if event.text is not None and not is_reply_skip(event.text) else None
-            return replace(state, pending="", latest=spoken or state.latest)
+            return replace(state, pending="", latest=spoken or state.latest, previous=state.latest)
         case facts.LoopEnded():
             return replace(state, pending="")
         case facts.AnnounceRequested():
             return replace(state, phase="announce", pending=event.run_id)
         case facts.AnnounceDecided():
             return replace(state, phase="delivery", pending=event.delivery_id or "")
+        case facts.HoldRequested():
+            return replace(state, asked=event, unheld=False)
+        case facts.HoldWithdrawn():
+            return replace(state, asked=None)
+        case facts.ExchangeHeld():
+            return evolve_held(state, event)
+        case facts.ExchangeReleased():
+            return evolve_released(state, event)
         case facts.ExchangeClosed():
             return replace(state, phase="closed", pending="")
 
 
-def decide(
-    state: Exchange, outcome: RunEnded | DeliveryEnded, now: Circumstances
-) -> list[facts.ExchangeEvent]:
-    """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
+Outcome = RunEnded | DeliveryEnded | ReleaseExchange
+
+
+def decide(state: Exchange, outcome: Outcome, now: Circumstances) -> list[facts.ExchangeEvent]:
+    """Return what the outcome of the pending run or delivery, or a release, leads to; nothing if it is an old one."""
     match outcome:
         case RunEnded():
             if outcome.run_id != state.pending:
@@ -89,10 +90,12 @@ def decide(
                     return _turn_ended(state, outcome, now)
                 case "announce":
                     return _announce_ended(state, outcome, now)
-                case "delivery" | "closed":
+                case "held" | "released" | "delivery" | "closed":
                     return []
         case DeliveryEnded():
             return _delivery_ended(state, outcome)
+        case ReleaseExchange():
+            return _released(state, outcome, now)
 
 
 def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
@@ -106,7 +109,7 @@ def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> li
     if text is None:
         return [ended, facts.ExchangeClosed(reason="no_reply")]
     after = evolve(state, ended)
-    return [ended, *_next(after, now)]
+    return [ended, *_unless_held(after, now)]
 
 
 def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
@@ -134,7 +137,113 @@ def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[
         return [replied, *_end_loop(after, now, "no_text")]
     if is_reply_skip(said):
         return [replied, *_end_loop(after, now, "reply_skip")]
-    return [replied, *_next(after, now)]
+    return [replied, *_unless_held(after, now)]
+
+
+def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
+    """Return what follows a reply, or that it is held: one that is to go on to the other session (LIVE-1)."""
+    following = _next(state, now)
+    first = following[0]
+    turn = first.turn if isinstance(first, facts.TurnRequested) else None
+    accepted = state.accepted
+    # The first reply goes to whoever waits for it, loop or not.
+    goes_on = turn is not None or (state.turn == 0 and accepted.requester is not None)
+    order = order_before(state, "reply", now.orders) if goes_on else None
+    if order is None:
+        return following
+    speaker = speaker_of(accepted, state.turn)
+    return [
+        _held(
+            state,
+            order,
+            now,
+            step="reply",
+            text=state.latest or "",
+            speaker=speaker,
+            to=accepted.requester if speaker == accepted.target else accepted.target,
+            next_turn=turn,
+        )
+    ]
+
+
+def _held(
+    state: Exchange,
+    order: HoldOrder,
+    now: Circumstances,
+    *,
+    step: facts.HeldText,
+    text: str,
+    speaker: str,
+    to: str | None = None,
+    next_turn: int | None = None,
+    outcome: RunEnded | None = None,
+) -> facts.ExchangeHeld:
+    return facts.ExchangeHeld(
+        hold_id=ids.derive(now.log_id, "hold", state.accepted.exchange_id, step, state.turn),
+        step=step,
+        text=text,
+        speaker=speaker,
+        since_ms=now.wall_ms,
+        before=order.before,
+        source=order.source,
+        by=order.by,
+        order=order.order,
+        to=to,
+        turn=state.turn,
+        next_turn=next_turn,
+        note=order.note,
+        run_id=outcome.run_id if outcome is not None else None,
+        usage=outcome.usage if outcome is not None else None,
+    )
+
+
+def _released(state: Exchange, command: ReleaseExchange, now: Circumstances) -> list[facts.ExchangeEvent]:
+    events = decide_release(state, command, now.held_ms)
+    if isinstance(events, Refused) or not events:
+        return []
+    after = evolve(state, events[0])
+    return [*events, *go_on(after, now)] if after.phase == "released" else events
+
+
+def go_on(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
+    """Return what a release leads to (LIVE-1); nothing yet where the agent that the next turn needs is not here.
+
+    What is dropped is as if it had not been said: no text ends the loop (LOOP-2), no reply has none (SEND-5), no announce
+    is silence (ANN-1).
+    """
+    held, released = state.held, state.released
+    if held is None or released is None:
+        return []
+    if held.step == "announce":
+        return _announce_released(state, held, released, now)
+    match released.action:
+        case "end":
+            ended = facts.LoopEnded(reason="ended", turns=state.turn, note=released.by)
+            return [ended, facts.ExchangeClosed(reason="ended", note=released.by)]
+        case "drop" if held.turn == 0:
+            return [facts.ExchangeClosed(reason="dropped", note=released.by)]
+        case "drop":
+            return _end_loop(state, now, "dropped", note=released.by)
+        case "go_on" | "edit":
+            waits = held.next_turn is not None and not now.requester_has_agent
+            return [] if waits else _next(state, now)
+
+
+def _announce_released(
+    state: Exchange, held: facts.ExchangeHeld, released: facts.ExchangeReleased, now: Circumstances
+) -> list[facts.ExchangeEvent]:
+    match released.action:
+        case "drop" | "end":
+            reason: facts.CloseReason = "silent" if released.action == "drop" else "ended"
+            return [
+                facts.AnnounceDecided(why="dropped", run_id=held.run_id, usage=held.usage),
+                facts.ExchangeClosed(reason=reason, note=released.by),
+            ]
+        case "go_on" | "edit":
+            text = held.text if released.text is None else released.text
+            by = None if released.text is None else released.by
+            decided = facts.AnnounceDecided(text=text, run_id=held.run_id, usage=held.usage, edited_by=by)
+            return _announced(state, decided, now)
 
 
 def _next(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
@@ -238,19 +347,23 @@ def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> l
             facts.AnnounceDecided(why=why, run_id=outcome.run_id, usage=outcome.usage),
             facts.ExchangeClosed(reason="silent"),
         ]
+    order = order_before(state, "announce", now.orders)
+    if order is not None:
+        target = state.accepted.target
+        return [_held(state, order, now, step="announce", text=text, speaker=target, outcome=outcome)]
+    return _announced(
+        state, facts.AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage), now
+    )
+
+
+def _announced(
+    state: Exchange, decided: facts.AnnounceDecided, now: Circumstances
+) -> list[facts.ExchangeEvent]:
+    """Return a text that is announced: it goes into the outbox, or nowhere (ANN-2)."""
     if not now.has_route:
-        return [
-            facts.AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage),
-            facts.ExchangeClosed(reason="no_route"),
-        ]
-    return [
-        facts.AnnounceDecided(
-            text=text,
-            delivery_id=announce_delivery(now.log_id, state.accepted.exchange_id),
-            run_id=outcome.run_id,
-            usage=outcome.usage,
-        )
-    ]
+        return [decided, facts.ExchangeClosed(reason="no_route")]
+    delivery_id = announce_delivery(now.log_id, state.accepted.exchange_id)
+    return [msgspec.structs.replace(decided, delivery_id=delivery_id)]
 
 
 def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[facts.ExchangeEvent]:

@@ -4,7 +4,7 @@ import msgspec
 
 from intersession_actors import prompt
 from intersession_actors.exchange.commands import OpenExchange
-from intersession_actors.exchange.rules import Exchange
+from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.session import Enqueue, message_for
 from intersession_events import facts, ids
 from intersession_events.log import StreamAppend
@@ -81,6 +81,7 @@ def turn_step(
         exchange_id=accepted.exchange_id,
         turn=turn.turn,
         hops=budget.hops,
+        edited_by=state.edited_by,
     )
     message = message_for(queued, state.latest or "", provenance, now_ms)
     return turn.speaker, Enqueue(

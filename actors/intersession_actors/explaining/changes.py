@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from intersession_actors.exchange import speaker_of
+from intersession_actors.exchange import ReleaseExchange, speaker_of
 from intersession_actors.explaining.decisions import Decision
 from intersession_actors.explaining.explanation import Instead
 from intersession_actors.policy import check_run
@@ -77,6 +77,11 @@ def _changes(decision: Decision) -> Iterator[_Change]:
     match decision.outcome:
         case RunEnded() as outcome:
             yield from _other_answers(decision, outcome)
+        case ReleaseExchange() as released if released.action != "go_on":
+            plain = replace(released, action="go_on", text=None)
+            yield _Change("it is released with what was held", decision._replace(outcome=plain))
+        case ReleaseExchange():
+            pass
         case DeliveryEnded() as delivered:
             taken = replace(delivered, outcome="done", note=None)
             yield _Change("the channel takes the text", decision._replace(outcome=taken))

@@ -1,12 +1,12 @@
 """A decision of an exchange as it was made, to be made again: what was known, what came in, and which events it led to."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from intersession_actors import exchange
 from intersession_actors.delivery import ended_in
 from intersession_actors.errors import RefusalCode
-from intersession_actors.policy import Spent
+from intersession_actors.policy import HoldOrder, Spent
 from intersession_actors.session import ended_again
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import facts, ids
@@ -21,7 +21,7 @@ class Decision(NamedTuple):
     """
 
     state: exchange.Exchange
-    outcome: RunEnded | DeliveryEnded
+    outcome: exchange.Outcome
     now: exchange.Circumstances
     came: tuple[Recorded, ...]
     told_at: int | None
@@ -52,7 +52,9 @@ def decision_of(log: Log, recorded: Recorded) -> Decision | None:
     return Decision(state, outcome, now, tuple(came), _told_at(log, outcome, came[0]))
 
 
-def _told_at(log: Log, outcome: RunEnded | DeliveryEnded, first: Recorded) -> int | None:
+def _told_at(log: Log, outcome: exchange.Outcome, first: Recorded) -> int | None:
+    if isinstance(outcome, exchange.ReleaseExchange):
+        return first.position
     if isinstance(outcome, RunEnded):
         run = Runs(log).get(outcome.run_id)
         return None if run is None else run.position
@@ -62,12 +64,16 @@ def _told_at(log: Log, outcome: RunEnded | DeliveryEnded, first: Recorded) -> in
     )
 
 
+_OF_ITSELF: Final = (facts.HoldRequested, facts.HoldWithdrawn, facts.ExchangeReleased)
+"""Somebody's own word: it is an append of its own, whatever caused it."""
+
+
 def parted(events: Sequence[Recorded], wanted: Recorded) -> tuple[list[Recorded], list[Recorded]]:
     """Part a stream into what was there, and the append that an event is of: each of it was caused by the one before it."""
     before: list[Recorded] = []
     came: list[Recorded] = []
     for recorded in events:
-        if not came or recorded.causation != came[-1].id:
+        if not came or recorded.causation != came[-1].id or isinstance(recorded.event, _OF_ITSELF):
             if came and came[-1].version >= wanted.version:
                 break
             before += came
@@ -76,7 +82,7 @@ def parted(events: Sequence[Recorded], wanted: Recorded) -> tuple[list[Recorded]
     return before, came
 
 
-def _outcome(log: Log, state: exchange.Exchange, came: Sequence[Recorded]) -> RunEnded | DeliveryEnded | None:
+def _outcome(log: Log, state: exchange.Exchange, came: Sequence[Recorded]) -> exchange.Outcome | None:
     """Return what the exchange was told, as it would be told again after a start."""
     first = came[0]
     match first.event:
@@ -84,6 +90,15 @@ def _outcome(log: Log, state: exchange.Exchange, came: Sequence[Recorded]) -> Ru
             return run_ended(log, first.stream, run_id)
         case facts.AnnounceDecided():
             return run_ended(log, first.stream, state.pending)
+        case facts.ExchangeReleased() as event:
+            return exchange.ReleaseExchange(
+                stream=first.stream,
+                action=event.action,
+                by=event.by,
+                text=event.text,
+                hold_id=event.hold_id,
+                for_good=event.for_good,
+            )
         case facts.ExchangeClosed():
             return delivery_ended(log, state.pending, first.position)
         case _:
@@ -106,11 +121,13 @@ def run_ended(log: Log, stream: str, run_id: str) -> RunEnded | None:
 
 
 def _circumstances(
-    log: Log, state: exchange.Exchange, outcome: RunEnded | DeliveryEnded, came: Sequence[Recorded]
+    log: Log, state: exchange.Exchange, outcome: exchange.Outcome, came: Sequence[Recorded]
 ) -> exchange.Circumstances:
     events = [recorded.event for recorded in came]
     loop = next((event for event in events if isinstance(event, facts.LoopEnded)), None)
     announced = next((event for event in events if isinstance(event, facts.AnnounceDecided)), None)
+    held = next((event for event in events if isinstance(event, facts.ExchangeHeld)), None)
+    released = next((event for event in events if isinstance(event, facts.ExchangeReleased)), None)
     return exchange.Circumstances(
         log_id=log.log_id,
         now_ms=came[0].time,
@@ -118,18 +135,27 @@ def _circumstances(
         has_route=announced is not None and announced.delivery_id is not None,
         refused=_refused(log.log_id, state, outcome, events),
         spent=spent_at(log, state.budget.root, came[0].position),
+        orders=() if held is None else (_order(held),),
+        wall_ms=0 if held is None else held.since_ms,
+        held_ms=released.held_ms if released is not None else 0,
     )
+
+
+def _order(held: facts.ExchangeHeld) -> HoldOrder:
+    return HoldOrder(source=held.source, before=held.before, by=held.by, order=held.order, note=held.note)
 
 
 def _refused(
     log_id: str,
     state: exchange.Exchange,
-    outcome: RunEnded | DeliveryEnded,
+    outcome: exchange.Outcome,
     events: Sequence[facts.Event],
 ) -> dict[str, StepRefused]:
     """Return the steps that a session's actor would not take: what came in does not explain that they were not."""
     refused: dict[str, StepRefused] = {}
-    well = isinstance(outcome, RunEnded) and outcome.status == "ok"
+    well = (isinstance(outcome, RunEnded) and outcome.status == "ok") or isinstance(
+        outcome, exchange.ReleaseExchange
+    )
     for at, event in enumerate(events):
         match event:
             case facts.LoopEnded(

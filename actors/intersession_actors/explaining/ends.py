@@ -6,7 +6,9 @@ from typing import Final, Literal
 from intersession_actors.explaining.explanation import Rule
 from intersession_events.facts import ArchiveReason, CloseReason, LoopEnd, SpawnClose, UnbindReason
 
-Silence = Literal["text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit"]
+Silence = Literal[
+    "text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"
+]
 """What `AnnounceDecided.why` can say."""
 
 _CHAIN: Final = "the guards over a causal chain (session.agentToAgent.limits) stop what would go on for ever"
@@ -60,6 +62,10 @@ LOOP_ENDS: Final[Mapping[LoopEnd, Rule]] = {
     "cost_limit": Rule("LOOP-5", _CHAIN, "a higher session.agentToAgent.limits.costMicros, or 0 for none"),
     "wall_limit": Rule("LOOP-5", _CHAIN, "a higher session.agentToAgent.limits.wallSeconds, or 0 for none"),
     "aborted": Rule("GATE-5", "an abort ends the turn, and with it the loop", "no abort"),
+    "dropped": Rule(
+        "LIVE-1", "a held reply that is dropped is as if it had not been said", "a release with the text"
+    ),
+    "ended": Rule("LIVE-1", "whoever releases an exchange may end it", "a release that lets it go on"),
     "inferred": Rule(
         "IMP-4", "the imported record shows no further turn, and not why", "a record that shows more"
     ),
@@ -85,6 +91,7 @@ SILENCES: Final[Mapping[Silence, Rule]] = {
         "a task done",
     ),
     "limit": Rule("LOOP-5", _CHAIN, "a higher limit in session.agentToAgent.limits, or 0 for none"),
+    "dropped": Rule("LIVE-1", "a held announce that is dropped is not made", "a release with the text"),
 }
 
 CLOSES: Final[Mapping[CloseReason | SpawnClose, Rule]] = {
@@ -125,6 +132,12 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, Rule]] = {
         "a session that was not deleted or reset meanwhile",
     ),
     "aborted": Rule("GATE-5", "an abort ends the run, and with it what waits for it", "no abort"),
+    "dropped": Rule(
+        "LIVE-1",
+        "a held reply that is dropped is as if it had not been said: there is no loop and no announce",
+        "a release with the text",
+    ),
+    "ended": Rule("LIVE-1", "whoever releases an exchange may end it", "a release that lets it go on"),
     "handed_over": Rule(
         "SPAWN-9",
         "a result whose requester has no route is handed to its session, and its agent runs on it",

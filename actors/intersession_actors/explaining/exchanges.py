@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.explaining.changes import ANNOUNCE, TURNS, instead_of
 from intersession_actors.explaining.decisions import Decision, decision_of
 from intersession_actors.explaining.ends import CLOSES, LOOP_ENDS, SILENCES
@@ -62,6 +63,8 @@ def _inputs(log: Log, in_force: InForce, decision: Decision, event: Ending) -> I
     if isinstance(outcome, RunEnded):
         yield Input(name="status", value=outcome.status, set_by="agent", position=decision.told_at)
         yield Input(name="reply", value=outcome.text, set_by="agent", position=decision.told_at)
+    elif isinstance(outcome, ReleaseExchange):
+        yield Input(name="release", value=outcome.action, set_by="call", position=decision.told_at)
     else:
         yield Input(name="delivery", value=outcome.outcome, set_by="channel", position=decision.told_at)
     if isinstance(event, facts.LoopEnded):

@@ -59,7 +59,7 @@ class Explaining:
             ):
                 found = deliveries.explain_ending(self._reader, self._in_force, recorded, event)
                 return () if found is None else (found,)
-            case facts.RunQueued() | facts.DeliveryDecided():
+            case facts.RunQueued() | facts.DeliveryDecided() | facts.ExchangeHeld():
                 return waiting.explain_waiting(self._reader, recorded, event)
             case facts.SessionArchived() | facts.ThreadUnbound() | facts.ChildArchived():
                 return (_of_session(recorded, event),)

@@ -80,7 +80,7 @@ UNDELIVERED: Final[Mapping[Undelivered, Rule]] = {
     ),
 }
 
-Waiting = Literal["waits_in_queue", "waits_for_agent", "waits_for_channel", "under_way"]
+Waiting = Literal["waits_in_queue", "waits_for_agent", "waits_for_channel", "waits_for_release", "under_way"]
 """Why something has not happened yet."""
 
 WAITING: Final[Mapping[Waiting, Rule]] = {
@@ -98,6 +98,11 @@ WAITING: Final[Mapping[Waiting, Rule]] = {
         "ANN-3",
         "a text waits for a channel that nobody has registered, at most deliveries.maxAgeSeconds",
         "a host that runs, with its channel registered",
+    ),
+    "waits_for_release": Rule(
+        "LIVE-1",
+        "what is held waits until somebody releases it, however long that takes",
+        "`intersession release RUN`, with another text, or without one",
     ),
     "under_way": Rule("ANN-3", "what is being done right now has no end yet", "time"),
 }

@@ -1,15 +1,20 @@
-"""Explains why a run, or a text on its way outside, has not gone on yet."""
+"""Explains why a run, an exchange, or a text on its way outside, has not gone on yet."""
 
-from intersession_actors.explaining.explanation import About, Explanation, Input
+from collections.abc import Mapping
+from typing import Final
+
+from intersession_actors.explaining.explanation import About, Explanation, Input, SetBy
 from intersession_actors.explaining.failures import WAITING, Waiting
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.timeline import route_text
+from intersession_projections.timeline import HELD_TEXTS, route_text
 
 
 def explain_waiting(
-    reader: Reader, recorded: Recorded, event: facts.RunQueued | facts.DeliveryDecided
+    reader: Reader,
+    recorded: Recorded,
+    event: facts.RunQueued | facts.DeliveryDecided | facts.ExchangeHeld,
 ) -> tuple[Explanation, ...]:
     """Explain why something is not over; nothing where it is."""
     match event:
@@ -17,6 +22,8 @@ def explain_waiting(
             return _of_run(reader, recorded, event)
         case facts.DeliveryDecided():
             return _of_delivery(reader, recorded, event)
+        case facts.ExchangeHeld():
+            return _of_hold(reader, recorded, event)
 
 
 def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple[Explanation, ...]:
@@ -45,6 +52,28 @@ def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecide
         Input(name="state", value=row.state, set_by="log", position=row.position),
     )
     return (_explained(recorded, "delivery", code, f"{place} has not got it yet", inputs),)
+
+
+def _of_hold(reader: Reader, recorded: Recorded, event: facts.ExchangeHeld) -> tuple[Explanation, ...]:
+    row = reader.flows.exchange(recorded.stream.partition(":")[2])
+    if row is None or row.hold_id != event.hold_id:
+        return ()
+    set_by: SetBy = _SET_BY[event.source]
+    inputs = (
+        Input(name="hold", value=event.before, set_by=set_by, position=recorded.position),
+        Input(name="by", value=event.by, set_by=set_by),
+        *(() if event.note is None else (Input(name="note", value=event.note, set_by=set_by),)),
+    )
+    what = HELD_TEXTS[event.step]
+    return (_explained(recorded, "exchange", "waits_for_release", f"{what.capitalize()} is held", inputs),)
+
+
+_SET_BY: Final[Mapping[facts.HoldSource, SetBy]] = {
+    "setting": "exchange",
+    "session": "session",
+    "run": "call",
+    "rule": "call",
+}
 
 
 def _explained(

@@ -1,6 +1,17 @@
 """The methods, such as `chat.send`: what clients of the gateway, the command line and a host's own code can ask for."""
 
+from intersession_actors.methods.holding import ReleaseFields, hold_params, release_params
 from intersession_actors.methods.methods import METHODS, GatewayMethods, unknown_method
-from intersession_actors.methods.params import NoParams
+from intersession_actors.methods.params import HoldParams, NoParams, ReleaseParams
 
-__all__ = ["METHODS", "GatewayMethods", "NoParams", "unknown_method"]
+__all__ = [
+    "METHODS",
+    "GatewayMethods",
+    "HoldParams",
+    "NoParams",
+    "ReleaseFields",
+    "ReleaseParams",
+    "hold_params",
+    "release_params",
+    "unknown_method",
+]

@@ -14,6 +14,7 @@ from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.debug import GatewayDebug
 from intersession_actors.methods.erasing import GatewayErase
+from intersession_actors.methods.holding import GatewayHolds
 from intersession_actors.methods.retrying import GatewayRetries
 from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
@@ -46,6 +47,7 @@ class Parts(NamedTuple):
 
     runs: GatewayRuns
     retries: GatewayRetries
+    holds: GatewayHolds
     sessions: GatewaySessions
     about: GatewayAbout
     imports: GatewayImport
@@ -81,6 +83,9 @@ METHODS: Final[Mapping[str, Registered]] = {
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
     "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint),
     "deliveries.retry": Registered("operator.admin", lambda parts: parts.about.retry_delivery),
+    "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True),
+    "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold),
+    "exchanges.release": Registered("operator.approvals", lambda parts: parts.holds.release),
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
@@ -130,6 +135,7 @@ class GatewayMethods:
         parts = Parts(
             self._runs,
             GatewayRetries(service, targets),
+            GatewayHolds(service, targets),
             GatewaySessions(service, targets),
             GatewayAbout(service, targets, describe, checkpoint),
             GatewayImport(imports),

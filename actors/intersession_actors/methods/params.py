@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors import gate
-from intersession_events.facts import ready
+from intersession_events.facts import HoldBefore, Release, ready
 from intersession_events.plain_json import JsonValue
 
 Busy = Literal["queue", "reject", "interrupt"]
@@ -110,6 +110,34 @@ class RetryParams(Params, frozen=True, kw_only=True):
     """`runs.retry`: a run that failed."""
 
     run_id: gate.RunText
+
+
+@ready
+class HeldParams(Params, frozen=True, kw_only=True):
+    """`exchanges.held`."""
+
+    limit: Limit = 200
+
+
+@ready
+class HoldParams(Params, frozen=True, kw_only=True):
+    """`exchanges.hold`: a run of an exchange, or a session whose exchanges are all held."""
+
+    run_id: gate.RunText | None = None
+    session_key: gate.KeyText | None = None
+    before: HoldBefore = "next"
+
+
+@ready
+class ReleaseParams(Params, frozen=True, kw_only=True):
+    """`exchanges.release`: what is held of a run's exchange, or of a session's exchanges. A `text` goes on in its place."""
+
+    run_id: gate.RunText | None = None
+    session_key: gate.KeyText | None = None
+    action: Release = "go_on"
+    text: gate.MessageText | None = None
+    hold_id: gate.Identity | None = None
+    for_good: bool = False
 
 
 @ready

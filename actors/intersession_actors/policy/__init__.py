@@ -29,6 +29,7 @@ from intersession_actors.policy.chain import (
     find_wait_cycle,
     one_hop_on,
 )
+from intersession_actors.policy.holding import HoldOrder
 from intersession_actors.policy.models import find_model, model_names
 from intersession_actors.policy.sending import Speaker, Verdict, judge_send, parse_send_command
 from intersession_actors.policy.spawning import (
@@ -46,6 +47,7 @@ __all__ = [
     "AccessSettings",
     "Allowed",
     "Forbidden",
+    "HoldOrder",
     "NotVisible",
     "Operation",
     "Reach",

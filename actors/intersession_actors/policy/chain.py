@@ -80,8 +80,8 @@ def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
 def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
     """Say whether the chain may ask for one more run, of whichever of its branches."""
     limits = budget.limits
-    # A clock that was set back must not give a chain a negative age.
-    seconds = max(now_ms - (budget.started_ms or now_ms), 0) // 1000
+    # A clock that was set back must not give a chain a negative age, and who was held has done nothing meanwhile.
+    seconds = max(now_ms - (budget.started_ms or now_ms) - budget.held_ms, 0) // 1000
     return (
         _full("run_limit", "runs", spent.runs, limits.runs)
         or check_start(budget, spent)

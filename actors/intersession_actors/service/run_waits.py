@@ -1,8 +1,9 @@
 """Runs as every door has them: waiting for the end of one, and stopping one. Answers are dicts, as a model sees them."""
 
 from intersession_actors.errors import ToolRefused
+from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.gate import IDENTITY, checked
-from intersession_actors.service.asking import ask_session
+from intersession_actors.service.asking import ask_flow, ask_session
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
 from intersession_actors.session import Abort
@@ -27,7 +28,7 @@ class RunDoor:
         pending = Pending(
             future=future,
             timeout=seconds,
-            finish=lambda: wait_result(self._outcome(known)),
+            finish=lambda: self._answer(self._outcome(known)),
             over=lambda: waits.forget(known, future),
         )
         try:
@@ -39,10 +40,10 @@ class RunDoor:
         if not outcome.ended and seconds > 0:
             return pending
         pending.over()
-        return wait_result(outcome)
+        return self._answer(outcome)
 
     def abort(self, run_id: str, *, by: str) -> bool:
-        """Stop a run, queued or under way; True if there was something to stop.
+        """Stop a run, queued or under way, or what its exchange holds; True if there was something to stop.
 
         Raises:
             ToolRefused: there is no such run (`unknown_run`), or `by` is no name.
@@ -50,9 +51,27 @@ class RunDoor:
         checked("by", by)
         outcome = self._outcome(self._known(checked("runId", run_id, most=IDENTITY.most)))
         if outcome.ended:
-            return False
+            return self._end_held(outcome, by)
         accepted = ask_session(self._service, outcome.session_key, Abort(run_id=outcome.run_id, by=by))
         return bool(accepted.recorded)
+
+    def _end_held(self, outcome: RunOutcome, by: str) -> bool:
+        """End the exchange of a run that is over, if it is held: what is stopped is what would follow from it (LIVE-1)."""
+        exchange = self._service.flows.exchange(outcome.exchange_id or "")
+        if exchange is None or exchange.held is None:
+            return False
+        command = ReleaseExchange(stream=exchange.stream, action="end", by=by, hold_id=exchange.hold_id)
+        return bool(ask_flow(self._service, command).recorded)
+
+    def _answer(self, outcome: RunOutcome) -> Result:
+        """Return the end of a run, and whether its exchange holds what follows from it (LIVE-1)."""
+        answer = wait_result(outcome)
+        if not outcome.ended or outcome.exchange_id is None:
+            return answer
+        exchange = self._service.flows.exchange(outcome.exchange_id)
+        if exchange is not None and exchange.held is not None:
+            answer["held"] = exchange.held
+        return answer
 
     def _known(self, run_id: str) -> str:
         """Return the run that an id means; a caller's own idempotency key is one too (GATE-1)."""

@@ -1,4 +1,4 @@
-"""Waits for the ends of runs, which the log tells: the answer is the same before, after and across restarts (SEND-9, GATE-3).
+"""Waits for the ends of runs, and for first replies that may go on, which the log tells: the answer is the same before, after and across restarts (SEND-9, GATE-3).
 
 A waiter is a future that the commit listener completes; what it is completed with is read from the view, never from memory.
 """
@@ -8,16 +8,20 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Final
 
 from intersession_actors.policy import find_wait_cycle
 from intersession_actors.runtime import Threads
 from intersession_events.crash_points import crash_point
-from intersession_events.facts import RunEnd
+from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, PrimaryEnded, RunEnd
 from intersession_events.log import Log, Recorded
+
+_ANSWERS: Final = PrimaryEnded | ExchangeReleased | ExchangeClosed
+"""Events of an exchange by which the reply of its first run goes on to whoever waits for it, unless it is held (LIVE-1)."""
 
 
 class RunWaits:
-    """Futures that are done when a run has ended."""
+    """Futures that are done when a run has ended; or, by the stream of an exchange, when its first reply has gone on."""
 
     def __init__(self, log: Log, run_ended: Callable[[str], None] | None = None) -> None:
         self._lock = threading.Lock()
@@ -26,7 +30,7 @@ class RunWaits:
         self._stop: Callable[[], None] = log.on_committed(self._committed)
 
     def expect(self, run_id: str) -> "Future[None]":
-        """Return a future of the end of a run. Look whether it has ended already only after this call."""
+        """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call."""
         future: Future[None] = Future()
         with self._lock:
             self._waiting[run_id].append(future)
@@ -58,17 +62,23 @@ class RunWaits:
             _finish(future)
 
     def _committed(self, batch: Sequence[Recorded]) -> None:
+        held = {recorded.stream for recorded in batch if isinstance(recorded.event, ExchangeHeld)}
         for recorded in batch:
             event = recorded.event
             if isinstance(event, RunEnd):
-                with self._lock:
-                    futures = self._waiting.pop(event.run_id, [])
-                if futures:
-                    crash_point("S7")
-                for future in futures:
-                    _finish(future)
+                self._come(event.run_id)
                 if self._run_ended is not None:
                     self._run_ended(event.run_id)
+            elif isinstance(event, _ANSWERS) and recorded.stream not in held:
+                self._come(recorded.stream)
+
+    def _come(self, name: str) -> None:
+        with self._lock:
+            futures = self._waiting.pop(name, [])
+        if futures:
+            crash_point("S7")
+        for future in futures:
+            _finish(future)
 
 
 def _finish(future: "Future[None]") -> None:

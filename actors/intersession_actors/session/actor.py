@@ -432,7 +432,8 @@ class SessionActor(Handler):
             retry_interrupted=self.world.retry_interrupted,
         )
         plan = self._of_the_run(events, carried or self._notice(events))
-        if isinstance(plan, Refused) or not leads_on(self.state, events):
+        # A rule of the host's is asked about what is recorded, not about what may yet fail to be.
+        if isinstance(plan, Refused) or self.world.holds.rule is not None or not leads_on(self.state, events):
             return plan
         return msgspec.structs.replace(plan, leads_on=True)
 

@@ -23,7 +23,14 @@ SETTINGS_FOR_AGENTS: Final = frozenset(
 ThreadLeft = tuple[int, facts.UnbindReason] | None
 """For how many milliseconds a thread is still the session's own, and why no longer; None: for good, or there is none."""
 
-SETTINGS: Final = SETTINGS_FOR_AGENTS | {"sendPolicy", "label", "model", "thinkingLevel", "displayName"}
+SETTINGS: Final = SETTINGS_FOR_AGENTS | {
+    "sendPolicy",
+    "label",
+    "model",
+    "thinkingLevel",
+    "displayName",
+    "hold",
+}
 """What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
 
 

@@ -12,6 +12,7 @@ from intersession_actors.chains import ChainLedger, UnderWay
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import SendAction
 from intersession_actors.failures import Reports
+from intersession_actors.holding import Holds
 from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
@@ -65,6 +66,8 @@ class World:
     """Is told of a session that goes on from what the log has: its flows look for what they were not told."""
     chains: ChainLedger
     """Where a run of a causal chain is reserved before it is asked for."""
+    holds: Holds
+    """Whose exchanges are held, and who is asked about the others."""
     under_way: UnderWay
     """Which agents are being called now."""
     passivated: Callable[[str], None]

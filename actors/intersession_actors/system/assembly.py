@@ -15,6 +15,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
+from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, Runtime, TimerWheel
@@ -63,6 +64,7 @@ class Assembly:
         targets: Sequence[Target],
         smells: Sequence[SmellRule] = (),
         deliver: Container[str] = (),
+        hold: HoldRule | None = None,
     ) -> None:
         self._config = config
         self._log = log
@@ -134,6 +136,19 @@ class Assembly:
         self._chains = ChainLedger(log, partial(_runs_of, reader))
         # Who made an append tells it as well, but may have failed before it could.
         self._stop_forgetting = log.on_committed(self.executor.results.take)
+        self._hold_rule = (
+            None
+            if hold is None
+            else RuleCaller(
+                hold,
+                timers=self.timers,
+                reports=self.reports,
+                hosts_loop=self.hosts_loop,
+                threads=threads,
+            )
+        )
+        holds = Holds(HeldSessions(), self._hold_rule)
+        self._stop_holding = log.on_committed(holds.sessions.take)
         self.contexts = ContextCache(log)
         frozen = reader.frozen()
         world = World(
@@ -150,6 +165,7 @@ class Assembly:
             resume_flow=self._resume_flow,
             read_back=self.supervisor.read_back,
             chains=self._chains,
+            holds=holds,
             under_way=UnderWay(),
             passivated=self.supervisor.passivated,
             sealed=self.is_sealed,
@@ -223,6 +239,9 @@ class Assembly:
         self.service.waits.close()
         self._chains.close()
         self._stop_forgetting()
+        self._stop_holding()
+        if self._hold_rule is not None:
+            self._hold_rule.stop(max(until - self._clock.monotonic(), 0.0))
         self.tracing.stop()
         for tail in self._tails:
             tail.stop()

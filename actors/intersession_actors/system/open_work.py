@@ -5,7 +5,10 @@ from collections.abc import Callable
 from typing import Final
 
 from intersession_actors.service import Reader
+from intersession_events.facts import SessionPatched
 from intersession_events.plain_json import JsonObject
+from intersession_projections.flows import held_value
+from intersession_projections.held_sessions import HeldSessions
 
 _NEWEST: Final = 20
 
@@ -15,7 +18,7 @@ def open_work(
 ) -> JsonObject:
     """Return what is open: runs that wait for an agent, by session key, and deliveries, by channel and how they stand.
 
-    And those of the newest runs that failed and that nobody has tried again (GATE-6).
+    And what is held until somebody releases it (LIVE-1), and those of the newest runs that failed and that nobody has tried again (GATE-6).
 
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.
     """
@@ -37,6 +40,12 @@ def open_work(
         "fork": _fork(reader),
         "parkedRuns": dict(parked),
         "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
+        "held": [held_value(exchange) for exchange in reader.flows.held_exchanges()],
+        "heldSessions": {
+            recorded.stream.partition(":")[2]: recorded.event.values["hold"]
+            for recorded in HeldSessions(reader.log).all()
+            if isinstance(recorded.event, SessionPatched)
+        },
         "failedRuns": [
             {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
             for run in reader.runs.failed_lately(_NEWEST)

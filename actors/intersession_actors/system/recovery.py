@@ -13,6 +13,7 @@ from intersession_actors.service import Service
 from intersession_actors.session import Wake, ended_again
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids
+from intersession_projections.held_sessions import HeldSessions
 
 logger = logging.getLogger("intersession.flows")
 
@@ -20,6 +21,7 @@ logger = logging.getLogger("intersession.flows")
 def recover(service: Service) -> None:
     """Tell everybody to go on: deliveries, exchanges, spawns, then the sessions with runs."""
     _hold_accepted(service)
+    service.world.holds.sessions.take(tuple(HeldSessions(service.log).all()))
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(service, prefix)
     frozen = service.reader.frozen().runs
@@ -106,10 +108,15 @@ def sweep_staged(service: Service) -> None:
 
 
 def wake_agent(service: Service, agent_id: str) -> None:
-    """Tell the sessions of an agent that it is there now: parked runs start (KEY-9)."""
+    """Tell the sessions of an agent that it is there now: parked runs start (KEY-9), released exchanges go on (LIVE-1)."""
     for key in dict.fromkeys(run.session_key for run in service.runs.open_runs()):
         if service.world.agent_of(key) == agent_id:
             service.supervisor.tell_session(key, Wake())
+    frozen = service.reader.frozen().flows
+    for exchange in service.flows.released_exchanges():
+        at = None if exchange.requester is None else service.world.agent_of(exchange.requester)
+        if at == agent_id and exchange.stream not in frozen:
+            _resume(service, exchange.stream)
 
 
 def _resume(service: Service, stream: str, ended: tuple[RunEnded | DeliveryEnded, ...] = ()) -> None:

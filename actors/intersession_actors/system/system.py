@@ -14,7 +14,7 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent
-from intersession_actors.answers import AcceptedAnswer, InboundAnswer
+from intersession_actors.answers import AcceptedAnswer, HoldAnswer, InboundAnswer, ReleaseAnswer
 from intersession_actors.channels import AnyChannel
 from intersession_actors.config import Config
 from intersession_actors.debugger import Debugger, View
@@ -34,8 +34,9 @@ from intersession_actors.gate import (
     text_of,
     texts_of,
 )
+from intersession_actors.holding import HoldRule
 from intersession_actors.host import DoorThreads
-from intersession_actors.methods import GatewayMethods
+from intersession_actors.methods import GatewayMethods, ReleaseFields, hold_params, release_params
 from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime
 from intersession_actors.service import (
     Caller,
@@ -60,6 +61,7 @@ from intersession_actors.system.status import status_of
 from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
+from intersession_events.facts import HoldBefore
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -78,8 +80,10 @@ class SessionSystem:
     `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
     simulations; the runtime has its own clock and ids. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
     may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. `smells`
-    are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. The
-    channels of a fork are sealed (FORK-5), but for those that `deliver` names. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. `hold`
+    is a rule, sync or async, that is asked about each text of an exchange before it goes on, outside of any actor: True or a text that says why holds it
+    (LIVE-1), and so does a rule that fails. The channels of a fork are sealed (FORK-5),
+    but for those that `deliver` names. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
@@ -102,9 +106,11 @@ class SessionSystem:
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
         smells: Sequence[SmellRule] = (),
         deliver: Collection[str] = (),
+        hold: HoldRule | None = None,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         callable_of("on_failure", on_failure)
+        callable_of("hold", hold)
         self._settings = Settings(config, agents=given_agents, channels={*given_channels})
         self._channels = {**self._settings.begun.channels, **given_channels}
         self._clock = clock
@@ -114,6 +120,7 @@ class SessionSystem:
         self._tracer_provider = tracer_provider
         self._smells = tuple(smells)
         self._deliver = frozenset(texts_of("deliver", deliver))
+        self._hold = hold
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
@@ -150,6 +157,7 @@ class SessionSystem:
                 targets=self._settings.begun.targets,
                 smells=self._smells,
                 deliver=self._deliver,
+                hold=self._hold,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -404,6 +412,47 @@ class SessionSystem:
         """
         not_on_a_loop("system.retry(…)", 'await system.gateway.acall("runs.retry", …)')
         return cast("AcceptedAnswer", self.gateway.perform("runs.retry", {"runId": run_id}))
+
+    def hold(
+        self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
+    ) -> HoldAnswer:
+        """Have an exchange stop before a text goes on, until somebody releases it (LIVE-1).
+
+        It is named by one of its runs, or by its id. With `session_key` all exchanges of that session stop, those to come as
+        well.
+
+        Raises:
+            ToolRefused: there is no such run or session, or nothing of it is still to go on.
+            CalledOnLoop: this is a coroutine, where `ahold` is awaited.
+        """
+        not_on_a_loop("system.hold(…)", "await system.ahold(…)")
+        asked = hold_params(run_id, session_key, before)
+        return cast("HoldAnswer", self.gateway.perform("exchanges.hold", asked))
+
+    async def ahold(
+        self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
+    ) -> HoldAnswer:
+        """Do what `hold` does, without blocking the event loop."""
+        asked = hold_params(run_id, session_key, before)
+        return cast("HoldAnswer", await self.gateway.aperform("exchanges.hold", asked))
+
+    def release(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
+        """Let a held exchange go on (LIVE-1): as it is, with another `text`, or by `action` without it (`drop`), or not at all (`end`).
+
+        `hold_id` is the hold that is meant, so that saying it twice releases one. `for_good`: it is not held again. With
+        `session_key` all that is held of that session goes on, and its own hold is taken away.
+
+        Raises:
+            ToolRefused: there is no such run or session, it is not held, or was released in another way.
+            CalledOnLoop: this is a coroutine, where `arelease` is awaited.
+        """
+        not_on_a_loop("system.release(…)", "await system.arelease(…)")
+        return cast("ReleaseAnswer", self.gateway.perform("exchanges.release", release_params(run_id, given)))
+
+    async def arelease(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
+        """Do what `release` does, without blocking the event loop."""
+        answer = await self.gateway.aperform("exchanges.release", release_params(run_id, given))
+        return cast("ReleaseAnswer", answer)
 
     def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Recorded]:
         """Iterate over committed events from behind a position (None: from now on), as they come.

@@ -30,6 +30,13 @@ from intersession_actors.service import (
     route_of,
     run_id_of,
 )
+from intersession_actors.tools.first_reply import (
+    GOES_ON,
+    FirstReply,
+    awaited_for,
+    first_reply,
+    has_answer,
+)
 from intersession_actors.tools.send_request import Send, Target, accepted_send
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
@@ -86,7 +93,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         asked=asked,
     )
     known = _was_accepted(send)
-    wait = None if known and service.runs.has_ended(run_id) else _begin_wait(send, target)
+    wait = None if known and has_answer(service, call.caller, run_id) else _begin_wait(send, target)
     try:
         if not known:
             target = _accept_now(send, given, target)
@@ -264,34 +271,46 @@ def _told_delivery(route: Route | None) -> dict[str, str]:
 
 
 def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait | None) -> Pending:
-    service, run_id = send.service, send.run_id
-    future = service.waits.expect(run_id)
+    service, run_id, caller = send.service, send.run_id, send.call.caller
+    awaited = awaited_for(service, caller, run_id)
+    future = service.waits.expect(awaited)
     if wait is not None:
-        wait.give_up = lambda: service.waits.finish(run_id, future)
-    if service.runs.has_ended(run_id):
-        service.waits.finish(run_id, future)
+        wait.give_up = lambda: service.waits.finish(awaited, future)
+    if has_answer(service, caller, run_id):
+        service.waits.finish(awaited, future)
 
     def over() -> None:
-        service.waits.forget(run_id, future)
+        service.waits.forget(awaited, future)
         if wait is not None:
             service.wait_graph.end(wait)
 
     def finish() -> Result:
         outcome: RunOutcome | None = None
+        first = GOES_ON
         # It was accepted, so a store that is away is no refusal: the run goes on after the restart.
         try:
             outcome = service.runs.get(run_id)
+            first = first_reply(service, caller, run_id)
         except StoreUnavailable as error:
             service.store_failed(error)
-        return send_result(outcome, run_id, target.shown, send.timeout, delivery)
+        return send_result(outcome, run_id, target.shown, send.timeout, delivery, first=first)
 
     return Pending(future=future, timeout=send.timeout, finish=finish, over=over)
 
 
 def send_result(
-    outcome: RunOutcome | None, run_id: str, shown: str, timeout: float, delivery: dict[str, str]
+    outcome: RunOutcome | None,
+    run_id: str,
+    shown: str,
+    timeout: float,
+    delivery: dict[str, str],
+    *,
+    first: FirstReply = GOES_ON,
 ) -> Result:
-    """Return the answer to a send whose wait is over: a pure function of the run's outcome (SEND-5 to SEND-7)."""
+    """Return the answer to a send whose wait is over: a pure function of the run's outcome (SEND-5 to SEND-7).
+
+    `first` is what became of the reply on its way to who waits for it (LIVE-1).
+    """
     answer: Result = {"runId": run_id, "sessionKey": shown}
     if outcome is None or not outcome.ended:
         return answer | {
@@ -302,7 +321,22 @@ def send_result(
         }
     if outcome.status != "ok":
         return answer | {"status": "error", "error": outcome.error or outcome.status}
-    text = spoken(outcome.reply)
+    if first.waits:
+        said = "held" if first.is_held else "not released"
+        return (
+            answer
+            | {
+                "status": "timeout",
+                "error": f"there is a reply, which is {said} and has not gone on within {timeout:g} s; agent.wait knows the run",
+                "delivered": True,
+                "delivery": delivery,
+            }
+            | ({"held": True} if first.is_held else {})
+        )
+    text = spoken(outcome.reply) if first.text is None else first.text
+    if first.is_dropped:
+        text = None
     if text is None:
         return answer | {"status": "ok", "reply": "", "noReply": True, "delivery": {"status": "none"}}
-    return answer | {"status": "ok", "reply": text, "delivery": delivery}
+    edited: Result = {} if first.text is None else {"edited": True}
+    return answer | {"status": "ok", "reply": text, "delivery": delivery} | edited

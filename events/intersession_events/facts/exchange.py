@@ -1,6 +1,6 @@
 """What can have happened in an exchange: all that one `sessions_send` starts. Stream `exchange:<id>`.
 
-The primary run, the reply-back loop turn by turn, the end of the loop and why, the announce, the close.
+The primary run, the reply-back loop turn by turn, the end of the loop and why, the announce, holds and releases, the close.
 """
 
 from typing import Literal
@@ -29,6 +29,8 @@ LoopEnd = Literal[
     "cost_limit",
     "wall_limit",
     "aborted",
+    "dropped",
+    "ended",
     "inferred",
 ]
 CloseReason = Literal[
@@ -43,9 +45,19 @@ CloseReason = Literal[
     "withheld",
     "target_gone",
     "aborted",
+    "dropped",
+    "ended",
     "inferred",
 ]
 RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
+HoldBefore = Literal["next", "reply", "every-turn", "announce"]
+"""Before what an exchange is to stop: whichever text goes on next, the next reply, every text, the announce."""
+HoldSetting = Literal["off", "reply", "every-turn", "announce"]
+"""What the setting `session.agentToAgent.hold` can be."""
+HeldText = Literal["reply", "announce"]
+HoldSource = Literal["setting", "session", "run", "rule"]
+"""What ordered a hold: the configuration, a session that is held, this exchange, or a rule of the host's."""
+Release = Literal["go_on", "edit", "drop", "end"]
 
 
 class ExchangeSettings(Fact, frozen=True, kw_only=True):
@@ -55,6 +67,7 @@ class ExchangeSettings(Fact, frozen=True, kw_only=True):
     turn_timeout_ms: int = 60_000
     announce: Literal["always", "routed"] = "always"
     limits: Limits = Limits()
+    hold: HoldSetting = "off"
 
 
 class ExchangeAccepted(Fact, frozen=True, kw_only=True):
@@ -157,17 +170,71 @@ class AnnounceDecided(Fact, frozen=True, kw_only=True):
 
     `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from being asked. With a `delivery_id` the outbox has it: the delivery's first
     event is in the same append. `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
+    `edited_by` is who wrote the text instead of the agent (LIVE-1).
     """
 
     text: str | None = None
-    why: Literal["text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit"] = (
-        "text"
-    )
+    why: Literal[
+        "text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"
+    ] = "text"
     limit: str | None = None
     delivery_id: str | None = None
     run_id: str | None = None
     usage: Usage | None = None
     stats: str | None = None
+    edited_by: str | None = None
+
+
+class HoldRequested(Fact, frozen=True, kw_only=True):
+    """Somebody wants the exchange to stop before a text goes on, and to wait for a release (LIVE-1). The last word holds."""
+
+    before: HoldBefore
+    by: str
+
+
+class HoldWithdrawn(Fact, frozen=True, kw_only=True):
+    """The exchange is not to stop after all: it was released before it had come to where it would have."""
+
+    by: str
+
+
+class ExchangeHeld(Fact, frozen=True, kw_only=True):
+    """The exchange has stopped, and waits for a release (LIVE-1).
+
+    `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
+    they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow.
+    `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
+    """
+
+    hold_id: str
+    step: HeldText
+    text: str
+    speaker: str
+    since_ms: int
+    before: HoldBefore
+    source: HoldSource
+    by: str
+    order: str
+    to: str | None = None
+    turn: int = 0
+    next_turn: int | None = None
+    note: str | None = None
+    run_id: str | None = None
+    usage: Usage | None = None
+
+
+class ExchangeReleased(Fact, frozen=True, kw_only=True):
+    """Somebody let a held exchange go on: with the text, with another one (`edit`, `text`), without it, or not at all.
+
+    `held_ms` is how long it was held, which no limit of its causal chain counts. `for_good`: it is not held again.
+    """
+
+    hold_id: str
+    action: Release
+    by: str
+    held_ms: int = 0
+    text: str | None = None
+    for_good: bool = False
 
 
 class ExchangeClosed(Fact, frozen=True, kw_only=True):
@@ -186,5 +253,9 @@ ExchangeEvent = (
     | LoopEnded
     | AnnounceRequested
     | AnnounceDecided
+    | HoldRequested
+    | HoldWithdrawn
+    | ExchangeHeld
+    | ExchangeReleased
     | ExchangeClosed
 )

@@ -49,7 +49,7 @@ class _Reading:
         carried = {(row.source, row.text) for row in self._rows if isinstance(row, Arrow)}
         return [row for place, row in enumerate(self._rows) if self._said.get(place) not in carried]
 
-    def take(self, recorded: Recorded) -> None:  # noqa: C901 - one case an event that is drawn
+    def take(self, recorded: Recorded) -> None:  # noqa: C901, PLR0912 - one case an event that is drawn
         """Add what an event shows; most show nothing of their own."""
         kind, _, name = recorded.stream.partition(":")
         key = name if kind == "session" else None
@@ -72,6 +72,10 @@ class _Reading:
                     self._mark(recorded, None, "failed")
             case facts.AnnounceDecided(text=None) | facts.LoopEnded():
                 self._mark(recorded, None, "end")
+            case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeReleased() as event:
+                self._ordered(recorded, event)
+            case facts.ExchangeHeld() as event:
+                self._mark(recorded, self._session(event.speaker), "note")
             case facts.ExchangeClosed() | facts.SpawnClosed():
                 text = f"The {kind} is over: {words_of(recorded.event, None).how}"
                 self._rows.append(_mark(recorded, None, text, "end"))
@@ -85,6 +89,14 @@ class _Reading:
                 self._mark(recorded, None, "note")
             case _:
                 pass
+
+    def _ordered(
+        self, recorded: Recorded, event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeReleased
+    ) -> None:
+        """Mark what somebody says of a hold: it is nobody's lane, so it says who."""
+        words = words_of(recorded.event, None)
+        said = "" if words.text is None else f": {words.text}"
+        self._rows.append(_mark(recorded, None, f"{event.by} {words.how}{said}", "note"))
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
         # Who asks stands before who is asked.

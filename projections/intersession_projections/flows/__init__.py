@@ -1,6 +1,7 @@
 """Exchanges, spawns and deliveries as rows, for recovery, the tools and the command line."""
 
 from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.held import held_in, held_value
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
     DeliveryNote,
@@ -26,4 +27,6 @@ __all__ = [
     "Summary",
     "accept_flow",
     "evolve_flow",
+    "held_in",
+    "held_value",
 ]

@@ -19,6 +19,8 @@ from intersession_projections.flows.stored import (
     COLUMNS,
     DELIVERY,
     EXCHANGE,
+    HELD,
+    RELEASED,
     SPAWN,
     UNDELIVERED,
     restored,
@@ -36,6 +38,14 @@ class Flows:
     def open_exchanges(self) -> list[str]:
         """Return the streams of the exchanges that are not closed."""
         return self._open("exchange")
+
+    def held_exchanges(self) -> list[ExchangeSummary]:
+        """Return the exchanges that have stopped and wait for a release, in the order they were accepted (LIVE-1)."""
+        return self._stopped(HELD)
+
+    def released_exchanges(self) -> list[ExchangeSummary]:
+        """Return the exchanges that were released and have not gone on yet, in the order they were accepted."""
+        return self._stopped(RELEASED)
 
     def open_spawns(self) -> list[str]:
         """Return the streams of the spawns whose announce is not final."""
@@ -193,6 +203,13 @@ class Flows:
     def spawns_with_files(self) -> list[SpawnSummary]:
         """Return the spawns whose announce is final and whose files are still there, as far as is known (ATT-5)."""
         return self._select(SpawnSummary, "has_files = 1 AND is_open = 0 ORDER BY accepted", ())
+
+    def _stopped(self, outcome: str) -> list[ExchangeSummary]:
+        return self._select(
+            ExchangeSummary,
+            "kind = 'exchange' AND is_open = 1 AND outcome = ? ORDER BY accepted",
+            (outcome,),
+        )
 
     def _ids(self, kind: str, beginning: str, limit: int) -> list[str]:
         statement = "SELECT id FROM flows WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"

@@ -30,6 +30,9 @@ class DeliveriesWanted(NamedTuple):
 class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where an exchange stands, without its words. `turns` counts what was replied, `awaits` is the run it waits for.
 
+    `held` is what it holds, since `held_since_ms`, by the hold `hold_id` that `held_by` ordered; `hold` is before what it is to stop.
+    `released`: it was let go on, and has not gone on yet. `first` is how the reply of its first run was released, if that was held.
+
     `accepted` and `position` are the positions of its first and its last event, times in ms.
     """
 
@@ -54,6 +57,13 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     root: str | None = None
     hops: int = 1
     inferred: bool = False
+    held: facts.HeldText | None = None
+    held_since_ms: int | None = None
+    held_by: str | None = None
+    hold_id: str | None = None
+    hold: facts.HoldBefore | None = None
+    released: bool = False
+    first: facts.Release | None = None
 
     @property
     def stream(self) -> str:
@@ -64,6 +74,11 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def is_open(self) -> bool:
         """Whether something of it is still to come."""
         return self.close_reason is None
+
+    @property
+    def holds_first(self) -> bool:
+        """Whether it holds the reply of its first run."""
+        return self.held == "reply" and self.turns == 0
 
 
 @facts.ready
@@ -175,9 +190,13 @@ def accept_flow(recorded: Recorded) -> Summary | None:
 def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary:
     """Return where an exchange stands after an event of its stream."""
     replace = msgspec.structs.replace
-    row = replace(row, position=recorded.position)
     event = recorded.event
+    # What somebody wants of it later changes nothing of where it stands.
+    waits = row.released and isinstance(event, facts.HoldRequested | facts.HoldWithdrawn)
+    row = replace(row, position=recorded.position, released=waits)
     match event:
+        case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
+            return _of_hold(row, recorded.time, event)
         case facts.PrimaryEnded():
             return replace(row, primary_status=event.status, awaits=None)
         case facts.TurnRequested() | facts.AnnounceRequested():
@@ -189,9 +208,44 @@ def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary
         case facts.AnnounceDecided():
             return replace(row, delivery_id=event.delivery_id, awaits=None)
         case facts.ExchangeClosed():
-            return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
+            return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None, hold=None)
         case _:
             return row
+
+
+def _of_hold(
+    row: ExchangeSummary,
+    time: int,
+    event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeHeld | facts.ExchangeReleased,
+) -> ExchangeSummary:
+    replace = msgspec.structs.replace
+    match event:
+        case facts.HoldRequested():
+            return replace(row, hold=event.before)
+        case facts.HoldWithdrawn():
+            return replace(row, hold=None)
+        case facts.ExchangeHeld():
+            stays = event.source != "run" or event.before == "every-turn"
+            return replace(
+                row,
+                held=event.step,
+                held_since_ms=time,
+                held_by=event.by,
+                hold_id=event.hold_id,
+                hold=row.hold if stays else None,
+                awaits=None,
+            )
+        case facts.ExchangeReleased():
+            return replace(
+                row,
+                held=None,
+                held_since_ms=None,
+                held_by=None,
+                hold_id=None,
+                hold=None if event.for_good else row.hold,
+                released=True,
+                first=event.action if row.holds_first else row.first,
+            )
 
 
 def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:

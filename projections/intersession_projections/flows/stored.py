@@ -10,6 +10,8 @@ from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary
 EXCHANGE: Final = "exchange"
 SPAWN: Final = "spawn"
 DELIVERY: Final = "delivery"
+HELD: Final = "held"
+RELEASED: Final = "released"
 _APART: Final = ("accepted", "position")
 STORED: Final[Mapping[str, "Packing[Any]"]] = {  # each of its own kind
     EXCHANGE: Packing(ExchangeSummary, apart=(*_APART, "exchange_id")),

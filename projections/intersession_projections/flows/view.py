@@ -15,7 +15,15 @@ from intersession_projections.flows.rows import (
     accept_flow,
     evolve_flow,
 )
-from intersession_projections.flows.stored import ASKED, COLUMNS, STORED, UNDELIVERED, restored
+from intersession_projections.flows.stored import (
+    ASKED,
+    COLUMNS,
+    HELD,
+    RELEASED,
+    STORED,
+    UNDELIVERED,
+    restored,
+)
 
 
 class OpenFlowsView:
@@ -145,7 +153,8 @@ def _searched(row: Summary) -> tuple[SqlValue, ...]:
     """Return what of a row can change and is searched by: is_open, outcome, working, archive_due, has_files."""
     match row:
         case ExchangeSummary():
-            return (int(row.is_open), None, 0, None, 0)
+            stopped = HELD if row.held is not None else RELEASED if row.released else None
+            return (int(row.is_open), stopped, 0, None, 0)
         case SpawnSummary():
             working = row.status is None and row.is_open
             return (int(row.is_open), None, int(working), row.archive_due_ms, int(row.has_files))

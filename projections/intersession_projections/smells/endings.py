@@ -67,6 +67,31 @@ def guard_refused(seen: Seen) -> Iterator[Smell]:
                 pass
 
 
+def text_replaced(seen: Seen) -> Iterator[Smell]:
+    """Find texts that somebody held, and wrote anew or left out: what an agent said is not what was heard."""
+    for recorded in seen.events:
+        match recorded.event:
+            case facts.ExchangeReleased(action="edit" | "drop" as action, by=by):
+                what = "wrote it anew" if action == "edit" else "left it out"
+                yield Smell("text_replaced", recorded.position, f"a text was held, and {by} {what}")
+            case _:
+                pass
+
+
+def still_held(seen: Seen) -> Iterator[Smell]:
+    """Find exchanges that have stopped, and wait for a release."""
+    held = next(
+        (
+            recorded
+            for recorded in reversed(seen.events)
+            if isinstance(recorded.event, facts.ExchangeHeld | facts.ExchangeReleased)
+        ),
+        None,
+    )
+    if held is not None and isinstance(held.event, facts.ExchangeHeld):
+        yield Smell("still_held", held.position, f"held by {held.event.by}, and not released yet")
+
+
 def retry_changed(seen: Seen) -> Iterator[Smell]:
     """Find runs of which one attempt answered this and another that."""
     answers: dict[str, list[tuple[int, str]]] = {}

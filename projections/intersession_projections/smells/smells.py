@@ -14,6 +14,8 @@ from intersession_projections.smells.endings import (
     late_reply,
     loop_cut,
     retry_changed,
+    still_held,
+    text_replaced,
 )
 from intersession_projections.smells.smell import Seen, Smell, SmellRule
 from intersession_projections.timeline import Timeline, recorded_at
@@ -27,6 +29,8 @@ SMELLS: Final[tuple[SmellRule, ...]] = (
     retry_changed,
     announce_unheard,
     tokens_growing,
+    text_replaced,
+    still_held,
 )
 """The rules that every log is looked at with."""
 

@@ -1,6 +1,14 @@
 """What happened, step by step: the timelines of exchanges, spawns, runs and sessions, and every event in words."""
 
-from intersession_projections.timeline.reasons import CLOSES, FAILURES, LOOP_ENDS, counted
+from intersession_projections.timeline.reasons import (
+    CLOSES,
+    FAILURES,
+    HELD_BEFORE,
+    HELD_TEXTS,
+    LOOP_ENDS,
+    RELEASES,
+    counted,
+)
 from intersession_projections.timeline.steps import Step, steps_of
 from intersession_projections.timeline.timeline import Timeline, recorded_at
 from intersession_projections.timeline.words import (
@@ -18,7 +26,10 @@ from intersession_projections.timeline.words import (
 __all__ = [
     "CLOSES",
     "FAILURES",
+    "HELD_BEFORE",
+    "HELD_TEXTS",
     "LOOP_ENDS",
+    "RELEASES",
     "Kind",
     "Step",
     "Timeline",

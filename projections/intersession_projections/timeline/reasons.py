@@ -7,8 +7,11 @@ from intersession_events.facts import (
     ArchiveReason,
     CloseReason,
     FailureCode,
+    HeldText,
+    HoldBefore,
     LoopEnd,
     OpenedBy,
+    Release,
     RunStatus,
     SpawnClose,
 )
@@ -32,6 +35,8 @@ LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
     "cost_limit": "the chain cost too much",
     "wall_limit": "the chain took too long",
     "aborted": "somebody aborted it",
+    "dropped": "the reply was held, and dropped at its release",
+    "ended": "it was held, and ended at its release",
     "inferred": "the imported record has no further turn",
 }
 
@@ -46,6 +51,8 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "delivery_unknown": "it is not known whether the announce was delivered",
     "withheld": "the announce would be delivered (a fork's channels are sealed)",
     "aborted": "aborted",
+    "dropped": "the reply was held, and dropped at its release",
+    "ended": "it was held, and ended at its release",
     "target_gone": "the asked session is gone",
     "handed_over": "the result was handed to the asking session",
     "requester_gone": "the asking session is gone",
@@ -81,6 +88,23 @@ SILENCES: Final[Mapping[str, str]] = {
     "not_routed": "there is nowhere to announce to",
     "child_failed": "the task failed",
     "limit": "the chain of messages has used up what it may",
+    "dropped": "the text was held, and dropped at its release",
+}
+
+HELD_BEFORE: Final[Mapping[HoldBefore, str]] = {
+    "next": "whatever goes on next",
+    "reply": "the next reply",
+    "every-turn": "every text",
+    "announce": "the announce",
+}
+
+HELD_TEXTS: Final[Mapping[HeldText, str]] = {"reply": "the reply", "announce": "the announce"}
+
+RELEASES: Final[Mapping[Release, str]] = {
+    "go_on": "lets it go on",
+    "edit": "lets it go on with another text",
+    "drop": "drops what was held",
+    "end": "ends it",
 }
 
 OPENINGS: Final[Mapping[OpenedBy, str]] = {

@@ -13,7 +13,10 @@ from intersession_projections.timeline.reasons import (
     ARCHIVALS,
     CLOSES,
     FAILURES,
+    HELD_BEFORE,
+    HELD_TEXTS,
     OPENINGS,
+    RELEASES,
     SILENCES,
     STATUSES,
     loop_end,
@@ -171,7 +174,8 @@ def _asks(message: facts.Message) -> str:
         return "says"
     if origin.source_tool == "sessions_spawn":
         return "hands over" if origin.turn is None else "says"
-    return f"asks for turn {origin.turn}" if origin.turn else "asks"
+    asks = f"asks for turn {origin.turn}" if origin.turn else "asks"
+    return asks if origin.edited_by is None else f"{asks}, in the words of {origin.edited_by}"
 
 
 def _of_run(event: facts.RunEvent, key: str | None) -> Words:
@@ -226,8 +230,30 @@ def _of_exchange(event: facts.ExchangeEvent, max_turns: int) -> Words:
             return Words(None, None, brief, loop_end(event.reason, event.turns, event.limit, event.note))
         case facts.AnnounceRequested() | facts.AnnounceDecided():
             return _of_announce(event)
+        case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
+            return _of_hold(event)
         case facts.ExchangeClosed():
             return _of_close(event)
+
+
+def _of_hold(
+    event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeHeld | facts.ExchangeReleased,
+) -> Words:
+    match event:
+        case facts.HoldRequested():
+            what = HELD_BEFORE[event.before]
+            return Words(event.by, None, f"hold before {event.before}", f"wants it held before {what}")
+        case facts.HoldWithdrawn():
+            return Words(event.by, None, "hold withdrawn", "wants it held no more")
+        case facts.ExchangeHeld():
+            note = _note(event.note)
+            how = f"Held: {HELD_TEXTS[event.step]} waits for a release, as {event.by} wants{note}."
+            return Words(event.speaker, event.to, f"{event.step} held by {event.by}{note}: {event.text}", how)
+        case facts.ExchangeReleased():
+            brief = event.action if event.text is None else f"{event.action}: {event.text}"
+            how = RELEASES[event.action]
+            kind: Kind = "note" if event.text is None else "said"
+            return Words(event.by, None, brief, how, event.text, kind)
 
 
 def _of_spawn(event: facts.SpawnEvent) -> Words:  # noqa: C901 - one case an event
@@ -280,7 +306,8 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided) -> Word
         case facts.AnnounceDecided():
             if event.text is None:
                 return Words(None, None, event.why, f"Nothing is announced: {SILENCES[event.why]}.")
-            return Words(None, None, event.text, "announces", event.text, "said")
+            how = "announces" if event.edited_by is None else f"announces, in the words of {event.edited_by}"
+            return Words(None, None, event.text, how, event.text, "said")
 
 
 def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed) -> Words:

@@ -31,7 +31,10 @@ TABLES: list[tuple[Mapping[Any, Any], tuple[str, ...]]] = [
     (ARCHIVALS, get_args(facts.ArchiveReason)),
     (UNBINDINGS, get_args(facts.UnbindReason)),
     (REFUSALS, get_args(RefusalCode)),
-    (SILENCES, ("text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit")),
+    (
+        SILENCES,
+        ("text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"),
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from intersession_actors.chains import ChainLedger, UnderWay
 from intersession_actors.failures import Reports
+from intersession_actors.holding import HeldSessions, Holds
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
     Accepted,
@@ -95,6 +96,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         resume_flow=nothing,
         read_back=nothing,
         chains=ChainLedger(log, lambda _root: ()),
+        holds=Holds(HeldSessions()),
         under_way=UnderWay(),
         passivated=nothing,
         agent_of=str,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from intersession.cli.checks.finding import Finding, note, warning, wrong
+from intersession.cli.shell import moment
 from intersession_actors.checkpoints import publishing_targets, unpublished
 from intersession_actors.config import Config
 from intersession_actors.service import Reader
@@ -73,6 +74,7 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
     """Yield what is open and nobody works on, what did not arrive, and what fails now."""
     if not at_work:
         yield from _nobody_works(reader)
+    yield from _held(reader)
     yield from _undelivered(reader)
     newest = reader.runs.recent(_NEWEST)
     failed = reader.runs.failed_lately(_NEWEST)
@@ -115,6 +117,18 @@ def _nobody_works(reader: Reader) -> Iterator[Finding]:
             "nobody_at_work",
             f"{counted(runs, 'run')}, {counted(flows, 'flow')} are open, and no process writes the log",
             "start the process that hosts it: it goes on with them (`intersession runs --open`)",
+        )
+
+
+def _held(reader: Reader) -> Iterator[Finding]:
+    """Yield what waits for a release: nobody else lets it go on."""
+    held = reader.flows.held_exchanges()
+    if held:
+        oldest = min(held, key=lambda one: (one.held_since_ms or 0, one.accepted))
+        yield warning(
+            "exchanges_held",
+            f"{counted(len(held), 'exchange')} held, the longest since {moment(oldest.held_since_ms or 0)} UTC",
+            f"`intersession runs --held` shows what waits, `intersession release {oldest.run_id}` lets it go on",
         )
 
 

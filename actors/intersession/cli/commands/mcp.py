@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token, reader_of
+from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token, operator_of, reader_of
 from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession_actors.config import load_config
 from intersession_actors.debugger import Debugger, View, as_key
@@ -13,6 +13,7 @@ from intersession_actors.host import imported
 from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores import gateway_of
 
 
@@ -31,6 +32,12 @@ def mcp(
             "nothing. What they show is what --as-session may see, everything without it."
         ),
     ] = False,
+    allow_hold: Annotated[
+        bool,
+        Parameter(
+            help="With --debug, give the operator's tools hold and release as well, which change what goes on."
+        ),
+    ] = False,
     agents: Agents = None,
     config: ConfigFile = None,
     store: Store = None,
@@ -44,7 +51,11 @@ def mcp(
     if debug:
         if agents is not None:
             raise UsageError("--agents: who only reads needs none, leave it or --debug out")
-        return _debugging(as_session, Reading(store=store, config=config))
+        if allow_hold and as_session is not None:
+            raise UsageError("--allow-hold: holds are the operator's, leave it or --as-session out")
+        return _debugging(as_session, Reading(store=store, config=config), holds=allow_hold)
+    if allow_hold:
+        raise UsageError("--allow-hold: it goes with --debug, give that as well")
     if as_session is None:
         raise UsageError("--as-session: required, give the session that the client is")
     stdio = imported("intersession.mcp.stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
@@ -71,7 +82,7 @@ def mcp(
     return Answer(None, lambda _: None)
 
 
-def _debugging(as_session: str | None, reading: Reading) -> Answer:
+def _debugging(as_session: str | None, reading: Reading, *, holds: bool) -> Answer:
     debugging = imported(
         "intersession.mcp.debugging", what="intersession mcp", library="the MCP SDK", extra="mcp"
     )
@@ -79,7 +90,12 @@ def _debugging(as_session: str | None, reading: Reading) -> Answer:
         everything = View(reader)
         key = None if as_session is None else everything.session(as_session, field="--as-session")
         view = everything if key is None else View(reader, reader.requester(key))
-        debugging.debug_stdio(Debugger(view), wire)
+
+        def operate(method: str, params: JsonMapping) -> JsonObject:
+            with operator_of(reading) as operator:
+                return operator.call(method, params)
+
+        debugging.debug_stdio(Debugger(view), wire, operate if holds else None)
     return Answer(None, lambda _: None)
 
 

@@ -23,6 +23,7 @@ def runs(
     failed: Annotated[
         bool, Parameter(help="Only what failed: a run, the way of its text, or what the flow ended with.")
     ] = False,
+    held: Annotated[bool, Parameter(help="Only exchanges that are held, with the text that waits.")] = False,
     kind: Annotated[
         tuple[WorkKind, ...], Parameter(help="Only exchanges, spawns or runs; may be given several times.")
     ] = (),
@@ -68,6 +69,7 @@ def runs(
             ends=end,
             is_open=unfinished,
             failed=failed,
+            held=held,
             session_key=None if session is None else session_named(reader, session, field="--session"),
             other_key=None if other is None else session_named(reader, other, field="--with"),
             agent_id=agent_named(agent),
@@ -88,6 +90,8 @@ def runs(
         hint = f"{hint}, `intersession retry ID` has a run that failed tried again"
     if any(standing.is_open for standing in listing.rows):
         hint = f"{hint}, `intersession abort ID` stops what is not over"
+    if any(standing.held is not None for standing in listing.rows):
+        hint = f"{hint}, `intersession release ID` lets what is held go on"
     return listing.answer("runs", Standing.value, _show, what="row", hint=hint, unknown=unknown)
 
 

@@ -73,7 +73,13 @@ class FlowStory:
                 yield words._replace(who=self._asker)
             case facts.PrimaryEnded() | facts.ChildEnded() | facts.TurnReplied() as event:
                 yield self._answer(event, words)
-            case facts.LoopEnded():
+            case (
+                facts.LoopEnded()
+                | facts.HoldRequested()
+                | facts.HoldWithdrawn()
+                | facts.ExchangeHeld()
+                | facts.ExchangeReleased()
+            ):
                 yield words
             case (
                 facts.ThreadOpened()

@@ -52,6 +52,8 @@ class SessionStory:
                 facts.ExchangeAccepted()
                 | facts.SpawnAccepted()
                 | facts.LoopEnded()
+                | facts.ExchangeHeld()
+                | facts.ExchangeReleased()
                 | facts.ExchangeClosed()
                 | facts.SpawnClosed() as event
             ):
@@ -95,6 +97,8 @@ class SessionStory:
         event: facts.ExchangeAccepted
         | facts.SpawnAccepted
         | facts.LoopEnded
+        | facts.ExchangeHeld
+        | facts.ExchangeReleased
         | facts.ExchangeClosed
         | facts.SpawnClosed,
         words: Words,
@@ -106,6 +110,8 @@ class SessionStory:
                 is_child = isinstance(event, facts.SpawnAccepted) and event.requester != self._key
                 how = "spawns it" if is_child else words.how
                 yield words._replace(kind="note", how=f"{how}, {name}", text=None)
+            case facts.ExchangeHeld() | facts.ExchangeReleased():
+                yield words
             case facts.LoopEnded():
                 if event.turns:
                     yield words

@@ -5,9 +5,10 @@ from typing import NamedTuple
 from intersession.cli.shell import clock
 from intersession_actors.debugger import SmellAnswer, View, smells_of
 from intersession_actors.service import Reader
+from intersession_events.facts import ExchangeHeld
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flow_summary import flow_value, in_words
-from intersession_projections.flows import DeliveryNote, DeliverySummary
+from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary, held_in
 from intersession_projections.places import Flow, Then
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
@@ -17,7 +18,7 @@ from intersession_projections.work import deliveries_of
 class Standing(NamedTuple):
     """A flow, the deliveries of its texts, and whether a process is at work on the log.
 
-    `retry` is the run that tries a failed one again. `smells` is what is seldom meant in it, None where that was not asked for.
+    `retry` is the run that tries a failed one again, `held` where an exchange has stopped. `smells` is what is seldom meant in it, None where that was not asked for.
     """
 
     flow: Flow
@@ -25,6 +26,7 @@ class Standing(NamedTuple):
     at_work: bool
     retry: RunOutcome | None = None
     smells: tuple[SmellAnswer, ...] | None = None
+    held: ExchangeHeld | None = None
 
     @classmethod
     def of(cls, reader: Reader, flow: Flow, *, at_work: bool, at: int | None = None) -> "Standing":
@@ -37,7 +39,10 @@ class Standing(NamedTuple):
             )
         retry = reader.runs.retry_of(flow.run_id) if isinstance(flow, RunOutcome) and flow.failed else None
         found = tuple((row, reader.flows.note_of(row)) for row in deliveries_of(reader.flows, flow))
-        return cls(flow, found, at_work, retry)
+        held = None
+        if isinstance(flow, ExchangeSummary) and flow.held is not None:
+            held = held_in(reader.log, flow)
+        return cls(flow, found, at_work, retry, held=held)
 
     @property
     def is_open(self) -> bool:
@@ -57,6 +62,8 @@ class Standing(NamedTuple):
             value["deliveries"] = [delivery_value(row, note) for row, note in self.deliveries]
         if self.retry is not None:
             value["retriedBy"] = self.retry.run_id
+        if self.held is not None:
+            value["held"] = _held_value(self.held)
         if self.smells is not None:
             value["smells"] = list(self.smells)
         return value
@@ -69,6 +76,8 @@ class Standing(NamedTuple):
             for row, note in self.deliveries
             if whole or row.state != "done"
         ]
+        if self.held is not None:
+            told.append(f"the {self.held.step} that waits: {self.held.text}")
         if self.retry is not None:
             told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=self.at_work)}")
         if self.smells:
@@ -78,6 +87,24 @@ class Standing(NamedTuple):
     def with_smells(self, reader: Reader) -> "Standing":
         """Return it with what is seldom meant in it."""
         return self._replace(smells=tuple(smells_of(View(reader), self.flow)))
+
+
+def _held_value(held: ExchangeHeld) -> JsonObject:
+    return present(
+        {
+            "holdId": held.hold_id,
+            "step": held.step,
+            "text": held.text,
+            "speaker": held.speaker,
+            "to": held.to,
+            "turn": held.turn,
+            "before": held.before,
+            "source": held.source,
+            "by": held.by,
+            "note": held.note,
+            "since": held.since_ms,
+        }
+    )
 
 
 def delivery_value(row: DeliverySummary, note: DeliveryNote | None) -> JsonObject:

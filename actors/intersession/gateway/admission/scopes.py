@@ -1,4 +1,7 @@
-"""Which scope a method or a tool asks for. `operator.admin` includes `operator.write`, which includes `operator.read`."""
+"""Which scope a method or a tool asks for.
+
+`operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals` stands alone.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
@@ -14,7 +17,8 @@ _OWN: Final = ("config.get", "session_status", "system-presence", "tools.invoke"
 _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.read": frozenset({"operator.read"}),
     "operator.write": frozenset({"operator.read", "operator.write"}),
-    "operator.admin": frozenset({"operator.read", "operator.write", "operator.admin"}),
+    "operator.approvals": frozenset({"operator.approvals"}),
+    "operator.admin": EVERY_SCOPE,
 }
 _NEEDED: Final[Mapping[str, OperatorScope]] = {
     **dict.fromkeys(_OWN, "operator.read"),

@@ -1,0 +1,54 @@
+"""Where an exchange stands: the state that its events lead to. Its rules and its holds read it."""
+
+from typing import Literal
+
+import msgspec
+
+from intersession_actors.policy import budget_of
+from intersession_events import facts
+
+Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "closed"]
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an exchange stands. `pending` is the run or delivery it waits for.
+
+    `previous` is what stood for `latest` before the last reply. `held` is where it has stopped, or did last, `released` the
+    last release; in phase `released` it has still to go on from there. `asked` wants it to stop, `served` are the orders
+    that have stopped it, `unheld`: nothing stops it any more. `held_ms` is how long it was held in all.
+    """
+
+    accepted: facts.ExchangeAccepted
+    phase: Phase = "primary"
+    pending: str = ""
+    turn: int = 0
+    round_one: str | None = None
+    latest: str | None = None
+    previous: str | None = None
+    asked: facts.HoldRequested | None = None
+    held: facts.ExchangeHeld | None = None
+    released: facts.ExchangeReleased | None = None
+    served: frozenset[str] = frozenset()
+    unheld: bool = False
+    held_ms: int = 0
+
+    @property
+    def budget(self) -> facts.Budget:
+        """What the causal chain that the exchange is of may use (LOOP-5); the time that it was held is none of it."""
+        budget = budget_of(self.accepted, None, 0)
+        return msgspec.structs.replace(budget, held_ms=budget.held_ms + self.held_ms)
+
+    @property
+    def is_announcing(self) -> bool:
+        """Whether its loop is over."""
+        if self.phase in {"held", "released"}:
+            return self.held is not None and self.held.step == "announce"
+        return self.phase in {"announce", "delivery", "closed"}
+
+    @property
+    def edited_by(self) -> str | None:
+        """Who wrote the text that goes on, where that was not its speaker."""
+        held, released = self.held, self.released
+        if held is None or released is None or held.hold_id != released.hold_id or released.action != "edit":
+            return None
+        return released.by if held.turn == self.turn - 1 else None

@@ -1,0 +1,61 @@
+"""What became of the reply of an exchange's first run on its way to the session that waits for it (SEND-5, LIVE-1)."""
+
+from typing import Final, NamedTuple
+
+from intersession_actors.service import Caller, Service
+from intersession_events import ids
+from intersession_events.facts import ExchangeReleased
+
+
+class FirstReply(NamedTuple):
+    """What became of it. `waits`: it may not be given yet. `text` is what somebody wrote in its place."""
+
+    waits: bool = False
+    is_held: bool = False
+    is_dropped: bool = False
+    text: str | None = None
+
+
+GOES_ON: Final = FirstReply()
+"""It is given as it was said."""
+
+
+def awaited_for(service: Service, caller: Caller, run_id: str) -> str:
+    """Return what a caller waits for: the operator for the end of the run, a session until its exchange lets the reply go on."""
+    return run_id if caller.key is None else _stream(service, run_id)
+
+
+def has_answer(service: Service, caller: Caller, run_id: str) -> bool:
+    """Whether what a caller waits for is there."""
+    return service.runs.has_ended(run_id) and not first_reply(service, caller, run_id).waits
+
+
+def first_reply(service: Service, caller: Caller, run_id: str) -> FirstReply:
+    """Return what became of a reply. The operator, who may release it, has it at once."""
+    if caller.key is None:
+        return GOES_ON
+    stream = _stream(service, run_id)
+    exchange = service.flows.exchange(stream.partition(":")[2])
+    if exchange is None:
+        return GOES_ON
+    if exchange.holds_first:
+        return FirstReply(waits=True, is_held=True)
+    if exchange.primary_status is None:
+        # Nothing was decided on it yet. Nobody decides on what was set aside, which held nothing when it was.
+        return FirstReply(waits=not {stream, "exchange"} & service.supervisor.degraded.keys())
+    match exchange.first:
+        case "drop" | "end":
+            return FirstReply(is_dropped=True)
+        case "edit":
+            return FirstReply(text=_edited(service, stream))
+        case "go_on" | None:
+            return GOES_ON
+
+
+def _edited(service: Service, stream: str) -> str | None:
+    released = (item.event for item in service.log.stream(stream))
+    return next((event.text for event in released if isinstance(event, ExchangeReleased)), None)
+
+
+def _stream(service: Service, run_id: str) -> str:
+    return ids.exchange_stream(ids.derive(service.log.log_id, "exchange", run_id))

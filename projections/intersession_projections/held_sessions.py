@@ -1,0 +1,53 @@
+"""The view of sessions whose exchanges are held: which ones, and by which event (LIVE-1)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from intersession_events.facts import SessionArchived, SessionPatched
+from intersession_events.log import Log, Recorded, Sql
+
+_STREAM: Final = "session:"
+_HOLD: Final = "hold"
+
+
+class HeldSessionsView:
+    """Keeps a row for each session that is held."""
+
+    name = "held_sessions"
+    shape = 1
+
+    def create(self, sql: Sql) -> None:
+        """Create the table."""
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS held_sessions (session TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        """Drop the table."""
+        sql.execute("DROP TABLE IF EXISTS held_sessions")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        """Take events in: a hold, its end, and the end of a session."""
+        for recorded in events:
+            event, key = recorded.event, recorded.stream.removeprefix(_STREAM)
+            if not isinstance(event, SessionPatched | SessionArchived) or key == recorded.stream:
+                continue
+            if isinstance(event, SessionPatched) and _HOLD in event.values:
+                sql.execute(
+                    "INSERT INTO held_sessions VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET position = ?",
+                    (key, recorded.position, recorded.position),
+                )
+            elif isinstance(event, SessionArchived) or _HOLD in event.cleared:
+                sql.execute("DELETE FROM held_sessions WHERE session = ?", (key,))
+
+
+class HeldSessions:
+    """Queries on sessions that are held."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def all(self) -> Iterator[Recorded]:
+        """Yield the event by which each of them is held, in order of their keys."""
+        for (position,) in self._log.query("SELECT position FROM held_sessions ORDER BY session", ()):
+            yield from self._log.all(after=position - 1, to=position)
