@@ -201,7 +201,6 @@ class Host:
 
     def _open(self) -> list[str]:
         service = self.system.service
-        now = self._clock.now_ms()
         return [
             *service.flows.open_exchanges(),
             *service.flows.open_spawns(),
@@ -210,7 +209,8 @@ class Host:
             *(
                 spawn.child
                 for spawn in service.flows.pending_archives()
-                if (spawn.archive_due_ms or 0) <= now
+                # Asked last: a spawn that is closed meanwhile is due from then on.
+                if (spawn.archive_due_ms or 0) <= self._clock.now_ms()
             ),
         ]
 
