@@ -100,7 +100,7 @@ class _Reading:
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
         # Who asks stands before who is asked.
-        source = self._asker(message) if message.role != "assistant" else None
+        source = self._asker(message) if message.role not in {"assistant", "toolResult"} else None
         own = self._session(key)
         for words in words_of_message(message, key):
             text = words.text or words.brief

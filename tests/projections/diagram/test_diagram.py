@@ -253,3 +253,16 @@ def test_the_reply_of_the_last_turn_says_which_turn_it_is_though_nobody_is_asked
     )
 
     assert mark.text == "turn 1: good"
+
+
+@pytest.mark.clause("SHOW-1")
+def test_what_a_tool_gives_has_no_lane_of_its_own(story: Story) -> None:
+    recorded_in(story, OPS, said("", ToolCallBlock(id="c", name="look", arguments="{}")), time=1)
+    given = Message(
+        id="t", role="toolResult", content="there", timestamp=0, tool_call_id="c", tool_name="look"
+    )
+    recorded_in(story, OPS, given, time=2)
+
+    drawn = diagram_of(story.log.all(), title="", names=names)
+
+    assert [lane.name for lane in drawn.lanes] == ["ops"]
