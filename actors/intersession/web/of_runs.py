@@ -17,6 +17,7 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
+from intersession_projections.flows import ExchangeSummary
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import recorded_at, words_in
@@ -273,6 +274,7 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
             "tookMs": max(timed) - min(timed) if timed else None,
             "deliveries": sent or None,
             "began": began_ms(flow),
+            "held": flow.held if isinstance(flow, ExchangeSummary) else None,
         }
     )
 

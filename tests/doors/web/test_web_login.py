@@ -1,6 +1,7 @@
 """Who gets in with a browser, and what a cookie is good for; the pages without anybody in; the debugger that stands alone."""
 
 import gzip
+import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 
 import intersession.web
 from intersession.web import Alone, file_at
+from intersession.web.of_the_log import Integrity, integrity
 from intersession_actors.debugger import open_log
 from support.doors.command_line import DemoLog
-from support.doors.gateway_live import TOKEN, LiveGateway
+from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
+from support.paths import ROOT
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 OURS = {"x-intersession": "1"}
@@ -167,6 +170,16 @@ def test_a_program_that_asks_for_no_page_gets_none(gateway: LiveGateway) -> None
     assert page.headers["content-type"] == "text/html; charset=utf-8"
 
 
+async def test_a_log_of_another_version_is_verified_as_it_is_stored(tmp_path: Path) -> None:
+    """Views that are folded beside such a log are no part of what is stored."""
+    with lzma.open(ROOT / "tests" / "golden" / "0.1.0" / "demo.db.xz") as packed:
+        (tmp_path / "demo.db").write_bytes(packed.read())
+    with open_log(tmp_path / "demo.db") as log:
+        found = integrity(log.debug.view, Integrity(verify=True))
+
+    assert (found["ok"], found["findings"]) == (True, [])
+
+
 async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log: DemoLog) -> None:
     with open_log(demo_log.path) as log:
         alone = Alone(log.debug.view.reader, monotonic=lambda: 0.0)
@@ -194,3 +207,24 @@ async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log
     assert (about["readOnly"], about["isOperator"], len(runs)) == (True, True, 5)
     assert others == [421, 421, 405, 404]
     assert page.status_code == 200
+
+
+@pytest.mark.clause("LIVE-1")
+def test_what_a_page_has_done_takes_the_scope_of_the_method_and_the_header(gateway: LiveGateway) -> None:
+    deed = {"method": "exchanges.hold", "params": {"sessionKey": "agent:main:main"}}
+    undone = {"method": "exchanges.release", "params": {"sessionKey": "agent:main:main", "forGood": True}}
+    with gateway.http(None) as client:
+        logged_in(client)
+        can = client.get("/debug/api/about").json()["can"]
+        plain = client.post("/debug/api/do", json=deed)
+        done = client.post("/debug/api/do", json=deed, headers=OURS)
+        undo = client.post("/debug/api/do", json=undone, headers=OURS)
+        other = client.post("/debug/api/do", json={"method": "sessions.erase"}, headers=OURS)
+    with gateway.http(READER) as client:
+        reads = client.post("/debug/api/do", json=deed)
+        sees = client.get("/debug/api/about").json()["can"]
+
+    assert can == ["deliveries.retry", "exchanges.hold", "exchanges.release", "runs.retry"]
+    assert (plain.status_code, done.status_code, other.status_code) == (403, 200, 400)
+    assert undo.status_code in {200, 400}, undo.text
+    assert (reads.status_code, sees) == (403, [])

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from typing import Literal, get_args
 
 import msgspec
 
-from intersession.gateway.admission import Credential, Hold, all_scopes
+from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
 from intersession.gateway.door import Door
 from intersession.gateway.http.event_stream import is_for, next_page
 from intersession.web import Question, told_live
@@ -14,6 +15,9 @@ from intersession_events.errors import IntersessionError
 from intersession_events.ids import access_stream
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
+
+DeedName = Literal["deliveries.retry", "exchanges.hold", "exchanges.release", "runs.retry"]
+"""Methods that a page can have called."""
 
 _ACCESS = access_stream(None).partition(":")[0]
 
@@ -29,12 +33,12 @@ class DoorAccess:
     @property
     def about(self) -> JsonObject:
         """Who looks, and what they may do."""
-        caller = self._credential.caller
+        caller, held = self._credential.caller, all_scopes(self._credential.scopes)
         return {
             "who": caller.name,
             "isOperator": caller.is_operator,
             "readOnly": False,
-            "can": [],
+            "can": [name for name in get_args(DeedName) if needed_scope(name) in held],
             "store": self._door.system.log.path if caller.is_operator else None,
             "version": installed_version(),
         }

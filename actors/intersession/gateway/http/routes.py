@@ -16,6 +16,7 @@ from litestar.types import ASGIApp
 
 from intersession.gateway.admission import Credential, all_scopes, needed_scope
 from intersession.gateway.door import Door
+from intersession.gateway.http.deeds import do
 from intersession.gateway.http.event_stream import event_stream
 from intersession.gateway.http.shield import CREDENTIAL, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
@@ -198,7 +199,7 @@ async def is_alive() -> Alive:
 def routes(door: Door) -> ASGIApp:
     """Return the application of all HTTP routes."""
     return Application(
-        route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive, *web_routes()],
+        route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive, do, *web_routes()],
         state=State({"door": door}),
         exception_handlers={**HANDLERS, Exception: _fault},
         openapi_config=OpenAPIConfig(

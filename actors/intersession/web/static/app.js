@@ -8,10 +8,11 @@ import { Runs } from './runs.js';
 import { Run } from './run.js';
 import { Deliveries, Log, Search, Session, Sessions } from './lists.js';
 import { Integrity, Settings } from './whole.js';
+import { Diff } from './diff.js';
 
-const PAGES = { runs: Runs, run: Run, sessions: Sessions, session: Session, log: Log, deliveries: Deliveries, integrity: Integrity, settings: Settings, search: Search };
+const PAGES = { runs: Runs, run: Run, sessions: Sessions, session: Session, log: Log, deliveries: Deliveries, integrity: Integrity, settings: Settings, search: Search, diff: Diff };
 const NAV = [['runs', 'Runs'], ['sessions', 'Sessions'], ['log', 'Log'], ['deliveries', 'Deliveries'], ['integrity', 'Integrity'], ['settings', 'Settings']];
-const WITHIN = { run: 'runs', session: 'sessions' };
+const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
 
 const Badge = view(() => {
   const found = proof.value;
@@ -48,7 +49,7 @@ const key = (...names) => names.map(name => html`<kbd>${name}</kbd>`);
 const bar = (...parts) => html`<span class="keybar">${parts.map(([names, said]) => html`<span>${key(...names)}${said}</span>`)}</span>`;
 const KEYS = {
   run: bar([['←', '→'], 'event'], [['p', 'n'], 'turn'], [['[', ']'], 'same session'], [['c', 'e'], 'cause, effect'], [['g'], 'go to'], [['b'], 'break on'], [['R', 'r'], 'run back, on'], [['?'], 'all keys']),
-  runs: bar([['j', 'k'], 'down, up'], [['Enter'], 'open'], [['/'], 'search'], [[], 'Outline: upper row asks, lower row is asked, ● person, ◆ channel, ■ loop ended, ✓ over, × failed']),
+  runs: bar([['j', 'k'], 'down, up'], [['Enter'], 'open'], [['x'], 'pick two'], [['/'], 'search'], [[], 'Outline: upper row asks, lower row is asked, ● person, ◆ channel, ■ loop ended, ✓ over, × failed']),
   all: bar([['/'], 'search'], [['?'], 'all keys']),
 };
 
@@ -90,12 +91,14 @@ async function start() {
 }
 
 const HELP = [['← →', 'an event back, on'], ['p n', 'a turn back, on'], ['[ ]', 'the run before, behind, of the same session'], ['c e', 'to the cause, to the first effect'], ['g', 'go to a place'], ['/', 'search'], ['b then R r', 'break on words, kind:NAME or session:NAME; run back or on to it'],
-  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter', 'in lists: down, up, open'], ['?', 'this']];
+  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['?', 'this']];
 addEventListener('keydown', event => {
   if (event.target.closest?.('input:not([type=range]),textarea,select,dialog') || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === '/') { event.preventDefault(); document.getElementById('search')?.focus(); }
   if (event.key === '?') open.value = { title: 'Keys', body: html`<div class="keys">${HELP.map(([keys, said]) => html`<span>${key(...keys.split(' '))}</span><span>${said}</span>`)}</div>` };
 });
 
+// A link of the head is looked up anew when the address changes: only an absolute one stays true.
+for (const one of document.querySelectorAll('link[rel=icon]')) one.href = new URL('static/icon.svg', new URL(BASE, location.href)).href;
 render(html`<${App}/>`, document.getElementById('app'));
 start();

@@ -90,7 +90,7 @@ const Row = ({ row, y, tall, future, isHere, draw, before }) => {
   }
   const bad = row.kind === 'failed' ? `badt ${grey}` : '';
   if (row.lane === null || row.lane === undefined) {
-    const over = row.kind === 'end' && /is over/.test(row.text), text = cut(row.text, wide - gutter - 72, WIDE), middle = (gutter + wide) / 2, half = text.length * WIDE / 2 + 10;
+    const over = row.kind === 'end' && /is over/.test(row.text), text = cut(row.text, wide - gutter - (row.kind === 'end' ? 120 : 72), WIDE), middle = (gutter + wide) / 2, half = text.length * WIDE / 2 + 10;
     return html`<g class=${`row ${grey}`} onClick=${go}>${hit}${gut}${(over ? [-2, 2] : [0]).map(by => html`<g><line class=${`endl ${grey}`} x1=${gutter ? gutter - 4 : 4} x2=${middle - half} y1=${lineY + by} y2=${lineY + by}/><line class=${`endl ${grey}`} x1=${middle + half} x2=${wide - 8} y1=${lineY + by} y2=${lineY + by}/></g>`)}
       ${row.kind === 'end' && !over ? xs.slice(0, 2).map(x => html`<rect class=${`end ${grey}`} x=${x - 4.5} y=${lineY - 4.5} width="9" height="9"/>`) : null}<text class=${`lab strong ${bad} ${grey}`} x=${middle} y=${lineY + 4} text-anchor="middle">${text}</text><title>${row.text}</title></g>`;
   }

@@ -1,0 +1,54 @@
+"""What the web debugger can have done: a few methods, called by whoever's cookie or token has their scope."""
+
+import msgspec
+from litestar import Request, Response, post
+from litestar.datastructures import State
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import JSONBody
+
+from intersession.gateway.admission import Credential, all_scopes, needed_scope
+from intersession.gateway.door import Door
+from intersession.gateway.http.debugging import DeedName
+from intersession.gateway.http.shield import CREDENTIAL
+from intersession.web import API, declared, failed, told
+from intersession_actors.errors import ToolRefused
+from intersession_events.plain_json import JsonObject
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be done: the name of a method, with its parameters."""
+
+    method: DeedName
+    params: JsonObject = msgspec.field(default_factory=JsonObject)
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """It was done; `result` is what the method answers."""
+
+    ok: bool
+    result: JsonObject
+
+
+@post(
+    f"{API}do",
+    status_code=200,
+    operation_id="debugDo",
+    summary="Hold or release an exchange, try a text or a run again",
+    responses={
+        200: ResponseSpec(data_container=Done, description="It was done.", generate_examples=False),
+        **declared(400, 401, 403, 408, 413, 415, 421, 429, 503),
+    },
+    raises=[],
+)
+async def do(data: JSONBody[Deed], request: Request[object, object, State], state: State) -> Response[object]:
+    """Do what a page asks for, as whoever is in may."""
+    door: Door = state.door
+    credential: Credential = request.scope["state"][CREDENTIAL]
+    scope = needed_scope(data.method)
+    if scope not in all_scopes(credential.scopes):
+        return failed(403, "forbidden", f"missing scope: {scope}")
+    try:
+        result = await door.perform(credential, data.method, data.params)
+    except ToolRefused as refused:
+        return told(refused)
+    return Response(Done(ok=True, result=result), status_code=200)

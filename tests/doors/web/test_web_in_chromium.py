@@ -1,0 +1,208 @@
+"""The web debugger in a real browser: pages, keys, deep links, screen readers, hostile texts. One browser, one log."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.gateway_live import TOKEN
+from support.doors.web_log import HOSTILE, played
+from support.paths import DATA
+
+expect.set_options(timeout=WAIT_MS)
+AXE = (DATA / "axe" / "axe.min.js").read_text(encoding="utf-8")
+
+
+class Debugger(NamedTuple):
+    """A browser that is in, and the runs of the log."""
+
+    browser: Browser
+    tab: Tab
+    address: str
+    exchange: str
+    send: Callable[[str], None]
+
+    def open(self, path: str, width: int = 1280) -> None:
+        self.tab.page.set_viewport_size({"width": width, "height": 900})
+        self.tab.page.goto(f"{self.address}/debug/{path}")
+
+    def axe(self) -> list[str]:
+        """Return what axe finds on the page, in both colour schemes."""
+        found: list[str] = []
+        self.tab.page.evaluate(AXE)
+        for scheme in ("dark", "light"):
+            self.tab.page.emulate_media(color_scheme=scheme)
+            answer: Any = self.tab.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+            found += [
+                f"{scheme} {one['id']}: {one['help']} {[node['html'][:160] for node in one['nodes'][:3]]}"
+                for one in answer["violations"]
+            ]
+        return found
+
+
+@pytest.fixture(scope="module")
+def debugger() -> Iterator[Debugger]:
+    with played(hostile=True) as (system, gateway), chromium() as browser:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+        tab = Tab(context, gateway.address)
+        tab.page.goto(gateway.address)
+        tab.page.get_by_label("Token").fill(TOKEN)
+        tab.page.get_by_role("button", name="Come in").click()
+        expect(tab.page.get_by_role("heading", name="Runs")).to_be_visible()
+        # The browser says so itself where it is not let in yet; that is no fault of the page.
+        tab.wrong = [one for one in tab.wrong if "401" not in one]
+        with gateway.http() as client:
+            exchange = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+
+        def send(text: str) -> None:
+            system.inbound(
+                channel="telegram", chat_id="ada", text=text, sender="ada", agent_id="main", wait=20
+            )
+
+        yield Debugger(browser, tab, gateway.address, exchange, send)
+
+
+@pytest.mark.timeout(240)
+def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: Debugger) -> None:
+    """One test, because each browser that is started takes seconds."""
+    page, tab = debugger.tab.page, debugger.tab
+
+    # The list: one row a run, filters in the address.
+    debugger.open("runs")
+    row = page.get_by_role("row").filter(has_text="The limit of turns was reached")
+    expect(row).to_match_aria_snapshot("""
+      - row /Is the lake crossing open on Saturday\\?/:
+        - cell /Is the lake crossing open on Saturday/:
+          - link "Is the lake crossing open on Saturday?"
+        - cell /\\d+ steps/
+        - cell "The limit of turns was reached announced"
+        - cell "cut by a limit"
+        - cell "5"
+        - cell
+        - cell
+    """)
+    page.get_by_label("How it ended").select_option("turn_limit")
+    expect(page.locator("tbody tr:not(.day)")).to_have_count(1)
+    assert "end=turn_limit" in page.url
+    assert debugger.axe() == []
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+
+    # The run, by its keys: everything moves with the one place.
+    slider = page.get_by_role("slider", name="Place in the run")
+    expect(slider).to_be_visible()
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("n")
+    expect(slider).to_have_attribute(
+        "aria-valuetext", "after turn 2: research has answered, main has not yet, event 21 of 54"
+    )
+    research = page.get_by_label("Transcript of research")
+    expect(research).to_contain_text("Up to 3.5 tonnes. Above that it is the northern road.")
+    expect(page.get_by_label("Transcript of main")).not_to_contain_text("And if the wind picks up again?")
+    expect(page.locator("svg.dg text.lab.future").first).to_be_visible()
+    page.keyboard.press("w")
+    expect(page.get_by_role("tabpanel")).to_contain_text("Causes, back to")
+    assert debugger.axe() == []
+
+    # The link leads back to exactly this, in a tab of its own.
+    page.wait_for_url("**at=*")
+    link = page.url
+    page.goto(link)
+    expect(page.get_by_role("tab", name="Why")).to_have_attribute("aria-selected", "true")
+    expect(slider).to_have_attribute(
+        "aria-valuetext", "after turn 2: research has answered, main has not yet, event 21 of 54"
+    )
+    page.get_by_role("tab", name="Next prompt").click()
+    expect(page.get_by_role("tabpanel")).to_contain_text("What main is about to be given")
+    expect(page.get_by_role("tabpanel")).to_contain_text("As recorded")
+    page.get_by_role("button", name="All 54 events").click()
+    expect(page.get_by_role("table").get_by_role("row").filter(has_text="loop ended")).to_have_count(1)
+
+    # What anybody wrote is text.
+    debugger.open("session/agent:main:main")
+    transcript = page.get_by_label("Transcript", exact=True)
+    expect(transcript).to_contain_text("alert(1)")
+    for text in HOSTILE:
+        shown = transcript.locator("p").evaluate_all(
+            "(all, text) => all.some(one => one.textContent === text)", text
+        )
+        assert shown, text
+    assert page.locator("#app script, #app img, #app iframe, #app [onerror]").count() == 0
+    tab.check()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugger: Debugger) -> None:
+    page, tab = debugger.tab.page, debugger.tab
+    pages = [
+        "runs",
+        f"run/{debugger.exchange}?at=turn:2",
+        f"run/{debugger.exchange}?tab=event",
+        f"run/{debugger.exchange}?tab=lens",
+        f"run/{debugger.exchange}?tab=raw&view=table",
+        "sessions",
+        "session/agent:main:main",
+        "log?at=20",
+        "deliveries",
+        "integrity",
+        "settings",
+        "search?words=ferry",
+        "nowhere",
+    ]
+    found: dict[str, list[str]] = {}
+    for path in pages:
+        for width in (1280, 375):
+            debugger.open(path, width=width)
+            expect(page.get_by_role("main")).to_be_visible()
+            page.wait_for_load_state("domcontentloaded")
+            expect(page.get_by_text("Reading the log…")).to_have_count(0)
+            found[f"{path} at {width}"] = debugger.axe()
+            wide = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert wide <= 0, f"{path} at {width} scrolls sideways by {wide}"
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+    tab.check()
+
+
+@pytest.mark.nightly
+def test_what_comes_is_shown_as_it_comes(debugger: Debugger) -> None:
+    debugger.open("runs")
+    rows = debugger.tab.page.locator("tbody tr:not(.day)")
+    expect(rows.first).to_be_visible()
+    known = rows.count()
+
+    debugger.send("And on Sunday?")
+
+    expect(rows).to_have_count(known + 1)
+    expect(rows.first).to_contain_text("And on Sunday?")
+    debugger.tab.check()
+
+
+@pytest.mark.nightly
+def test_below_a_prefix_and_with_a_place_that_is_none_it_says_what_there_is(
+    debugger: Debugger, tmp_path: Path
+) -> None:
+    del tmp_path
+    page = debugger.tab.page
+    debugger.open(f"run/{debugger.exchange}?at=turn:9")
+    expect(page.get_by_role("alert")).to_contain_text("turn:9")
+    page.keyboard.press("g")
+    page.get_by_role("dialog").get_by_role("textbox").fill("turn:1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("slider")).to_have_attribute(
+        "aria-valuetext", "after turn 1: main has answered, research has not yet, event 13 of 54"
+    )
+    page.keyboard.press("b")
+    page.get_by_role("dialog").get_by_role("textbox").fill("kind:loop_ended")
+    page.keyboard.press("Enter")
+    page.keyboard.press("r")
+    expect(page.locator(".now")).to_contain_text("after the loop")
+    page.keyboard.press("R")
+    expect(page.locator(".now")).to_contain_text("before the first event")
+    debugger.tab.wrong.clear()  # the browser tells of the refused place by itself

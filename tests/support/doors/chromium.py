@@ -1,0 +1,64 @@
+"""The system's Chromium, for tests of pages; where there is none, what to install."""
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, sync_playwright
+
+WAIT_MS = 30_000
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MISSING = (
+    "needs a Chromium: `apt install chromium`, or `playwright install chromium` in this environment; "
+    "then these tests run by themselves"
+)
+
+
+@contextmanager
+def chromium() -> Generator[Browser]:
+    """Start the system's Chromium, else Playwright's own. Skips where there is neither, and fails in CI."""
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    with sync_playwright() as playwright:
+        executable = found or playwright.chromium.executable_path
+        if not os.path.exists(executable):  # noqa: PTH110 - a path as Playwright gives it
+            if os.environ.get("CI"):
+                pytest.fail(MISSING)
+            pytest.skip(MISSING)
+        browser = playwright.chromium.launch(
+            executable_path=executable, args=["--no-sandbox", "--disable-gpu"]
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Tab:
+    """A page that takes down whatever it should not have done: faults, refused content, calls to elsewhere."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.wrong: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(WAIT_MS)
+        self.page.on("pageerror", lambda error: self.wrong.append(f"fault: {error}"))
+        self.page.on("dialog", self._dialog)
+        self.page.on("console", self._said)
+        self.page.on("request", lambda asked: self._asked(asked.url, address))
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.wrong.append("a script ran")
+        dialog.dismiss()
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.wrong.append(f"{message.type}: {message.text} {message.location}")
+
+    def _asked(self, url: str, address: str) -> None:
+        if not url.startswith(address):
+            self.wrong.append(f"asked {url}")
+
+    def check(self) -> None:
+        """Fail where something was taken down."""
+        assert not self.wrong, self.wrong
