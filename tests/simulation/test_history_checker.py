@@ -11,11 +11,17 @@ from intersession import Channel, Outbound, SessionSystem, Turn
 from intersession_events.facts import (
     ChildEnded,
     DeliveryDecided,
+    DeliveryDone,
     DeliveryStarted,
+    DeliveryUnknown,
+    Event,
     ExchangeAccepted,
     ExchangeClosed,
+    LoopEnded,
     MessageRecorded,
+    RunAborted,
     RunCompleted,
+    RunFailed,
     RunQueued,
     RunStarted,
     SpawnClosed,
@@ -115,6 +121,7 @@ class Told:
             asked=self.asked,
             called=[one.key for one in self.shown],
             shown=self.shown,
+            aborts=(),
             ended=True,
         )
 
@@ -240,6 +247,26 @@ def waited_for_another(evidence: Evidence) -> Evidence:
     return replace(evidence, ops=ops)
 
 
+def instead(evidence: Evidence, item: Recorded, event: Event) -> Evidence:
+    """Have another event at the place of one."""
+    other = structs.replace(item, event=event)
+    return replace(evidence, events=[other if one is item else one for one in evidence.events])
+
+
+def stopped(evidence: Evidence) -> Evidence:
+    item, end = evidence.of(RunCompleted)[-1]
+    return instead(evidence, item, RunAborted(run_id=end.run_id, attempt=end.attempt, by="operator"))
+
+
+def timed_out(evidence: Evidence) -> Evidence:
+    """End a turn of a minute as timed out after a second."""
+    end = next(end for _, end in evidence.of(RunCompleted) if evidence.queued[end.run_id][1].turn)
+    items = {type(item.event): item for item in evidence.runs[end.run_id]}
+    times = {items[RunStarted].position: 10.0, items[RunCompleted].position: 11.0}
+    failed = RunFailed(run_id=end.run_id, attempt=end.attempt, code="timeout", error="timeout")
+    return replace(instead(evidence, items[RunCompleted], failed), passed=times)
+
+
 DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "an event is gone": ("in_order", lambda told: without(told, last(told, DeliveryStarted))),
     "an event is there twice": (
@@ -260,6 +287,12 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         "words_are_theirs",
         lambda told: changed(told, last(told, ChildEnded), text="x"),
     ),
+    "a reply that is taken for silence": (
+        "silence_is_said",
+        lambda told: changed(told, last(told, LoopEnded), reason="reply_skip"),
+    ),
+    "an abort that nobody asked for": ("aborts_are_asked_for", stopped),
+    "a run that is ended before its time": ("limits_of_time_kept", timed_out),
     "a turn without its run": (
         "steps_whole",
         lambda told: changed(told, last(told, TurnRequested), run_id="x"),
@@ -279,6 +312,14 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "a wait with another answer": ("waits_answer_alike", waited_for_another),
     "an agent that is asked too early": ("asked_once", asked_early),
     "an agent that is given another transcript": ("given_what_is_recorded", given_another),
+    "a text that was shown and is in doubt": (
+        "shown_once",
+        lambda told: instead(
+            told,
+            last(told, DeliveryDone),
+            DeliveryUnknown(delivery_id=told.of(DeliveryDone)[-1][1].delivery_id, attempt=1),
+        ),
+    ),
     "a text that is shown twice": (
         "shown_once",
         lambda told: replace(told, shown=[*told.shown, *told.shown]),

@@ -4,7 +4,7 @@ Every `ok` carries a position of the log, so that nobody has to search for an or
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -63,7 +63,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A text that a channel showed its people. `said`: and it said so, rather than raise or be cut off."""
+    """A text that a channel showed its people. `said`: it said so in time to a process that lived on."""
 
     key: str
     text: str
@@ -72,13 +72,20 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All of it; None is not known. `called` are the keys that channels were called with. With `ended` nothing may be open."""
+    """All of it; None is not known.
+
+    `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
+    says for positions when they were committed, in seconds of a clock that nobody sets. `attempts` is how often a run may be
+    tried. With `ended` nothing may be open.
+    """
 
     events: Sequence[Recorded]
     ops: Sequence[Op] = ()
     asked: Sequence[Asked] | None = None
     called: Sequence[str] | None = None
     shown: Sequence[Shown] = ()
+    aborts: Collection[str] | None = None
+    passed: Mapping[int, float] = field(default_factory=dict[int, float])
     attempts: int = 2
     ended: bool = False
 

@@ -9,6 +9,7 @@ from intersession_actors.prompt import visible_text
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    ChildArchived,
     ChildEnded,
     DeliveryDecided,
     DeliveryDone,
@@ -17,6 +18,7 @@ from intersession_events.facts import (
     DeliveryStarted,
     DeliveryUnknown,
     ExchangeAccepted,
+    LoopEnded,
     MessageRecorded,
     PrimaryEnded,
     ResultHanded,
@@ -78,12 +80,14 @@ def name_of(item: Recorded) -> str:
 
 def in_order(evidence: Evidence) -> Iterator[str]:
     """O1: one order of all, no gap in a stream, no fork, each event once, times that never fall."""
-    position, ids = 0, Counter(item.id for item in evidence.events)
+    position, epoch, ids = 0, 0, Counter(item.id for item in evidence.events)
     ends: dict[str, tuple[int, str]] = {}
     for item in evidence.events:
         if item.position <= position:
             yield f"#{item.position} stands behind #{position}"
-        position = item.position
+        if item.epoch < epoch:
+            yield f"#{item.position} is written by epoch {item.epoch} after {epoch}"
+        position, epoch = item.position, item.epoch
         version, head = ends.get(item.stream, (0, FIRST))
         if item.version != version + 1:
             yield f"#{item.position}: version {item.version} of {item.stream} follows {version}"
@@ -160,13 +164,22 @@ def flows_in_order(evidence: Evidence) -> Iterator[str]:
             for name, times in Counter(names).items():
                 if times > 1 and name not in AGAIN:
                     yield f"{stream} has {name} {times} times"
-            ranks = [RANK[name] for name in names if name in RANK]
+            ranks = [
+                RANK[name]
+                for item, name in zip(items, names, strict=True)
+                if name in RANK and not _early(item)
+            ]
             if ranks != sorted(ranks):
                 yield f"{stream} is out of order: {' '.join(names)}"
             if kind != "delivery":
                 closed = next((at for at, name in enumerate(names) if name in CLOSES[kind]), None)
                 if closed is not None and not set(names[closed + 1 :]) <= AFTER:
                     yield f"{stream} goes on when it is closed: {' '.join(names)}"
+
+
+def _early(item: Recorded) -> bool:
+    """Say whether somebody deleted a child, which may be before its flow is over."""
+    return isinstance(item.event, ChildArchived) and item.event.reason == "deleted"
 
 
 def turns_once(evidence: Evidence) -> Iterator[str]:
@@ -204,6 +217,66 @@ def words_are_theirs(evidence: Evidence) -> Iterator[str]:
             yield f"#{item.position} says {event.status} of run {event.run_id}"
         elif said is not None and visible_text(event.text or "") != visible_text(said.reply or ""):
             yield f"#{item.position} has other words than run {event.run_id}"
+
+
+SKIPS: Final = {"reply_skip": "REPLY_SKIP", "announce_skip": "ANNOUNCE_SKIP"}
+
+
+def silence_is_said(evidence: Evidence) -> Iterator[str]:
+    """LOOP-2, ANN-1: who is taken for silent said the token and nothing else."""
+    for item, ended in evidence.of(LoopEnded):
+        if ended.reason == "reply_skip":
+            said = [
+                one.event.text for one in evidence.streams[item.stream] if isinstance(one.event, TurnReplied)
+            ]
+            if (said[-1] or "").strip(" \t\r\n") != SKIPS[ended.reason]:
+                yield f"#{item.position} takes {said[-1]!r} for silence"
+    for item, decided in evidence.of(AnnounceDecided):
+        reply = evidence.replies.get(decided.run_id or "")
+        if decided.why != "announce_skip" or reply is None:
+            continue
+        if (reply.reply or "").strip(" \t\r\n") != SKIPS[decided.why]:
+            yield f"#{item.position} takes {reply.reply!r} for silence"
+
+
+def aborts_are_asked_for(evidence: Evidence) -> Iterator[str]:
+    """GATE-4: a run is stopped because somebody asks for that, or by a message that is accepted in the same commit."""
+    if evidence.aborts is None:
+        return
+    for item, aborted in evidence.of(RunAborted):
+        key = item.stream.partition(":")[2]
+        after = evidence.streams[item.stream][item.version : item.version + 1]
+        if aborted.gone or key in evidence.aborts or (after and isinstance(after[0].event, MessageRecorded)):
+            continue
+        yield f"#{item.position} stops run {aborted.run_id}, and nobody asked for it"
+
+
+def limits_of_time_kept(evidence: Evidence) -> Iterator[str]:
+    """L8: no run is ended before its time, whatever the wall clock does."""
+    for item, failed in evidence.of(RunFailed):
+        queued = evidence.queued.get(failed.run_id)
+        starts = [one for one in evidence.runs[failed.run_id] if isinstance(one.event, RunStarted)]
+        if failed.code != "timeout" or queued is None or not starts or starts[-1].epoch != item.epoch:
+            continue
+        if starts[-1].position in evidence.passed and item.position in evidence.passed:
+            had = evidence.passed[item.position] - evidence.passed[starts[-1].position]
+            if had < queued[1].timeout_ms / 1000 - SLACK_S:
+                yield f"#{item.position} ends run {failed.run_id} of {queued[1].timeout_ms} ms after {had} s"
+    for item, ended in evidence.of(LoopEnded):
+        root, queued_root = evidence.queued.get(item.correlation or "", (None, None))
+        if ended.reason != "wall_limit" or root is None or queued_root is None or queued_root.budget is None:
+            continue
+        if root.epoch == item.epoch and {root.position, item.position} <= evidence.passed.keys():
+            had, may = (
+                evidence.passed[item.position] - evidence.passed[root.position],
+                queued_root.budget.limits.wall_seconds,
+            )
+            if had < may - SLACK_S:
+                yield f"#{item.position} ends a chain of {may} s after {had} s"
+
+
+SLACK_S: Final = 20.0
+"""A run's time counts from when its start was decided, and that is before it is committed."""
 
 
 def steps_whole(evidence: Evidence) -> Iterator[str]:

@@ -9,6 +9,7 @@ from intersession_events.facts import (
     DeliveryDone,
     DeliveryFailed,
     DeliveryStarted,
+    DeliveryUnknown,
     MessageRecorded,
     RunCompleted,
     RunFailed,
@@ -57,9 +58,11 @@ def said_once(evidence: Evidence) -> Iterator[str]:
 
 
 def keys_answer_alike(evidence: Evidence) -> Iterator[str]:
-    """O4: a call that is made again has the run that it had."""
+    """O4: a call that is made again has the run that it had, and is not refused."""
     runs: defaultdict[str, set[str]] = defaultdict(set)
     for op in _writes(evidence):
+        if op.outcome == "fail" and op.call in runs:
+            yield f"{op.call} was accepted, and is refused when it is made again: {dict(op.answer)}"
         if op.outcome == "ok" and op.call is not None and op.run_id is not None:
             runs[op.call].add(op.run_id)
     for call, found in runs.items():
@@ -95,16 +98,16 @@ def reads_grow(evidence: Evidence) -> Iterator[str]:
 
 def own_writes_read(evidence: Evidence) -> Iterator[str]:
     """O1: a client reads what was acknowledged to it."""
-    acked: defaultdict[tuple[str, str], list[Op]] = defaultdict(list)
+    acked: defaultdict[str, list[Op]] = defaultdict(list)
     for op in evidence.ops:
-        if op.outcome != "ok" or op.session_id is None:
+        if op.outcome != "ok":
             continue
         if op.kind == "write":
-            acked[op.client, op.session_id].append(op)
+            acked[op.client].append(op)
         elif op.kind == "read":
-            for write in acked[op.client, op.session_id]:
+            for write in acked[op.client]:
                 _, run = evidence.queued.get(write.run_id or "", (None, None))
-                if run is not None and run.message_id not in op.seen:
+                if run is not None and run.session_id == op.session_id and run.message_id not in op.seen:
                     yield f"{op.client} does not read {write.text!r} at #{op.position}, acknowledged at #{write.position}"
 
 
@@ -170,7 +173,8 @@ def given_what_is_recorded(evidence: Evidence) -> Iterator[str]:
     for one in evidence.asked or ():
         if (one.run_id, one.attempt) not in recorded or one.run_id not in evidence.queued:
             continue
-        position, partial = recorded[one.run_id, one.attempt]
+        _, partial = recorded[one.run_id, one.attempt]
+        position, _ = recorded[one.run_id, 1]  # what is said meanwhile stands behind the run
         if one.partial not in {None, partial}:
             yield f"run {one.run_id} was told of {one.partial} steps of {partial}"
         if one.given is not None and list(one.given) != (before := _before(evidence, one.run_id, position)):
@@ -207,8 +211,10 @@ def shown_once(evidence: Evidence) -> Iterator[str]:
         elif isinstance(last, DeliveryDone):
             if seen not in ([first.text], [first.text[: last.cut_at]]):
                 yield f"{stream} is done, and people saw {seen}"
-        elif isinstance(last, DeliveryFailed) and attempts == 1 and any(one.said for one in shown[first.key]):
-            yield f"{stream} was shown, and ends as failed"
+        elif any(one.said for one in shown[first.key]) and (
+            isinstance(last, DeliveryUnknown) or (isinstance(last, DeliveryFailed) and attempts == 1)
+        ):
+            yield f"{stream} was shown, which the channel said, and ends with {items[-1].topic}"
     for key in (shown.keys() | called.keys()) - {first.key for _, first in evidence.of(DeliveryDecided)}:
         yield f"a channel was called with key {key}, which was never decided"
 

@@ -135,7 +135,7 @@ class Host:
                 for line in self.lines("turns")
             ],
             called=[line["key"] for line in self.lines("calls")],
-            shown=[Shown(key=line["key"], text=line["text"]) for line in self.lines("shown")],
+            shown=[Shown(key=line["key"], text=line["text"], said=False) for line in self.lines("shown")],
             ended=True,
         )
 

@@ -1,0 +1,207 @@
+"""Faults planted into the real code, one at a time, each of which a simulation has to find.
+
+The first ones are what was wrong in version 0.1.0 (A1 to A12 are the findings' own numbers), the others what is wrong in systems
+like this one now and then.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
+from typing import Any, Final
+from unittest.mock import patch
+
+import msgspec
+from eventsourcing.sqlite import SQLiteCursor
+
+from intersession_actors.channels import Asked as InProcess
+from intersession_actors.channels import Outbound
+from intersession_actors.channels.attempts import Attempts
+from intersession_actors.delivery import outbox
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.methods import runs
+from intersession_actors.policy import one_hop_on
+from intersession_actors.prompt.transcript import TranscriptFold
+from intersession_actors.runtime import Stopwatch
+from intersession_actors.service import ask_session, gone_on
+from intersession_actors.session import SessionActor
+from intersession_actors.session import rules as session_rules
+from intersession_actors.session.commands import Abort, Enqueue, RunReturned
+from intersession_actors.streams import Accepted, Asked, Commit, Owner
+from intersession_actors.tools import sessions_send, sessions_spawn
+from intersession_events.stores.sqlite import identity, inline_views
+from intersession_events.stores.sqlite.appends import Append
+
+Bug = Callable[[], AbstractContextManager[object]]
+
+
+def a1_spawns_are_outside_the_guard() -> AbstractContextManager[object]:
+    """A spawn goes on with no budget of its chain: it may hop for ever."""
+
+    def unguarded(service: Any, origin: Any, target: str, field: str) -> Any:
+        gone_on(
+            service, origin._replace(budget=msgspec.structs.replace(origin.budget, hops=0)), target, field
+        )
+        limits = service.config.session.limits
+        return msgspec.structs.replace(one_hop_on(origin.budget, target, limits), hops=0)
+
+    return patch.object(sessions_spawn, "gone_on", unguarded)
+
+
+def a3_an_answer_is_given_up_at_once() -> AbstractContextManager[object]:
+    """The first failure of the store loses an agent's answer, and its run stays running."""
+
+    def gives_up(self: SessionActor, owner: Any, command: Any, away_ms: int) -> bool:
+        del owner, away_ms
+        if isinstance(command, RunReturned):
+            self.world.agents.results.forget(command.run_id, command.attempt)
+            return True
+        return False
+
+    return patch.object(SessionActor, "gives_up", gives_up)
+
+
+def a4_a_registration_cuts_off() -> AbstractContextManager[object]:
+    """A call of a channel that this process makes right now is taken for one that a crash cut off."""
+    known = Attempts.of
+
+    def of(self: Any, key: str, attempt: int) -> Any:
+        found = known(self, key, attempt)
+        return InProcess.NEVER if found is InProcess.UNDER_WAY else found
+
+    return patch.object(Attempts, "of", of)
+
+
+def a6_turns_come_to_whoever_has_the_key() -> AbstractContextManager[object]:
+    """What is meant for a conversation comes to the one that took its place."""
+    decide = session_rules.decide_enqueue
+
+    def decide_enqueue(state: Any, command: Enqueue, **given: Any) -> Any:
+        return decide(state, msgspec.structs.replace(command, session_id=None), **given)
+
+    return patch.object(session_rules, "decide_enqueue", decide_enqueue)
+
+
+def a8_a_message_interrupts_before_it_is_accepted() -> AbstractContextManager[object]:
+    """The runs under way are stopped first, and then it turns out that the message was accepted before."""
+    queue = runs.GatewayRuns._queue
+
+    def stops(self: Any, call: Any, order: Any) -> Any:
+        if order.busy == "interrupt":
+            ask_session(self._service, str(order.key), Abort(run_id=None, by=call.caller.name))
+        return queue(self, call, order)
+
+    return patch.object(runs.GatewayRuns, "_queue", stops)
+
+
+def a11_a_context_is_of_another_moment() -> AbstractContextManager[object]:
+    """An agent is given the transcript without what was said last."""
+    made = TranscriptFold.context
+
+    def stale(self: Any, run_id: str) -> Any:
+        found = made(self, run_id)
+        return msgspec.structs.replace(found, transcript=tuple(found.transcript)[:-1])
+
+    return patch.object(TranscriptFold, "context", stale)
+
+
+def a12_a_retry_is_judged_anew() -> AbstractContextManager[object]:
+    """A send that was accepted is refused when it is made again and its target is gone."""
+    return patch.object(sessions_send, "_accepted_before", lambda *_: None)
+
+
+def a17_deadlines_are_by_the_wall_clock() -> AbstractContextManager[object]:
+    """A step of the wall clock ends runs early."""
+
+    def elapsed_ms(self: Stopwatch, *key: str, since_ms: int) -> int:
+        del key
+        return max(self._clock.now_ms() - since_ms, 0)
+
+    return patch.object(Stopwatch, "elapsed_ms", elapsed_ms)
+
+
+def acknowledges_before_it_stores() -> AbstractContextManager[object]:
+    """A door hears `accepted` when its append is asked for."""
+    ask = Owner._ask
+
+    def early(self: Any, told: Any, *rest: Any, **given: Any) -> None:
+        if isinstance(told.command, Asked) and told.command.answer is not None:
+            told.command.answer(Accepted(recorded=()))
+        ask(self, told, *rest, **given)
+
+    return patch.object(Owner, "_ask", early)
+
+
+def draws_delivery_keys() -> AbstractContextManager[object]:
+    """Each call of a channel has a key of its own, so that none can know a text again."""
+    numbers = count(1)
+    init = Outbound
+
+    def drawn(**given: Any) -> Outbound:
+        return init(**(given | {"key": f"{given['key']}/{next(numbers)}"}))
+
+    return patch.object(outbox, "Outbound", drawn)
+
+
+def has_no_fence() -> AbstractContextManager[object]:
+    """A writer whose epoch is over goes on to write."""
+    return patch.object(identity, "check_epoch", lambda cursor, mine: False)  # noqa: ARG005 - its signature
+
+
+@contextmanager
+def reads_nothing_back() -> Generator[None]:
+    """A commit whose answer was lost is believed to have failed."""
+    with (
+        patch.object(Append, "is_stored", lambda self, cursor: False),  # noqa: ARG005 - its signature
+        patch.object(Append, "_recorded_before", lambda self, cursor: None),  # noqa: ARG005 - its signature
+    ):
+        yield
+
+
+def forgets_where_a_view_is() -> AbstractContextManager[object]:
+    """A view's position is written with the next commit, and not with its rows."""
+    remember = inline_views._remember
+    behind: list[tuple[list[str], int]] = []
+
+    def late(cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:
+        if behind:
+            remember(cursor, *behind.pop())
+        behind.append((list(names), position))
+
+    return patch.object(inline_views, "_remember", late)
+
+
+def skips_by_substring() -> AbstractContextManager[object]:
+    """A reply that speaks of the skip token is taken for silence."""
+    return patch.object(exchange_rules, "is_reply_skip", lambda text: "REPLY_SKIP" in text)
+
+
+def carries_out_again_what_was_recorded_before() -> AbstractContextManager[object]:
+    """An append that finds itself in the log has the flows act as if it were new. A simulation found this one first."""
+
+    def of_others(self: Any, stream: str) -> dict[str, Any]:
+        others = dict.fromkeys(item.stream for item in self.recorded if item.stream != stream)
+        return {name: tuple(item for item in self.recorded if item.stream == name) for name in others}
+
+    return patch.object(Commit, "of_others", of_others)
+
+
+BUGS: Final[dict[str, Bug]] = {
+    bug.__name__: bug
+    for bug in (
+        a1_spawns_are_outside_the_guard,
+        a3_an_answer_is_given_up_at_once,
+        a4_a_registration_cuts_off,
+        a6_turns_come_to_whoever_has_the_key,
+        a8_a_message_interrupts_before_it_is_accepted,
+        a11_a_context_is_of_another_moment,
+        a12_a_retry_is_judged_anew,
+        a17_deadlines_are_by_the_wall_clock,
+        acknowledges_before_it_stores,
+        draws_delivery_keys,
+        has_no_fence,
+        reads_nothing_back,
+        forgets_where_a_view_is,
+        skips_by_substring,
+        carries_out_again_what_was_recorded_before,
+    )
+}

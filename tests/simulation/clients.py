@@ -1,0 +1,208 @@
+"""Clients of a simulation: people, sessions and an operator, who call, and call again until they know what became of it."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from intersession_events.facts import SessionOpened, SessionReset
+from intersession_events.ids import session_stream
+from simulation.people import AGENTS, CHANNELS, MAINS
+from support.history import Op
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+AGAIN: Final = frozenset({"unavailable", "busy", "internal"})
+"""Refusals after which a client tries again: nothing was wrong with the call itself."""
+PATIENCE: Final = 12
+
+Answer = Mapping[str, Any]
+Call = Callable[[], Answer]
+
+
+class Client:
+    """Makes one call after the other; `go` may be begun anew after a crash, and goes on with the call it was at."""
+
+    def __init__(self, world: "World", number: int) -> None:
+        self._world = world
+        self.name = f"client {number}"
+        self._left = [f"{number}.{call}" for call in range(1 + world.chance.pick(f"calls {number}", 3))]
+        self._made: list[str] = []
+        self._children: list[str] = []
+        self._targets: dict[str, str] = {}
+        self._at: tuple[str, int] | None = None
+        """The text of the call under way, and the log's head when it was made."""
+        self.runs: list[str] = []
+        self.is_done = False
+
+    def go(self) -> None:
+        """Make the calls that are left."""
+        world = self._world
+        while self._left:
+            text = self._left[0]
+            self._write(text)
+            self._made.append(self._left.pop(0))
+            self._beside()
+            if world.faults.strikes("client_again", 0.5, where=self.name):
+                self._write(self._made[-1 - world.chance.fixed(f"again {self.name}", len(self._made) - 1)])
+        for run_id in self.runs:
+            self._wait(run_id, 0)
+        self.is_done = True
+
+    def cut_off(self) -> None:
+        """Note that nobody knows what became of the call under way: its process is gone."""
+        if self._at is not None:
+            text, began = self._at
+            self._note("info", text, began, {})
+
+    # --- calls
+
+    def _write(self, text: str) -> None:
+        """Call until it is accepted or refused for good."""
+        world = self._world
+        kind = KINDS[world.drawn(f"kind {text}", len(KINDS) - 1)]
+        for attempt in range(PATIENCE):
+            began = world.log.head()
+            self._at = (text, began)
+            answer = self._called(kind, text)
+            self._at = None
+            code = answer.get("code")
+            world.saw(kind, answer)
+            if "runId" in answer and code is None:
+                self._note("ok", text, began, answer)
+                self.runs.append(answer["runId"])
+                self._children += [answer["childSessionKey"]] if "childSessionKey" in answer else []
+                return
+            if code not in AGAIN:
+                self._note("fail", text, began, answer)
+                return
+            self._note("info", text, began, answer)
+            world.runtime.pause(2**attempt)
+        world.wrong("never_taken", f"{self.name} called {kind} {text} {PATIENCE} times: {answer}")
+
+    def _called(self, kind: str, text: str) -> Answer:
+        world = self._world
+        mine = world.drawn(f"mine {text}", len(MAINS) - 1)
+        other = (mine + 1 + world.drawn(f"other {text}", len(MAINS) - 2)) % len(MAINS)
+        channel = CHANNELS[world.drawn(f"channel {text}", 1)]
+        timeout = (0, 0, 5, 30)[world.drawn(f"timeout {text}", 3)]
+        rare = world.drawn(f"rare {text}", 1) == 1
+        busy = "interrupt" if rare and "interrupt" in world.faults.enabled else "queue"
+        match kind:
+            case "inbound":
+                return dict(
+                    world.system.inbound(
+                        channel=channel,
+                        chat_id="room",
+                        sender=self.name,
+                        text=text,
+                        message_id=text,
+                        agent_id=AGENTS[mine],
+                        wait=timeout or None,
+                    )
+                )
+            case "send":
+                if text not in self._targets:  # the youngest child, if there is one and it is not too plain
+                    self._targets[text] = self._children[-1] if rare and self._children else MAINS[other]
+                target = self._targets[text]
+                asked = {
+                    "sessionKey": target,
+                    "message": text,
+                    "timeoutSeconds": timeout,
+                    "idempotencyKey": text,
+                }
+                return dict(world.system.tools(MAINS[mine]).call("sessions_send", asked))
+            case "spawn":
+                cleanup = "delete" if rare else "keep"
+                asked = {"task": text, "cleanup": cleanup, "idempotencyKey": text}
+                return dict(world.system.tools(MAINS[mine]).call("sessions_spawn", asked))
+            case _:
+                asked = {"sessionKey": MAINS[mine], "message": text, "idempotencyKey": text, "busy": busy}
+                return world.system.gateway.call("agent", asked | {"deliver": True, "timeout": 20})
+
+    def _note(self, outcome: Literal["ok", "fail", "info"], text: str, began: int, answer: Answer) -> None:
+        world = self._world
+        world.ops.append(
+            Op(
+                client=self.name,
+                kind="write",
+                outcome=outcome,
+                began=began,
+                position=world.log.head() if outcome != "info" else 0,
+                call=text,
+                text=text,
+                run_id=answer.get("runId"),
+                answer=answer,
+            )
+        )
+
+    def _wait(self, run_id: str, seconds: int) -> None:
+        world = self._world
+        began = world.log.head()
+        answer = world.system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": seconds * 1000})
+        world.saw("agent.wait", answer)
+        outcome: Literal["ok", "info"] = "info" if answer.get("code") in AGAIN else "ok"
+        world.ops.append(
+            Op(
+                client=self.name,
+                kind="wait",
+                outcome=outcome,
+                began=began,
+                position=world.log.head(),
+                run_id=run_id,
+                answer=answer,
+            )
+        )
+
+    def _read(self, key: str) -> None:
+        world = self._world
+        began = world.log.head()
+        asked = {"sessionKey": key, "limit": 1000, "includeTools": True}
+        answer = world.system.tools().call("sessions_history", asked)
+        if "position" not in answer:
+            world.saw("sessions_history", answer)
+            return
+        world.ops.append(
+            Op(
+                client=self.name,
+                kind="read",
+                outcome="ok",
+                began=began,
+                position=answer["position"],
+                session_id=generation(world, key, answer["position"]),
+                seen=tuple(message["id"] for message in answer["messages"]),
+            )
+        )
+
+    # --- what is done beside
+
+    def _beside(self) -> None:
+        """Look at a session, or do to one what an operator does."""
+        world, strikes = self._world, self._world.faults.strikes
+        key = MAINS[world.chance.fixed(f"beside {self.name}", len(MAINS) - 1)]
+        operate = world.system.gateway.call
+        if world.chance.departs(f"reads {self.name}", 0.5):
+            self._read(key)
+        if strikes("abort", 0.2, where=self.name):
+            world.aborts.add(key)
+            world.saw("chat.abort", operate("chat.abort", {"sessionKey": key}))
+        if strikes("reset", 0.3, where=self.name):
+            world.saw("sessions.reset", operate("sessions.reset", {"key": key}))
+        if strikes("patch", 0.2, where=self.name):
+            policy = ("deny", "allow", None)[world.chance.fixed(f"patch {self.name}", 2)]
+            world.saw("sessions.patch", operate("sessions.patch", {"key": key, "sendPolicy": policy}))
+        if strikes("delete", 0.4, where=self.name):
+            rows = world.system.tools().call("sessions_list", {"kinds": ["other"]}).get("sessions", [])
+            for row in rows[:1]:
+                world.saw("sessions.delete", operate("sessions.delete", {"key": row["key"]}))
+
+
+KINDS: Final = ("inbound", "send", "spawn", "agent", "inbound", "send", "agent")
+
+
+def generation(world: "World", key: str, position: int) -> str | None:
+    """Return the session id that a key had at a position."""
+    found: str | None = None
+    for item in world.log.stream(session_stream(key)):
+        if item.position <= position and isinstance(item.event, SessionOpened | SessionReset):
+            found = item.event.session_id
+    return found

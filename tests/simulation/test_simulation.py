@@ -1,0 +1,123 @@
+"""Simulated systems break no law, whatever goes wrong round them; faults planted into the code are found."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulation.bugs import BUGS
+from simulation.faults import FAULTS, Tally
+from simulation.shrinking import command, shrunk
+from simulation.table import expected, missing, table
+from simulation.world import simulate
+from support.paths import ROOT
+
+KEPT = [int(line.split()[0]) for line in Path(__file__).with_name("seeds.txt").read_text().splitlines()]
+"""Seeds that failed once. They stay for ever."""
+
+EVERY_DAY = 10
+EVERY_NIGHT = 2_000
+
+FOUND_BY = {
+    "a1_spawns_are_outside_the_guard": 4,
+    "a3_an_answer_is_given_up_at_once": 13,
+    "a4_a_registration_cuts_off": 23,
+    "a6_turns_come_to_whoever_has_the_key": 0,
+    "a8_a_message_interrupts_before_it_is_accepted": 99,
+    "a11_a_context_is_of_another_moment": 0,
+    "a12_a_retry_is_judged_anew": 471,
+    "a17_deadlines_are_by_the_wall_clock": 27,
+    "acknowledges_before_it_stores": 0,
+    "draws_delivery_keys": 0,
+    "has_no_fence": 7,
+    "reads_nothing_back": 22,
+    "forgets_where_a_view_is": 0,
+    "skips_by_substring": 1,
+    "carries_out_again_what_was_recorded_before": 86,
+}
+"""A seed that finds each planted fault."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Let nobody format what agents that fail make the system say."""
+    caplog.set_level(logging.CRITICAL)
+
+
+@pytest.mark.clause("C3", "O1", "O2", "O3", "O4", "O5", "O6", "O7", "L1", "L2", "L8")
+@pytest.mark.parametrize("seed", [*range(EVERY_DAY), *KEPT])
+def test_a_simulated_system_breaks_no_law(seed: int) -> None:
+    outcome = simulate(seed)
+
+    assert outcome.findings == [], command(outcome)
+
+
+@pytest.mark.clause("C2")
+@pytest.mark.parametrize(("bug", "seed"), FOUND_BY.items())
+def test_a_fault_that_is_planted_is_found(bug: str, seed: int) -> None:
+    with BUGS[bug]():
+        assert simulate(seed).findings
+
+
+def test_each_planted_fault_has_a_seed_that_finds_it() -> None:
+    assert FOUND_BY.keys() == BUGS.keys()
+
+
+@pytest.mark.clause("C1")
+def test_a_seed_is_the_same_again() -> None:
+    assert simulate(3).trace == simulate(3).trace != simulate(4).trace
+
+
+def test_a_failing_seed_is_shrunk_to_what_it_needs() -> None:
+    bug = "skips_by_substring"
+    with BUGS[bug]():
+        found = simulate(FOUND_BY[bug])
+        small = shrunk(found, most=8)
+        again = simulate(small.seed, small.departures)
+
+    assert len(small.departures) < len(found.departures)
+    assert (again.law, again.trace) == (found.law, small.trace)
+    assert command(small, bug).startswith(
+        f"python -m tests.simulation --seed {found.seed} --bug {bug} --keep '"
+    )
+
+
+def test_what_happens_too_seldom_is_named() -> None:
+    tally = Tally()
+    for name in expected():
+        tally.counts[name] = 20
+    tally.counts["crash S4"] = 19
+
+    assert missing(tally, 20) == ["crash S4: 19"]
+    assert "S4 19" in table(tally)
+    assert {f"fault {fault}" for fault in FAULTS} - set(expected()) == {"fault reorder"}
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("C3")
+@pytest.mark.timeout(7_200)
+def test_many_simulated_systems_break_no_law_and_everything_happens() -> None:
+    command_line = [sys.executable, "-m", "tests.simulation", "--jobs", "2", "--at-least", "20", "--table"]
+    subprocess.run([*command_line, "--seeds", str(EVERY_NIGHT)], cwd=ROOT, check=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("C1")
+def test_a_seed_is_the_same_in_another_process_whatever_order_its_sets_have() -> None:
+    traces = {
+        subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "from simulation.world import simulate; print([simulate(s).trace for s in range(100)])",
+            ],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "99")
+    }
+    assert len(traces) == 1

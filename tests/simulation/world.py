@@ -1,0 +1,419 @@
+"""One simulated system: begun, used, hurt, crashed and begun again; then left in peace until all is done, and checked."""
+
+import hashlib
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from intersession import SessionSystem
+from intersession_actors.simulation import SimulatedClock, SimulatedRuntime, Stuck
+from intersession_events.crash_points import arm
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Recorded
+from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite import MEMORY
+from intersession_projections.inline_views import inline_views
+from simulation.chance import Chance, Schedule
+from simulation.clients import Answer, Client
+from simulation.faults import Faults, Tally
+from simulation.people import AGENTS, Agents, Channels
+from simulation.store import SIMULATED, STORE, cut_off
+from support.faulty_store import disk_full
+from support.history import Evidence, Finding, Op, broken, check_views, check_whole
+
+MOST_STEPS: Final = 20_000
+SOON_S: Final = 2.0
+MOST_AT_ONCE: Final = 3_000
+"""More steps than these while no time passes are a storm: somebody asks without a pause."""
+MOST_STARTS: Final = 40
+DAY_S: Final = 86_400.0
+VIEWS: Final = [view.name for view in inline_views()]
+
+
+class Crash(BaseException):
+    """The process has ended; what still runs of it is nobody's."""
+
+
+@dataclass
+class Outcome:
+    """What came of a seed. `departures` are what was not of the plain course, `trace` is a hash over all that was recorded."""
+
+    seed: int
+    findings: list[Finding]
+    departures: list[str]
+    tally: Tally
+    trace: str
+    steps: int = 0
+    log: list[str] = field(default_factory=list[str])
+
+    @property
+    def law(self) -> str | None:
+        """The first law that was broken."""
+        return self.findings[0].law if self.findings else None
+
+
+class World:
+    """A system, its clients, and what happens to them."""
+
+    runtime: SimulatedRuntime
+    log: SqliteLog
+    system: SessionSystem
+
+    def __init__(self, seed: int, keep: Collection[str] | None = None) -> None:
+        self.chance = Chance(seed, keep)
+        self.tally = Tally()
+        self.faults = Faults(self.chance, self.tally)
+        self.clock = SimulatedClock()
+        self.ops: list[Op] = []
+        self._once: dict[str, int] = {}
+        self.findings: list[Finding] = []
+        self.agents = Agents(self)
+        self.channels = Channels(self)
+        self.clients = [Client(self, number) for number in range(1 + self.chance.pick("clients", 3))]
+        self.steps = 0
+        self._log_id = str(UUID(int=seed))
+        self._starts = self._at_once = 0
+        self._now = 0.0
+        self._opened: SqliteLog | None = None
+        self._zombie: SqliteLog | None = None
+        self._passed: dict[int, float] = {}
+        self.aborts: set[str] = set()
+        self._crashed = False
+        self._down_until = 0.0
+        self._in_peace = False
+        self._config = self._settings()
+
+    def _settings(self) -> Mapping[str, Any]:
+        pick = self.chance.pick
+        self.attempts = 2 - (pick("retries", 2) == 1)
+        return {
+            "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+            "agents": {
+                "list": [
+                    {"id": name, "default": name == "main", "subagents": {"allowAgents": ["*"]}}
+                    for name in AGENTS
+                ],
+                "defaults": {"subagents": {"archiveAfterMinutes": (60, 0, 1)[pick("archive", 2)]}},
+            },
+            "session": {
+                "agentToAgent": {
+                    "maxPingPongTurns": (2, 0, 1, 5)[pick("turns", 3)],
+                    "announce": ("always", "routed")[pick("announce", 1)],
+                    "turnTimeoutSeconds": 30,
+                    "limits": {
+                        "runs": (12, 4, 30)[pick("runs", 2)],
+                        "hops": (3, 1)[pick("hops", 1)],
+                        "revisits": (2, 1)[pick("revisits", 1)],
+                        "wallSeconds": (3600, 60)[pick("wall", 1)],
+                    },
+                }
+            },
+            "runs": {
+                "retryInterrupted": self.attempts - 1,
+                "shutdownGraceSeconds": 0,
+                "idleSeconds": (60, 1)[pick("idle", 1)],
+                "storeRetryMaxSeconds": (60, 2)[pick("patience", 1)],
+                "poolSize": (8, 1)[pick("pool", 1)],
+            },
+            "deliveries": {"timeoutSeconds": 30, "perChannel": (8, 1)[pick("seats", 1)]},
+        }
+
+    # --- what others tell
+
+    def saw(self, kind: str, answer: Answer | Any) -> None:  # an answer of any tool
+        """Count how a call was refused."""
+        code = answer.get("code") if isinstance(answer, Mapping) else None
+        if code is not None:
+            self.tally.add("refusal", code)
+            if code == "internal":
+                self.wrong("internal", f"{kind} answers {answer}")
+
+    def drawn(self, what: str, most: int) -> int:
+        """Return what was drawn for something, the same each time."""
+        if what not in self._once:
+            self._once[what] = self.chance.fixed(what, most)
+        return self._once[what]
+
+    def wrong(self, law: str, words: str) -> None:
+        """Note what is wrong whatever the log says."""
+        self.findings.append(Finding(law, words))
+
+    # --- life and death
+
+    def begin(self) -> None:
+        """Begin a process on the store; it may crash while it begins."""
+        while True:
+            self._starts += 1
+            if self._starts > MOST_STARTS:
+                raise RuntimeError("it never comes up")
+            self._crashed = False
+            try:
+                self._start()
+            except StoreUnavailable:
+                self._crashed = True
+                # Whoever looks after a process starts it again.
+                self.clock.advance(max(5.0, self._down_until - self.clock.monotonic()))
+            except (Crash, Exception):
+                if not self._crashed:
+                    raise
+            if not self._crashed:
+                break
+            self._after_crash()
+        self.log.on_committed(self._note_time)
+        for client in self.clients:
+            if not client.is_done:
+                self.runtime.spawn(client.go)
+
+    def _note_time(self, batch: Sequence[Recorded]) -> None:
+        for item in batch:
+            self._passed[item.position] = self.clock.monotonic()
+
+    def _start(self) -> None:
+        enabled = self.faults.enabled
+        self.runtime = SimulatedRuntime(seed=self._starts, clock=self.clock)
+        self.runtime._greenlets._rng = Schedule(self.chance, reorders=0.3 if "reorder" in enabled else 0.0)
+        self.log = self._opened = SqliteLog(
+            MEMORY,
+            inline=inline_views(),
+            threads=False,
+            clock=self.clock.now_ms,
+            entropy=self.runtime.entropy,
+            new_log_id=lambda: self._log_id,
+            environment=SIMULATED,
+        )
+        late_agent = not self._in_peace and self.faults.strikes("late_agent", 0.5)
+        late_channel = not self._in_peace and self.faults.strikes("late_channel", 0.5)
+        agents = {name: self.agents for name in AGENTS if not (late_agent and name == "desk")}
+        channels = {} if late_channel else self.channels.all
+        self._late = (late_agent, late_channel)
+        self.system = SessionSystem(
+            self.log,
+            agents=agents,
+            channels=channels,
+            config=self._config,
+            clock=self.clock,
+            new_id=self.runtime.new_id,
+            runtime=self.runtime,
+        )
+
+    def _pass(self, point: str) -> None:
+        """Pass a crash point."""
+        if self._crashed:
+            raise Crash
+        self.tally.add("passed", point)
+        if self._in_peace or not self.faults.strikes("crash_point", 0.03, where=point):
+            return
+        self.tally.add("crash", point)
+        self._crash()
+        raise Crash
+
+    def _commit(self, moment: str) -> None:
+        """Pass a commit of the store."""
+        if self._crashed:
+            raise Crash
+        if self._in_peace:
+            return
+        if self.clock.monotonic() < self._down_until:
+            if moment == "before":
+                raise disk_full()
+            return
+        if moment == "before" and self.faults.strikes("store_down", 0.02):
+            self._down_until = self.clock.monotonic() + 1 + self.chance.fixed("down", 100)
+            raise disk_full()
+        if self.faults.strikes(f"store_{moment}", 0.05):
+            raise disk_full() if moment == "before" else cut_off()
+
+    def _crash(self) -> None:
+        """End the process here and now."""
+        self._crashed = True
+
+    def _after_crash(self) -> None:
+        """Take away what is left of a process that has ended."""
+        for client in self.clients:
+            client.cut_off()
+        self.channels.doubt()
+        log, self._opened = self._opened, None
+        if log is not None and self._zombie is None and self.faults.strikes("zombie", 0.5):
+            self._zombie = log  # it does not know yet that it is dead
+        elif log is not None:
+            with suppress(Crash):
+                log.crash()
+        with suppress(Crash, Stuck):
+            self.runtime.crash()
+
+    def _lay_zombie(self) -> None:
+        """Let a writer that was thought to be dead write what it had before it, and go."""
+        log, self._zombie = self._zombie, None
+        if log is not None:
+            log.step()
+            log.crash()
+
+    # --- what happens
+
+    def happens(self) -> None:
+        """Let everything happen, then go on in peace until all is done."""
+        self.begin()
+        while not all(client.is_done for client in self.clients) and self.steps < MOST_STEPS:
+            self._step()
+        for _ in range(self.chance.pick("further", 200)):
+            self._step()
+        self.chance.is_over = self._in_peace = True
+        self._lay_zombie()
+        if self.faults.enabled & {"crash_between"} and self.chance.fixed("last", 1):
+            self._crash()
+        if self._crashed:
+            self._after_crash()
+            self.begin()
+        self._all_there()
+        self._comes_to_rest()
+
+    def _step(self) -> None:
+        self.steps += 1
+        self._notice_storms()
+        if self.faults.strikes("early", 0.03):
+            # Time passes although there is work: what is to happen soon races with it.
+            self.runtime._greenlets._pass_time(self.clock.monotonic() + SOON_S)
+        try:
+            moved = self.runtime.step()
+        except Crash:
+            moved = True
+        if self.faults.strikes("crash_between", 0.002):
+            self.tally.add("crash", "between")
+            self._crash()
+        if self._crashed:
+            self._after_crash()
+            self.begin()
+            return
+        self._beside()
+        if not moved:
+            self._all_there()
+            self.clock.advance(1)
+
+    def _beside(self) -> None:
+        """Do what nobody in the system does."""
+        if self.faults.strikes("clock_step", 0.003):
+            hours = (-1, 1, -24, 24, -0.001)[self.chance.fixed("hours", 4)]
+            self.clock.set_wall(self.clock.now_ms() + round(hours * 3_600_000))
+        if self._zombie is not None and self.chance.departs("lies", 0.05):
+            self._lay_zombie()
+        if self._late != (False, False) and self.chance.departs("comes", 0.01):
+            self._all_there()
+
+    def _notice_storms(self) -> None:
+        now = self.clock.monotonic()
+        self._at_once = self._at_once + 1 if now == self._now else 0
+        self._now = now
+        if self._at_once == MOST_AT_ONCE:
+            self.wrong("storm", f"{MOST_AT_ONCE} steps at {now} s")
+            self.clock.advance(60)
+
+    def _all_there(self) -> None:
+        """Register who came late."""
+        late_agent, late_channel = self._late
+        self._late = (False, False)
+        if late_agent:
+            self.system.register_agent("desk", self.agents)
+        if late_channel:
+            for name, channel in self.channels.all.items():
+                self.system.register_channel(name, channel)
+
+    def _comes_to_rest(self) -> None:
+        passed = 0.0
+        for seconds in (120.0, 1200.0, 7200.0, DAY_S, 2 * DAY_S):
+            self.runtime.run_for(seconds)
+            passed += seconds
+            if all(client.is_done for client in self.clients) and not self._open():
+                return
+
+    def _open(self) -> list[str]:
+        service = self.system.service
+        return [
+            *service.flows.open_exchanges(),
+            *service.flows.open_spawns(),
+            *service.flows.open_deliveries(),
+            *(run.run_id for run in service.runs.open_runs()),
+        ]
+
+    # --- the verdict
+
+    def evidence(self) -> Evidence:
+        """Return all that is known."""
+        return Evidence(
+            events=list(self.log.all()),
+            ops=self.ops,
+            asked=self.agents.asked,
+            called=self.channels.called,
+            shown=self.channels.shown,
+            aborts=self.aborts,
+            passed=self._passed,
+            attempts=self.attempts,
+            ended=True,
+        )
+
+    def judged(self) -> list[Finding]:
+        """Return what is wrong."""
+        found = [*self.findings, *broken(self.evidence())]
+        found += [Finding("unanswered", client.name) for client in self.clients if not client.is_done]
+        for item in self.log.all():
+            reason = getattr(item.event, "reason", None)
+            if reason is not None:
+                self.tally.add("end", reason)
+        degraded = self.system.status()["degraded"]
+        if degraded:
+            found.append(Finding("degraded", str(degraded)))
+        self.system.close()
+        found += check_whole(self.log)
+        found += check_views(self.log, VIEWS)
+        self.log.close()
+        return found
+
+    def trace(self) -> str:
+        """Return a hash over what was recorded, asked, answered and shown."""
+        digest = hashlib.sha256()
+        for item in self.log.all():
+            digest.update(item.hash.encode())
+        digest.update(repr((self.ops, self.agents.asked, self.channels.shown)).encode())
+        return digest.hexdigest()
+
+
+class Heard(logging.Handler):
+    """Hears of errors that nobody should have to hear of."""
+
+    SAYS = ("must not", "outside its handler", "could not be delivered", "could not be reported")
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep what the system itself calls a fault of its own."""
+        text = record.getMessage()
+        if any(words in text for words in self.SAYS) and not isinstance(
+            (record.exc_info or (None, None))[1], Crash
+        ):
+            self.said.append(f"{text}: {(record.exc_info or (None, None))[1]!r}")
+
+
+def simulate(seed: int, keep: Collection[str] | None = None) -> Outcome:
+    """Simulate one seed; with `keep` only these departures from the plain course happen."""
+    world = World(seed, keep)
+    heard = Heard()
+    logger = logging.getLogger("intersession")
+    logger.addHandler(heard)
+    disarm = arm(world._pass)
+    trace = ""
+    with STORE.of(world._commit):
+        try:
+            world.happens()
+            trace = world.trace()
+            findings = world.judged()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the seed has found it
+            findings = [*world.findings, Finding("raised", f"{type(error).__name__}: {error}")]
+        finally:
+            disarm()
+            logger.removeHandler(heard)
+    findings += [Finding("told", words) for words in heard.said]
+    return Outcome(seed, findings, world.chance.taken, world.tally, trace, world.steps)
