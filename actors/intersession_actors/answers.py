@@ -176,6 +176,7 @@ class ListAnswer(Refused, total=False):
     sessions: list[SessionAnswer]
     asOf: int
     nextCursor: str
+    note: str
     truncated: bool
     limitApplied: int
     messageLimitApplied: int

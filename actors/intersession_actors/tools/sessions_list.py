@@ -99,6 +99,8 @@ def list_sessions(
     kept = fit(entries)
     answer = {"count": kept.rows, "sessions": entries[: kept.rows], "asOf": query.position} | answer
     answer |= query.told
+    if not kept.rows and query.after is None and (note := _note(reader, requester, query)):
+        answer["note"] = note
     if kept.cut:
         answer["truncated"] = True
     if (more or kept.rows < len(rows)) and kept.rows:
@@ -171,6 +173,24 @@ def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Ro
             return rows, True, order.hidden()
         rows.append((key, row))
     return rows, False, order.hidden()
+
+
+def _note(reader: Reader, requester: Requester, query: _Query) -> str:
+    """Say which filter alone leaves nothing that the caller sees; whether it names something is nobody's to learn (LIST-7)."""
+    seen = reader.seen(requester)
+    asked = (
+        (
+            query.agent_id,
+            Wanted(agent_id=query.agent_id, seen=seen),
+            "agentId: you see no session of that agent",
+        ),
+        (query.label, Wanted(label=query.label, seen=seen), "label: you see no session with that label"),
+    )
+    return "; ".join(
+        words
+        for given, wanted, words in asked
+        if given is not None and next(reader.sessions.order(query.position, wanted).places(), None) is None
+    )
 
 
 def _kinds(reader: Reader, kinds: frozenset[Kind]) -> frozenset[Kind]:

@@ -171,6 +171,44 @@ def test_active_minutes_counts_back_from_now_or_from_as_of(story: Story) -> None
     assert keys(listed(story, activeMinutes=5, asOf=position)) == [GROUP]
 
 
+AGENT_NOTE, LABEL_NOTE = (
+    "agentId: you see no session of that agent",
+    "label: you see no session with that label",
+)
+
+
+@pytest.mark.clause("LIST-7", "HIST-6")
+@pytest.mark.parametrize(
+    ("filters", "note"),
+    [
+        ({"agentId": "ghost"}, AGENT_NOTE),
+        ({"label": "ghost"}, LABEL_NOTE),
+        ({"agentId": "ghost", "label": "ghost"}, f"{AGENT_NOTE}; {LABEL_NOTE}"),
+        ({"agentId": "ops", "label": "ghost"}, LABEL_NOTE),
+        ({"agentId": "ops", "kinds": ["cron"]}, None),
+        ({"agentId": "ops", "search": "ghost"}, None),
+        ({"search": "ghost"}, None),
+    ],
+)
+def test_an_empty_list_says_which_filter_leaves_nothing(
+    full: Story, filters: dict[str, Any], note: str | None
+) -> None:
+    answer = listed(full, **filters)
+
+    assert (answer["count"], answer.get("note")) == (0, note)
+
+
+@pytest.mark.clause("LIST-7", "HIST-6")
+def test_what_is_not_seen_is_as_silent_as_what_is_not_there(full: Story) -> None:
+    full.put(f"session:{OPS}", SessionPatched(values={"label": "vault"}))
+
+    for field, there, absent in (("agentId", "ops", "nobody"), ("label", "vault", "vaunt")):
+        hidden, nothing = (listed(full, MAIN, None, **{field: given}) for given in (there, absent))
+        assert hidden == nothing
+        assert hidden["note"]
+        assert "note" not in listed(full, None, None, **{field: there})
+
+
 @pytest.mark.clause("LIST-4")
 def test_label_is_exact_and_search_is_any_part_in_any_case(story: Story) -> None:
     story.open(MAIN, label="Alpha")

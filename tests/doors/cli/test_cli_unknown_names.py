@@ -77,7 +77,6 @@ def test_a_name_that_nobody_knows_is_told(booth: Booth, tokens: tuple[str, ...],
         ("events", "--stream", "delivery:", "--kind", "run_failed"),
         ("audit", "access", "--tool", "sessions_send"),
         ("audit", "access", "--who", "main", "--denied"),
-        ("sessions", "--agent", "zzz", "--as", "main"),
     ],
     ids=" ".join,
 )
@@ -86,6 +85,13 @@ def test_a_name_that_is_known_is_not(booth: Booth, tokens: tuple[str, ...]) -> N
 
     assert (people.exit_code, people.err) == (0, "")
     assert (programs.json["count"], "unknown" in programs.json) == (0, False)
+
+
+@pytest.mark.clause("LIST-7")
+def test_who_acts_as_a_session_hears_of_no_name_but_what_it_sees(booth: Booth) -> None:
+    people = shown(booth, "sessions", "--agent", "zzz", "--as", "main")
+
+    assert (people.exit_code, people.err) == (0, "note: agentId: you see no session of that agent\n")
 
 
 @pytest.mark.parametrize(

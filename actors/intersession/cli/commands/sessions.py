@@ -57,6 +57,8 @@ def sessions(
     def told(screen: Screen) -> None:
         _show(screen, found)
         tell_unknown(screen, unknown)
+        if "note" in found and not unknown:
+            screen.note(f"note: {found['note']}")
 
     return Answer(found, told)
 
