@@ -18,6 +18,7 @@ from typing import Any
 
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.runtime import SystemClock
+from intersession_events.facts import ToolCallBlock
 
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
 HOUR_MS = 3_600_000
@@ -95,8 +96,11 @@ class Agents:
     def _answer(self, turn: Turn) -> str | None:
         if "for ever" in turn.message:
             self._stopped.wait()
-        if not turn.partial:
-            call = turn.record_call("search", {"for": turn.message})
+        # It may have been killed between the two.
+        blocks = [block for message in turn.partial for block in message.content]
+        called = (block.id for block in blocks if isinstance(block, ToolCallBlock))
+        call = next(called, None) or turn.record_call("search", {"for": turn.message})
+        if all(message.tool_call_id != call for message in turn.partial):
             turn.record_result(call, "search", "found nothing")
         if "read" in turn.message:
             files = self._workspaces.glob("main/.openclaw/attachments/*/note.txt")
@@ -205,6 +209,7 @@ class Host:
             *service.flows.open_exchanges(),
             *service.flows.open_spawns(),
             *service.flows.open_deliveries(),
+            *(spawn.child for spawn in service.flows.spawns_with_files()),
             *(run.run_id for run in service.runs.open_runs()),
             *(
                 spawn.child
