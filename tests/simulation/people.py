@@ -27,6 +27,7 @@ class Agents:
     def __call__(self, turn: Turn) -> object:
         """Answer, or not."""
         world, strikes, name = self._world, self._world.faults.strikes, turn.agent_id
+        world.check_alive()
         self.asked.append(
             Asked(
                 run_id=turn.run_id,
@@ -100,6 +101,7 @@ class Channels:
 
     def _deliver(self, outbound: Outbound, *, once: bool) -> object:
         world, strikes, name = self._world, self._world.faults.strikes, outbound.channel
+        world.check_alive()
         self.called.append(outbound.key)
         began = world.clock.monotonic()
         if strikes("channel_refuses", 0.1, where=name):

@@ -123,6 +123,11 @@ class World:
 
     # --- what others tell
 
+    def check_alive(self) -> None:
+        """Let nobody of a process that has ended do anything more: a thread of it may be handed its next job while it goes."""
+        if self._crashed:
+            raise Crash
+
     def saw(self, kind: str, answer: Answer | Any) -> None:  # an answer of any tool
         """Count how a call was refused."""
         code = answer.get("code") if isinstance(answer, Mapping) else None

@@ -24,6 +24,8 @@ class Fault:
         self.before: Exception | None = None
         self.after: Exception | None = None
         self.down: Exception | None = None
+        self.skips = 0
+        """How many commits go well before `before` or `after` counts."""
         self.refused = threading.Event()
         """Set when a commit met a store that is down."""
 
@@ -32,6 +34,9 @@ class Fault:
             self.refused.set()
             raise self.down
         error: Exception | None = getattr(self, moment)
+        if error is not None and self.skips:
+            self.skips -= 1
+            return
         setattr(self, moment, None)
         if error is not None:
             raise error

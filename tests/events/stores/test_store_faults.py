@@ -14,6 +14,7 @@ from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreU
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable, payload_of, seal, verify_log
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.sqlite.appends import Append
+from intersession_projections.inline_views import inline_views
 from support.faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact
@@ -37,6 +38,24 @@ def test_a_commit_whose_answer_was_lost_is_read_back(faulty: SqliteLog) -> None:
     assert not committed.again
     assert tuple(faulty.all()) == committed.recorded
     assert faulty.append_now([to("s", 1, C)]).position == 3
+
+
+@pytest.mark.clause("D4")
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_opening_whose_commit_fails_is_a_typed_error_and_opening_again_goes_on(
+    tmp_path: Path, number: int
+) -> None:
+    """The first commit makes the file a log, the next one its views."""
+    path = tmp_path / "log.db"
+    FAULT.after, FAULT.skips = cut_off(), number
+
+    with pytest.raises(StoreUnavailable):
+        SqliteLog(path, inline=inline_views(), environment=FAULTY)
+
+    assert FAULT.after is None
+    with SqliteLog(path, inline=inline_views()) as log:
+        assert log.append_now([to("s", 0, A)]).position == 1
+        assert verify_log(log).ok
 
 
 @pytest.mark.clause("O5")

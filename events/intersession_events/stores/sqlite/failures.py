@@ -91,6 +91,7 @@ def is_of_the_store(error: BaseException) -> bool:
         sqlite3.SQLITE_NOMEM,
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PROTOCOL,
         sqlite3.SQLITE_INTERRUPT,
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_READONLY,
