@@ -22,6 +22,7 @@ from benchmarks import (
     doors,
     event_loop,
     flood,
+    forks,
     listing,
     oracle,
     pingpong,
@@ -49,6 +50,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "waking": waking.measure,
     "flood": flood.measure,
     "doors": doors.measure,
+    "forks": forks.measure,
 }
 
 LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
@@ -57,6 +59,7 @@ LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "size-1000000": ("size", {"sessions": 1_000_000, "messages": 1}),
     "size-10000000": ("size", {"sessions": 100_000, "messages": 99}),
     "history-1000000": ("history", {"messages": 1_000_000}),
+    "forks-1000000": ("forks", {"others": 500_000}),
 }
 """Sizes that take minutes to make: run when they are named."""
 
@@ -76,6 +79,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "waking": {"messages": 20, "times": 2},
     "flood": {"messages": 5, "at_once": 3},
     "doors": {"calls": 5},
+    "forks": {"events": 60, "others": 40, "times": 2},
 }
 """Sizes at which they only show that they work."""
 

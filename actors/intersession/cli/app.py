@@ -51,6 +51,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "diff": (f"{_TIME_TRAVEL}.diff:diff", "Say what differs between two runs, or two places of one."),
     "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
     "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
+    "fork": (f"{_TIME_TRAVEL}.fork:fork", "Make a run a log of its own, as it stood at a place."),
+    "forks": (
+        f"{_TIME_TRAVEL}.fork:forks",
+        "List the forks of a log, or of a run; `forks rm ID` deletes one.",
+    ),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
     "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),

@@ -1,6 +1,6 @@
 """The method `sessions.erase`: takes the words of a session out of the log for good (ERASE-1)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,12 +10,14 @@ from intersession_actors.methods.params import EraseParams
 from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import not_visible
 from intersession_actors.service import Call, Result, Service, ask_flow, read_arguments
-from intersession_events.errors import InvalidKey
+from intersession_events.errors import InvalidKey, LogError
 from intersession_events.facts import Erased
+from intersession_events.forks import forks_beside
 from intersession_events.ids import delivery_stream
 from intersession_events.keys import KeyReference
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend, erased_stream
 from intersession_events.plain_json import JsonMapping
+from intersession_events.stores import open_log
 from intersession_projections.erasable import Erasable, Words
 from intersession_projections.transcript_mirror import mirror_directory
 
@@ -66,7 +68,7 @@ class GatewayErase:
             "erased": events,
             "streams": sorted(streams),
             "position": position,
-            "notReached": list(self._not_reached()),
+            "notReached": list(self._not_reached(streams)),
         }
 
     def _give_up(self, key: str, *, by: str) -> None:
@@ -113,8 +115,11 @@ class GatewayErase:
                 self._forget(stream.removeprefix(_SESSION))
         return appended.position
 
-    def _not_reached(self) -> Iterator[str]:
+    def _not_reached(self, streams: Collection[str]) -> Iterator[str]:
         yield "backups and copies of the log"
+        forks = [file.stem for file in forks_beside(self._service.log.path) if _has_any(file, streams)]
+        if forks:
+            yield f"forks of the log that have some of it, erase it there or delete them: {', '.join(forks)}"
         kept = mirror_directory(self._service.log, wanted=True)
         if kept is not None and not self._service.config.transcripts.mirror and Path(kept).exists():
             yield f"transcripts in {kept}, which are not kept any more: delete them"
@@ -134,6 +139,15 @@ class GatewayErase:
             call.check(reference.key, text)
             return str(reference.key)
         raise ToolRefused("not_visible", not_visible(text))
+
+
+def _has_any(file: Path, streams: Collection[str]) -> bool:
+    """Whether a fork has one of some streams; also if that can't be found out."""
+    try:
+        with open_log(str(file), read_only=True) as fork:
+            return any(fork.stream(stream, limit=1) for stream in streams)
+    except LogError:
+        return True
 
 
 def _what_to_do(stream: str) -> str:

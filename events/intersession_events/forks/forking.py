@@ -11,7 +11,7 @@ from intersession_events import ids
 from intersession_events.errors import ForkFailed
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
 from intersession_events.forks.files import fork_path
-from intersession_events.forks.prefix import STREAM, Prefix, Seen, prefix_of, rows_up_to, seeing
+from intersession_events.forks.prefix import STREAM, Prefix, Seen, prefix_of, seeing
 from intersession_events.forks.proving import heads_proven
 from intersession_events.forks.writing import write_log
 from intersession_events.log import (
@@ -136,6 +136,9 @@ def fork_log(
     return Fork(fork_id, os.fspath(path), forked)
 
 
+_ERASED = "SELECT topic, state FROM stored_events WHERE originator_id BETWEEN 'erased:' AND 'erased;' AND rowid>? ORDER BY rowid"
+
+
 class _Own:
     """Makes rows of the fork's own events."""
 
@@ -177,13 +180,10 @@ class _Own:
 
 def _erased_later(seen: Seen, prefix: Prefix, at: int) -> Iterator[Erased]:
     """Yield what authorises, in the fork, what was erased in the log after the position: the same, said once more."""
-    for position, stream, _, topic, state in prefix.heads:
-        del position, topic, state
-        for row in rows_up_to(seen, erased_stream(stream), 2**62):
-            if row[0] > at:
-                event = decode(row[3], payload_in(row[4]) or b"")
-                if isinstance(event, Erased):
-                    last = max(version for _, name, version, _, _ in prefix.heads if name == stream)
-                    kept = tuple(one for one in event.rows if one[0] <= last)
-                    if kept:
-                        yield Erased(stream=stream, rows=kept, by=event.by, reason=event.reason)
+    last = {stream: version for _, stream, version, _, _ in prefix.heads}
+    for topic, state in seen(_ERASED, (at,)):
+        event = decode(topic, payload_in(state) or b"")
+        if isinstance(event, Erased) and event.stream in last:
+            kept = tuple(row for row in event.rows if row[0] <= last[event.stream])
+            if kept:
+                yield Erased(stream=event.stream, rows=kept, by=event.by, reason=event.reason)

@@ -2,16 +2,18 @@
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.log import FORKED, Row, SqlValue, erased_stream, hash_in
 
 STREAM: Final = "log"
-_ROWS: Final = (
+_UP_TO: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id=? AND originator_version>? ORDER BY originator_version"
+    "WHERE originator_id IN ({}) AND rowid<=? ORDER BY originator_id, originator_version"
 )
+_AT_ONCE: Final = 200
+"""So many streams are asked for by one statement."""
 _OF_LOG: Final = "SELECT rowid, originator_version, topic FROM stored_events WHERE originator_id='log' ORDER BY originator_version"
 _ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
 
@@ -56,24 +58,16 @@ class Prefix(NamedTuple):
 
 def prefix_of(seen: Seen, streams: Collection[str], at: int) -> Prefix:
     """Return the rows of some streams up to a position, with what authorises erased ones, and what was in force then."""
+    names = sorted({*streams, *map(erased_stream, streams)} - {STREAM})
     rows: list[Row] = []
-    heads: list[Row] = []
-    for stream in sorted({*streams, *map(erased_stream, streams)} - {STREAM}):
-        before = len(rows)
-        rows += rows_up_to(seen, stream, at)
-        heads += rows[-1:] if len(rows) > before else []
+    for first in range(0, len(names), _AT_ONCE):
+        part = names[first : first + _AT_ONCE]
+        rows += seen(_UP_TO.format(", ".join("?" * len(part))), (*part, at)).fetchall()
+    heads = list({row[1]: row for row in rows}.values())
     # What was in force is found by its place: a run's own is what was loaded last before it.
     positions = sorted(row[0] for row in rows)
     picked = [seen(_ROW, (position,)).fetchone() for position in _in_force(seen, positions, at)]
     return Prefix(rows=rows + picked, heads=heads + picked)
-
-
-def rows_up_to(seen: Seen, stream: str, at: int, *, after: int = 0) -> Iterator[Row]:
-    """Yield the rows of a stream behind a version and up to a position."""
-    for row in seen(_ROWS, (stream, after)):
-        if row[0] > at:
-            return
-        yield row
 
 
 def _in_force(seen: Seen, positions: Sequence[int], at: int) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from intersession_events.log import APPLICATION_ID, FORMATS, Row
 
 _PAGE_BYTES = 2_048
+_CACHE_KIB = 65_536
 
 
 def write_log(
@@ -28,6 +29,7 @@ def write_log(
             made.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             made.execute("PRAGMA journal_mode=OFF")
             made.execute("PRAGMA synchronous=OFF")
+            made.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
             made.execute("BEGIN")
             made.execute(f"PRAGMA application_id={APPLICATION_ID}")
             for statement in FORMATS[log_format].values():

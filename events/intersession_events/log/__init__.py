@@ -30,7 +30,16 @@ from intersession_events.log.recorded import (
     Unavailable,
 )
 from intersession_events.log.report import Finding, LogHead, VerifyReport
-from intersession_events.log.row_state import Named, hash_in, named_in, of_id, opened, payload_in
+from intersession_events.log.row_state import (
+    Named,
+    hash_in,
+    name_of,
+    named_in,
+    of_id,
+    opened,
+    packed_names_in,
+    payload_in,
+)
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -104,9 +113,11 @@ __all__ = [
     "left_of",
     "lineage_of",
     "marks_of",
+    "name_of",
     "named_in",
     "of_id",
     "opened",
+    "packed_names_in",
     "payload_in",
     "payload_of",
     "place_problems",

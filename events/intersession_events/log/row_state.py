@@ -191,6 +191,30 @@ def named_in(state: bytes) -> Named | None:
         return None
 
 
+def packed_names_in(state: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """Return what `named_in` does, without making texts of ids: each as the bytes of its UUID, or its text; empty for none."""
+    if is_short(state) and len(state) > _PLACES.size:
+        causation, correlation = state[97:113], state[113:129]
+        return (
+            state[81:97],
+            b"" if causation == _NONE else causation,
+            b"" if correlation == _NONE else correlation,
+        )
+    named = named_in(state)
+    if named is None:
+        return None
+    own, causation, correlation = (
+        (_bytes_of(name) or name.encode(errors="replace")) if name else b""
+        for name in (named.id, named.causation, named.correlation)
+    )
+    return own, causation, correlation
+
+
+def name_of(packed: bytes) -> str:
+    """Return the text of an id that was packed."""
+    return _uuid(packed) if len(packed) == len(_NONE) else packed.decode(errors="replace")
+
+
 def payload_in(state: bytes) -> bytes | None:
     """Return the payload in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
     if is_short(state):

@@ -2,6 +2,7 @@
 
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.folding import views_proven
+from intersession_events.stores.forks_removed import remove_fork
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite import NAME, SessionLog, SqliteLog, gateway_of, holder_of, writer_of
 from intersession_events.stores.tailing import Tail, TailedView, ViewFile, place_of
@@ -21,6 +22,7 @@ __all__ = [
     "holder_of",
     "open_log",
     "place_of",
+    "remove_fork",
     "sqlite_path",
     "views_proven",
     "writer_of",

@@ -11,6 +11,7 @@ from intersession_projections.flows import ExchangeSummary, Flows
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Sees
 from intersession_projections.places.short_names import short_name
+from intersession_projections.positions import Span, backwards
 from intersession_projections.timeline import counted
 
 
@@ -38,7 +39,7 @@ class PlaceWords:
         """Return a place in words."""
         # What happened last in the whole log is nothing for those who see a part of it.
         hidden = self._sees is not None and not place.is_named
-        recorded = None if hidden else self._at(place.position)
+        recorded = None if hidden else self._last(place.position)
         if recorded is None:
             text = "before the first event" if place.position == 0 else "as it stood there"
             return Described(position=place.position, event_id=None, time_ms=None, text=text)
@@ -54,7 +55,7 @@ class PlaceWords:
 
         None where nothing has come yet, or nothing that who asks may know of.
         """
-        position = place.position + 1 if self._sees is None else 0
+        position = self._behind(place.position) if self._sees is None else 0
         if place.flow is not None:
             own = (step.position for step in steps_of_flow(self._log, place.flow))
             position = next((at for at in own if at > place.position), 0)
@@ -75,6 +76,17 @@ class PlaceWords:
             if self._sees is None or any(map(self._sees, sessions_of(self._log, recorded))):
                 return recorded
         return None
+
+    def _last(self, position: int) -> Recorded | None:
+        """Return the event at a position; in a fork, which has not all of them, the last one before."""
+        if position > 0 and self._log.forked is not None:
+            found = next(backwards(self._log, Span(to=position)), None)
+            position = 0 if found is None else found.position
+        return self._at(position)
+
+    def _behind(self, position: int) -> int:
+        """Return where the next event stands; 0 where there is none."""
+        return next((recorded.position for recorded in self._log.all(after=position, limit=1)), 0)
 
     def _after(self, recorded: Recorded) -> str:
         kind, _, name = recorded.stream.partition(":")

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.host import has_writer, reader_of
+from intersession.cli.host import has_writer, in_fork, reader_of
 from intersession.cli.shell import (
     READING,
     Answer,
@@ -70,8 +70,9 @@ def replay(
 
     Who said what to whom, and why it ended. Each line has its position in the log, and behind the arrow the position of what led to it.
     """
-    with reader_of(reading) as reader:
-        what, at = View(reader).parted(what, as_of, field="what")
+    inside, named = in_fork(reading, what, as_of)
+    with reader_of(inside) as reader:
+        what, at = View(reader).parted(named(what), named(as_of), field="what")
         subject = find_subject(reader, what)
         story = Story.of(reader, subject, at=None if at is None else reader.place(at, field="--at").position)
     return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))

@@ -1,6 +1,7 @@
 """How a command gets at a log: it reads it, becomes its writer, or asks the gateway of the process that writes it."""
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_beside, import_beside, known_token
+from intersession.cli.host.forks import fork_file, in_fork
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
 from intersession.cli.host.operating import Operating, operator_of
@@ -24,10 +25,12 @@ __all__ = [
     "WayBeside",
     "acting_as",
     "folding",
+    "fork_file",
     "gateway_beside",
     "has_writer",
     "hosted",
     "import_beside",
+    "in_fork",
     "known_token",
     "operator_of",
     "reader_of",

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen
 from intersession.cli.story import difference_lines
 from intersession.cli.time_travel.seeing import debugger_of
@@ -36,12 +37,14 @@ def diff(
     changed ([-only in A-], {+only in B+}), then what came of them. What counts is what was meant: ids, times, positions and
     hashes are left out. Of a place (RUN@turn:1), a run is compared as far as there. The exit code is 1 where they differ.
     """
-    with debugger_of(reading) as debugger:
-        if other is None:
-            found = debugger.diff(a, b, exact=exact)
+    in_a, named_a = in_fork(reading, a)
+    in_b, named_b = in_fork(reading if other is None else replace(reading, store=other), b)
+    with debugger_of(in_a) as debugger:
+        if in_b.store == in_a.store:
+            found = debugger.diff(named_a(a), named_b(b), exact=exact)
         else:
-            with debugger_of(replace(reading, store=other)) as of_b:
-                found = debugger.diff(a, b, exact=exact, other=of_b)
+            with debugger_of(in_b) as of_b:
+                found = debugger.diff(named_a(a), named_b(b), exact=exact, other=of_b)
     return Answer(
         dict(found), lambda screen: _show(screen, found, every=every), OK if found["same"] else REFUSED
     )

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import NOT_VERIFIED, OK, READING, Answer, Reading, Screen, clock, safe
 from intersession.cli.story import show_message
 from intersession.cli.time_travel.seeing import debugger_of, show_place
@@ -37,8 +38,9 @@ def lens(
     System context, transcript, message, tools, model, deadline. It is rebuilt from the log and held against the hash that was recorded when the attempt began. Exit code 4 says that the log no
     longer gives what was recorded.
     """
-    with debugger_of(reading) as debugger:
-        found = debugger.lens(run, attempt=attempt, dialect=dialect, than=than)
+    inside, named = in_fork(reading, run, than)
+    with debugger_of(inside) as debugger:
+        found = debugger.lens(named(run), attempt=attempt, dialect=dialect, than=named(than))
     return Answer(
         dict(found), lambda screen: _show(screen, found), OK if found["asRecorded"] else NOT_VERIFIED
     )

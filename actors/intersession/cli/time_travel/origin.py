@@ -4,6 +4,7 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, day, one_line, safe
 from intersession.cli.story import Names
 from intersession.cli.time_travel.seeing import At, debugger_of
@@ -45,8 +46,9 @@ def origin(
     arrow stands where each had them from. Words that nobody said so are looked for in any case and white space, then by the
     longest run of them that anybody said. The exit code is 1 where nobody did.
     """
-    with debugger_of(reading) as debugger:
-        found = debugger.call("origin", present({"words": words, "run": run, "at": at}))
+    inside, named = in_fork(reading, run, at)
+    with debugger_of(inside) as debugger:
+        found = debugger.call("origin", present({"words": words, "run": named(run), "at": named(at)}))
     answer = cast("OriginAnswer", found)
     code = OK if answer["first"] is not None else REFUSED
     return Answer(found, lambda screen: _show(screen, answer), code)

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.time_travel.seeing import At, debugger_of, show_place
 from intersession_actors.debugger import ShowAnswer
@@ -34,9 +35,10 @@ def show(
     """
     if width is not None and not NARROWEST <= width <= WIDEST:
         raise UsageError(f"--width: {width} is not between {NARROWEST} and {WIDEST}")
-    with debugger_of(reading) as debugger:
-        found = debugger.show(run, at=at)
-        drawn = debugger.diagram(run, at=at)
+    inside, named = in_fork(reading, run, at)
+    with debugger_of(inside) as debugger:
+        found = debugger.show(named(run), at=named(at))
+        drawn = debugger.diagram(named(run), at=named(at))
     if svg is not None:
         try:
             svg.write_text(drawn.svg(), encoding="utf-8")

@@ -4,6 +4,7 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import SmellsAnswer
@@ -25,8 +26,9 @@ def smells(
     """
     if run is None:
         raise UsageError("RUN: required; `intersession runs --smell` marks what smells among all runs")
-    with debugger_of(reading) as debugger:
-        found = debugger.call("smells", {"run": run})
+    inside, named = in_fork(reading, run)
+    with debugger_of(inside) as debugger:
+        found = debugger.call("smells", {"run": named(run)})
     answer = cast("SmellsAnswer", found)
     return Answer(found, lambda screen: _show(screen, answer))
 

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, one_line, safe
 from intersession.cli.story import Names, show_message
 from intersession.cli.time_travel.seeing import At, debugger_of, show_place
@@ -44,10 +45,10 @@ def state(
     With --from and --to, what differs between two. Sessions with their transcripts, how far each run, exchange and spawn had got, what was open, the configuration in force. A
     place is always after the event that it names; what comes next stands beside it.
     """
-    given = present(
-        {"of": of, "at": at, "from": frm, "to": to, "as": acting, "limit": limit, "messages": messages}
-    )
-    with debugger_of(reading) as debugger:
+    inside, named = in_fork(reading, of, at, frm, to)
+    places = {"of": named(of), "at": named(at), "from": named(frm), "to": named(to)}
+    given = present({**places, "as": acting, "limit": limit, "messages": messages})
+    with debugger_of(inside) as debugger:
         found = debugger.call("state", given)
     if "changes" in found:
         changes = cast("ChangesAnswer", found)

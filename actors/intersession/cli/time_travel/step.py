@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, UsageError
 from intersession.cli.time_travel.seeing import At, debugger_of
 from intersession_actors.host import imported
@@ -28,6 +29,7 @@ def step(
     screens = imported(
         "intersession.cli.stepping.screen", what="intersession step", library="textual", extra="tui"
     )
-    with debugger_of(reading) as debugger:
-        screens.StepScreen(debugger, run, at=at, follow=follow).run()
+    inside, named = in_fork(reading, run, at)
+    with debugger_of(inside) as debugger:
+        screens.StepScreen(debugger, named(run), at=named(at), follow=follow).run()
     return Answer({"ok": True}, lambda _: None)

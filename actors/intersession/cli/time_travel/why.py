@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
+from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, clock, moment, one_line, safe
 from intersession.cli.story import Names
 from intersession.cli.time_travel.seeing import debugger_of
@@ -47,8 +48,9 @@ def why(
     explained: the rule, what it looked at and who set that, and what would have changed it. Of an exchange, a spawn or a run,
     everything of that is. --forward shows what came of it instead.
     """
-    with debugger_of(reading) as debugger:
-        found = debugger.call("why", {"of": of, "forward": forward})
+    inside, named = in_fork(reading, of)
+    with debugger_of(inside) as debugger:
+        found = debugger.call("why", {"of": named(of), "forward": forward})
     if forward:
         effects = cast("EffectsAnswer", found)
         return Answer(found, lambda screen: _show_effects(screen, effects, steps=steps))

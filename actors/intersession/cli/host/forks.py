@@ -1,0 +1,101 @@
+"""Finds forks by their names: wherever a command is given a run, it may be given a fork of one (FORK-9)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from intersession.cli.host.reading import reader_of, reading_log, store_path, store_url
+from intersession.cli.shell import Reading, UsageError
+from intersession_actors.config import load_config
+from intersession_events.errors import IntersessionError
+from intersession_events.forks import forks_called
+from intersession_events.stores import MEMORY
+from intersession_projections.forks import fork_told
+from intersession_projections.places import RunNames, UnknownPlace
+
+N = TypeVar("N", str, str | None)
+
+
+class Names:
+    """What runs, and places of them, are called in the log that is meant: of a fork, the run that it was made for."""
+
+    def __init__(self, fork: Collection[str] = (), run: str = "") -> None:
+        self._fork = fork
+        self._run = run
+
+    def __call__(self, name: N) -> N:
+        """Return what something is called there: itself, if it is no name of the fork."""
+        if name is None:
+            return name
+        base, mark, place = name.partition("@")
+        return f"{self._run}{mark}{place}" if base in self._fork else name
+
+
+def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
+    """Return which log is meant by names of runs, or of places of them, and what they are called there.
+
+    A fork is named by its id or the beginning of it. Names that are of no fork stay as they are.
+
+    Raises:
+        UsageError: several forks are called that, or a run as well; or the names are of different forks.
+    """
+    path = store_path(store_url(reading, load_config(reading.config).config))
+    bases = dict.fromkeys(name.partition("@")[0] for name in names if name is not None)
+    found = {base: fork for base in bases if (fork := _called(reading, path, base)) is not None}
+    if not found:
+        return reading, Names()
+    fork, *others = dict.fromkeys(found.values())
+    if others:
+        raise UsageError(f"{' and '.join(found)} are different forks: name one, or compare them with `diff`")
+    inside = replace(reading, store=str(fork))
+    with reading_log(inside) as log:
+        told = fork_told(log)
+    return inside, Names(found, "" if told is None else told.outcome.run)
+
+
+def fork_file(reading: Reading, name: str) -> Path:
+    """Return the file of the one fork that a name means.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    path = store_path(store_url(reading, load_config(reading.config).config))
+    found = forks_called(path, name)
+    if not found:
+        raise UsageError(
+            f"no fork of {path} is called {name[:64]!a}; `intersession forks` shows what there is"
+        )
+    return _only(found, name)
+
+
+def _called(reading: Reading, path: str, name: str) -> Path | None:
+    found = [] if path == MEMORY else forks_called(path, name)
+    if not found:
+        return None
+    fork = _only(found, name)
+    if fork.stem != name and _is_run(reading, name):
+        raise UsageError(
+            f"{name!a}: a run is called that, and the fork {fork.stem}: give more of the id you mean"
+        )
+    return fork
+
+
+def _only(found: Sequence[Path], name: str) -> Path:
+    if len(found) > 1:
+        ids = ", ".join(file.stem for file in found)
+        raise UsageError(
+            f"several forks have ids that begin with {name[:64]!a}, give more of the one you mean: {ids}"
+        )
+    return found[0]
+
+
+def _is_run(reading: Reading, name: str) -> bool:
+    try:
+        with reader_of(reading) as reader:
+            RunNames(reader.log).named(name, field="run")
+    except UnknownPlace as unknown:
+        return bool(unknown.candidates)
+    except IntersessionError:
+        return False  # the log is not needed to read the fork
+    return True

@@ -1,0 +1,151 @@
+"""`intersession fork`: a run as it stood at a place, as a log of its own. And `forks`: what was made, and how it came out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from cyclopts import App, Parameter
+
+from intersession.cli.host import fork_file, in_fork, reader_of, store_path, store_url
+from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, clock, safe
+from intersession.cli.time_travel.seeing import At
+from intersession_actors.config import load_config
+from intersession_actors.debugger import View
+from intersession_events.errors import LogError
+from intersession_events.facts import ForkEdit
+from intersession_events.forks import forks_beside
+from intersession_events.plain_json import JsonObject
+from intersession_events.stores import MEMORY, open_log, remove_fork
+from intersession_projections.forks import ForkTold, fork_flow, fork_told
+from intersession_projections.places import flow_id
+from intersession_projections.timeline import counted
+
+
+def fork(
+    run: Annotated[
+        str,
+        Parameter(
+            name="RUN",
+            help="An exchange, a spawn or a run, by any name that is shown, or a place of it: RUN@turn:2. Or a fork.",
+        ),
+    ],
+    /,
+    *,
+    at: At = None,
+    no_run: Annotated[bool, Parameter(name="--no-run", negative="", help="Only make it.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Make a run a log of its own, as it stood at a place.
+
+    All that the run touches goes along: sessions with their whole transcripts, exchanges, spawns, deliveries, and whatever
+    those refer to. The log itself is only read, also while somebody writes to it. The fork is a small file beside it, that proves
+    by itself where it comes from (`verify`), and that every command takes in the place of a run.
+    """
+    if not no_run:
+        raise UsageError("--no-run: give it; a fork is only made yet, and not carried on")
+    inside, named = in_fork(reading, run, at)
+    with reader_of(inside) as reader:
+        view = View(reader)
+        name, place = view.parted(named(run), named(at), field="run")
+        flow = view.flow(name)
+        with open_log(reader.log.path, read_only=True) as source:
+            made = fork_flow(source, reader.log, flow, at=view.place(place).position)
+    value: JsonObject = {
+        "fork": made.id,
+        "store": made.path,
+        "from": {"logId": made.forked.log_id, "position": made.forked.position},
+        "run": flow_id(flow),
+        "edits": _edits(made.forked.edits),
+    }
+
+    def show(screen: Screen) -> None:
+        streams = counted(len(made.forked.heads), "stream")
+        screen.line(
+            safe("forked: ", "bold green"), f"{streams} up to position {made.forked.position}, in {made.path}"
+        )
+        screen.to_copy(f"  intersession replay {made.id}")
+
+    return Answer(value, show)
+
+
+_FORKS_HELP: Final = "List the forks of a log, or of a run; `forks rm ID` deletes one."
+
+forks = App(name="forks", help=_FORKS_HELP)
+
+
+@forks.default
+def listed(
+    run: Annotated[
+        str | None, Parameter(name="RUN", help="Only forks of this run, by any name that is shown.")
+    ] = None,
+    /,
+    *,
+    reading: Reading = READING,
+) -> Answer:
+    """List the forks of a log, or of a run.
+
+    Each with the log it was made of, where it was cut, what is otherwise in it, and how it came out. Forks of forks are among them.
+    """
+    path = store_path(store_url(reading, load_config(reading.config).config))
+    wanted = None
+    if run is not None:
+        with reader_of(reading) as reader:
+            wanted = flow_id(View(reader).flow(run))
+    found: list[ForkTold] = []
+    unread: list[tuple[Path, LogError]] = []
+    for file in forks_beside(path) if path != MEMORY else ():
+        try:
+            with open_log(str(file), read_only=True) as log:
+                told = fork_told(log)
+        except LogError as error:
+            unread.append((file, error))
+            continue
+        if told is not None and wanted in {None, told.run, told.outcome.run}:
+            found.append(told)
+    found.sort(key=lambda told: (told.time_ms, told.id))
+    rows = [_row(told) for told in found]
+    value: JsonObject = {
+        "forks": rows,
+        "unread": [{"id": file.stem, "problem": str(error)} for file, error in unread],
+    }
+    return Answer(value, lambda screen: _show(screen, found, unread))
+
+
+@forks.command(name="rm")
+def remove(
+    fork_id: Annotated[str, Parameter(name="ID", help="The fork's id, or the beginning of it.")],
+    /,
+    *,
+    reading: Reading = READING,
+) -> Answer:
+    """Delete a fork: its file, and all that was kept beside it. Nothing else is changed."""
+    file = fork_file(reading, fork_id)
+    remove_fork(file)
+    return Answer(
+        {"ok": True, "fork": file.stem, "store": str(file)},
+        lambda screen: screen.line(safe("deleted: ", "bold green"), str(file)),
+    )
+
+
+def _row(told: ForkTold) -> JsonObject:
+    row: JsonObject = msgspec.to_builtins(told)
+    return {**row, "edits": _edits(told.edits)}
+
+
+def _edits(edits: Sequence[ForkEdit]) -> list[JsonObject]:
+    return [{"kind": one.kind, "place": one.place, "key": one.key, "value": one.value} for one in edits]
+
+
+def _show(screen: Screen, found: Sequence[ForkTold], unread: Sequence[tuple[Path, LogError]]) -> None:
+    for told in found:
+        how = ", ".join(part for part in (told.outcome.state, told.outcome.end, told.outcome.close) if part)
+        edits = ", ".join(f"{one.kind} {one.key}".strip() for one in told.edits) or "no edits"
+        screen.one_line(
+            safe(told.id, "bold"), f"  {clock(told.time_ms)}  of {told.run} at #{told.place.position}"
+        )
+        screen.one_line(f"  {edits}; {how}; {counted(told.outcome.events, 'event')} of its own")
+    for file, error in unread:
+        screen.one_line(safe(file.stem, "bold"), safe(f"  can't be read: {error}", "red"))
+    if not found and not unread:
+        screen.line(safe("no forks; `intersession fork RUN --at PLACE --no-run` makes one", "dim"))

@@ -1,0 +1,146 @@
+"""What there is to be said of a fork: of which log, from where on, what is otherwise in it, and how it came out (FORK-9).
+
+It is read from the flow's own stream: a fork that nobody has carried on has no views yet.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.log import Log, Recorded
+from intersession_projections.flows import ExchangeSummary, SpawnSummary, Summary, accept_flow, evolve_flow
+from intersession_projections.positions import Span, backwards
+
+
+class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How the flow of a fork stands. `end` is why its loop ended, `close` why all of it is over; `turns` were answered.
+
+    `events` counts what happened behind the cut. `run` is the flow's own id: another one, if the fork has it begun anew.
+    """
+
+    state: str
+    run: str
+    events: int
+    turns: int | None = None
+    end: str | None = None
+    close: str | None = None
+
+
+class ForkPlace(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where a fork was cut: after the event at a position of the log that it was made of."""
+
+    position: int
+    event_id: str | None
+    time_ms: int | None
+    text: str
+
+
+class ForkTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A fork. `id` is its log id, `parent` that of the log it was made of, `run` the flow that it was made for."""
+
+    id: str
+    parent: str
+    run: str
+    place: ForkPlace
+    edits: tuple[facts.ForkEdit, ...]
+    by: str
+    time_ms: int
+    outcome: ForkOutcome
+
+
+def fork_told(log: Log) -> ForkTold | None:
+    """Return what there is to be said of a fork; None for a log that is none.
+
+    Raises:
+        CorruptEvent: an event that is needed was changed; `verify` says more.
+        StoreUnavailable: the log can't be read.
+    """
+    fork = log.forked
+    if fork is None:
+        return None
+    born = next(log.all(after=fork.position, limit=1))
+    return ForkTold(
+        id=log.log_id,
+        parent=fork.log_id,
+        run=fork.flow,
+        place=_place(log, fork.position),
+        edits=fork.edits,
+        by=fork.by,
+        time_ms=born.time,
+        outcome=_outcome(log, fork, born),
+    )
+
+
+def _place(log: Log, position: int) -> ForkPlace:
+    last = next(backwards(log, Span(to=position)), None)
+    if last is None:
+        return ForkPlace(position=position, event_id=None, time_ms=None, text="before the first event")
+    kind, _, name = last.stream.partition(":")
+    event = last.topic.rpartition(".")[0].replace("_", " ")
+    return ForkPlace(
+        position=position,
+        event_id=last.id,
+        time_ms=last.time,
+        text=f"after #{last.position}, {kind} {name}: {event}",
+    )
+
+
+def _outcome(log: Log, fork: facts.ForkedFrom, born: Recorded) -> ForkOutcome:
+    events = log.query("SELECT COUNT(*) FROM stored_events WHERE rowid > ?", (born.position,))[0][0]
+    flow = _flow(log, fork.flow) or _first_behind(log, born.position)
+    match flow:
+        case ExchangeSummary():
+            return ForkOutcome(
+                state="open" if flow.is_open else "closed",
+                run=flow.exchange_id,
+                events=events,
+                turns=flow.turns,
+                end=flow.end_reason,
+                close=flow.close_reason,
+            )
+        case SpawnSummary():
+            return ForkOutcome(
+                state="open" if flow.is_open else "closed",
+                run=flow.spawn_id,
+                events=events,
+                close=flow.close_reason,
+            )
+        case _:
+            return _run_outcome(log, fork.flow, events)
+
+
+def _flow(log: Log, name: str) -> Summary | None:
+    for stream in (exchange_stream(name), spawn_stream(name)):
+        if (found := _folded(log.stream(stream))) is not None:
+            return found
+    return None
+
+
+def _first_behind(log: Log, position: int) -> Summary | None:
+    """Return the first flow that was begun behind the cut: the one that an edit has begun anew."""
+    for recorded in log.all(after=position):
+        if isinstance(recorded.event, facts.ExchangeAccepted | facts.SpawnAccepted):
+            return _folded(log.stream(recorded.stream))
+    return None
+
+
+def _folded(events: Iterable[Recorded]) -> Summary | None:
+    flow: Summary | None = None
+    for recorded in events:
+        flow = accept_flow(recorded) if flow is None else evolve_flow(flow, recorded)
+    return flow
+
+
+def _run_outcome(log: Log, run_id: str, events: int) -> ForkOutcome:
+    state = "open"
+    for recorded in log.all():
+        match recorded.event:
+            case facts.RunCompleted(run_id=found) if found == run_id:
+                state = "ok"
+            case facts.RunFailed(run_id=found) | facts.RunAborted(run_id=found) if found == run_id:
+                state = "failed"
+            case _:
+                pass
+    return ForkOutcome(state=state, run=run_id, events=events)

@@ -1,0 +1,74 @@
+"""What a fork of a run takes: finding what has to go along, and writing it, in logs of any size."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from benchmarks.figures import Figure, spread, timed
+from benchmarks.logs import START_MS, Told, crowd_told, opening, saying, session_id, write_directly
+from intersession_events import ids
+from intersession_events.checkpoints import CheckpointTaker, append_of
+from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, LoopEnded, PrimaryEnded
+from intersession_events.stores import SqliteLog
+from intersession_projections.flows import Flows
+from intersession_projections.forks import closed_streams, roots_of
+from intersession_projections.inline_views import inline_views
+
+NAME = "forks"
+_EXCHANGE = ids.derive("6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "exchange")
+_ASKER, _TARGET = "agent:ask:main", "agent:told:main"
+_EVERY = 1_000
+
+
+def measure(directory: Path, *, events: int = 10_000, others: int = 20_000, times: int = 5) -> list[Figure]:
+    """Fork a run of so many events, in a log with `others` sessions beside, two events each."""
+    path = directory / "log.db"
+    write_directly(path, chain(crowd_told(others), _run_told(events)))
+    with SqliteLog(path, inline=inline_views()) as log:
+        taker = CheckpointTaker(log)
+        while taker.fold():
+            if taker.fresh >= _EVERY:
+                taken = log.append_now([append_of(log.log_id, taker.take(), time=START_MS)])
+                taker.appended(taken.recorded[0])
+        flow = Flows(log).exchange(_EXCHANGE)
+        assert flow is not None
+        find = partial(closed_streams, log, roots_of(flow), log.head())
+        streams = find()
+
+        def fork() -> None:
+            log.fork(closed_streams(log, roots_of(flow), log.head()), at=log.head(), flow=_EXCHANGE)
+
+        size = f"of {events:,} events in a log of {log.head():,}"
+        return [
+            *spread(NAME, f"find what goes along, {size}", timed(find, times)),
+            *spread(NAME, f"fork, {size}, {len(streams)} streams", timed(fork, times)),
+        ]
+
+
+def _run_told(events: int) -> Iterator[Told]:
+    """Yield an exchange between two sessions that say a lot."""
+    streams = {key: ids.session_stream(key) for key in (_ASKER, _TARGET)}
+    for key, stream in streams.items():
+        yield Told(stream, opening(key), f"open-{key}", START_MS)
+    own = ids.exchange_stream(_EXCHANGE)
+    accepted = ExchangeAccepted(
+        exchange_id=_EXCHANGE,
+        run_id=_EXCHANGE,
+        target=_TARGET,
+        target_session_id=session_id(_TARGET),
+        message_id="m",
+        message="m",
+        requester=_ASKER,
+    )
+    yield Told(own, accepted, "accepted", START_MS)
+    for number in range(events - 6):
+        key = (_ASKER, _TARGET)[number % 2]
+        yield Told(streams[key], saying(key, f"run-{number}", "hello" * 20), f"run-{number}", START_MS)
+    ends: tuple[Event, ...] = (
+        PrimaryEnded(run_id=_EXCHANGE, status="ok", text="m"),
+        LoopEnded(reason="reply_skip", turns=0),
+        ExchangeClosed(reason="silent"),
+    )
+    for number, event in enumerate(ends):
+        yield Told(own, event, f"end-{number}", START_MS)

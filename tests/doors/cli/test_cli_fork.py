@@ -1,0 +1,175 @@
+"""`intersession fork` and `forks`, and forks wherever a run is named."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support.doors.command_line import DemoLog, ran
+
+
+class Forked(NamedTuple):
+    """A log, an exchange of it, and two forks of that: of its second turn, and of the first turn of that fork."""
+
+    path: Path
+    run: str
+    turn: int
+    fork: str
+    second: str
+
+
+@pytest.fixture(scope="module")
+def forked(demo_log: DemoLog, tmp_path_factory: pytest.TempPathFactory) -> Forked:
+    path = Path(shutil.copy(demo_log.path, tmp_path_factory.mktemp("forked") / "demo.db"))
+    made = ran("fork", f"{demo_log.exchange}@turn:2", "--no-run", "--store", path, "--json").json
+    again = ran(
+        "fork", made["fork"], "--at", f"{made['fork'][:10]}@turn:1", "--no-run", "--store", path, "--json"
+    )
+    return Forked(path, demo_log.exchange, made["from"]["position"], made["fork"], again.json["fork"])
+
+
+@pytest.mark.clause("FORK-1", "FORK-9")
+def test_a_fork_is_made_beside_the_log_which_is_only_read(demo_log: DemoLog, tmp_path: Path) -> None:
+    path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
+    before = path.read_bytes()
+
+    made = ran(
+        "fork",
+        demo_log.exchange[:8],
+        "--at",
+        f"{demo_log.exchange}@reply",
+        "--no-run",
+        "--store",
+        path,
+        "--json",
+    )
+
+    assert made.exit_code == 0
+    assert set(made.json) == {"fork", "store", "from", "run", "edits"}
+    assert (made.json["run"], made.json["edits"]) == (demo_log.exchange, [])
+    assert made.json["store"] == str(tmp_path / "demo.db.forks" / f"{made.json['fork']}.db")
+    assert path.read_bytes() == before
+    assert "forked: " in ran("fork", demo_log.exchange, "--no-run", "--store", path).out
+
+
+@pytest.mark.clause("FORK-9")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "{fork}"),
+        ("show", "{fork}@turn:1"),
+        ("show", "{short}", "--at", "{fork}@turn:1"),
+        ("replay", "{fork}"),
+        ("replay", "{short}@turn:1"),
+        ("lens", "{fork}@turn:1"),
+        ("lens", "{fork}@turn:2", "--than", "{fork}@turn:1"),
+        ("state", "{fork}"),
+        ("state", "--at", "{short}@turn:1"),
+        ("state", "--from", "{fork}@turn:1", "--to", "{fork}@turn:2"),
+        ("why", "{fork}@turn:2"),
+        ("why", "{fork}", "--forward"),
+        ("smells", "{fork}"),
+        ("origin", "ferry", "--run", "{fork}"),
+    ],
+    ids=" ".join,
+)
+def test_a_fork_is_named_by_its_id_wherever_a_run_is(forked: Forked, command: tuple[str, ...]) -> None:
+    given = [part.format(fork=forked.fork, short=forked.fork[:9]) for part in command]
+    inside = [part.format(fork=forked.run, short=forked.run) for part in command]
+    fork = forked.path.parent / "demo.db.forks" / f"{forked.fork}.db"
+
+    asked = ran(*given, "--store", forked.path, "--json")
+    directly = ran(*inside, "--store", fork, "--json")
+
+    assert asked.exit_code == directly.exit_code == 0, asked.err
+    assert asked.json == directly.json
+
+
+@pytest.mark.clause("FORK-9", "DIFF-1")
+def test_a_run_is_compared_with_its_fork_and_forks_with_each_other(forked: Forked) -> None:
+    with_fork = ran("diff", forked.run, forked.fork, "--store", forked.path, "--json")
+    of_forks = ran("diff", forked.fork[:8], forked.second[:8], "--store", forked.path, "--json")
+
+    assert (with_fork.exit_code, with_fork.json["firstDivergence"]["turn"]) == (1, "turn:3")
+    assert (of_forks.exit_code, of_forks.json["firstDivergence"]["turn"]) == (1, "turn:2")
+    assert ran("diff", f"{forked.run}@turn:2", forked.fork, "--store", forked.path).exit_code == 0
+
+
+@pytest.mark.clause("FORK-9")
+def test_forks_are_listed_with_their_parent_place_edits_and_outcome(forked: Forked) -> None:
+    first, second = ran("forks", "--store", forked.path, "--json").json["forks"]
+
+    assert {"id", "parent", "place", "edits", "outcome"} <= set(first)
+    assert (first["id"], first["place"]["position"], first["edits"]) == (forked.fork, forked.turn, [])
+    assert set(first["place"]) == {"position", "eventId", "timeMs", "text"}
+    assert (first["outcome"]["state"], first["outcome"]["turns"]) == ("open", 2)
+    assert (second["id"], second["outcome"]["turns"]) == (forked.second, 1)
+    assert len(ran("forks", forked.run[:8], "--store", forked.path, "--json").json["forks"]) == 2
+    told = ran("forks", "--store", forked.path).out
+    assert forked.fork in told
+    assert "no edits; open" in told
+
+
+@pytest.mark.clause("FORK-2")
+def test_a_fork_is_verified_alone_and_with_its_source(forked: Forked, tmp_path: Path) -> None:
+    mailed = Path(
+        shutil.copy(forked.path.parent / "demo.db.forks" / f"{forked.fork}.db", tmp_path / "bug.db")
+    )
+
+    alone = ran("verify", "--store", mailed, "--json")
+    both = ran("verify", "--store", mailed, "--source", forked.path, "--json")
+
+    assert alone.exit_code == both.exit_code == 0
+    (seen,) = alone.json["prefix"]
+    assert seen["position"] == forked.turn
+    assert any("is of the log" in said for said in alone.json["unproven"])
+    assert not any("is of the log" in said for said in both.json["unproven"])
+    with closing(sqlite3.connect(mailed)) as rows, rows:
+        rows.execute("DELETE FROM stored_events WHERE rowid=(SELECT MIN(rowid) FROM stored_events)")
+    found = ran("verify", "--store", mailed, "--source", forked.path, "--json")
+    assert found.exit_code == 4
+    other = ran("verify", "--store", forked.path, "--source", forked.path, "--json")
+    assert (other.exit_code, other.json["counts"]) == (4, {"other_log": 1})
+
+
+@pytest.mark.clause("FORK-9")
+def test_a_fork_is_deleted_with_all_that_was_beside_it(demo_log: DemoLog, tmp_path: Path) -> None:
+    path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
+    made = ran("fork", demo_log.exchange, "--no-run", "--store", path, "--json").json
+    kept = ran("fork", demo_log.exchange, "--no-run", "--store", path, "--json").json
+    views = Path(f"{made['store']}.views")
+    views.mkdir()
+    (views / "usage.db").write_bytes(b"")
+
+    done = ran("forks", "rm", made["fork"][:12], "--store", path, "--json")
+
+    assert (done.exit_code, done.json["fork"]) == (0, made["fork"])
+    assert [file.name for file in Path(kept["store"]).parent.iterdir()] == [f"{kept['fork']}.db"]
+    assert ran("forks", "rm", made["fork"], "--store", path).exit_code == 2
+
+
+@pytest.mark.clause("FORK-9")
+def test_what_names_no_fork_or_several_is_refused_in_words(forked: Forked) -> None:
+    unknown = ran("forks", "rm", "ffffffff-0000", "--store", forked.path)
+    different = ran(
+        "state", "--from", f"{forked.fork}@turn:1", "--to", f"{forked.second}@turn:1", "--store", forked.path
+    )
+    no_place = ran("fork", forked.run, "--at", "999999", "--no-run", "--store", forked.path, "--json")
+
+    assert (unknown.exit_code, "no fork of" in unknown.err) == (2, True)
+    assert (different.exit_code, "name one, or compare them" in different.err) == (2, True)
+    assert (no_place.exit_code, json.loads(no_place.out)["code"]) == (1, "invalid_request")
+
+
+@pytest.mark.clause("ERASE-1", "FORK-9")
+def test_an_erasing_names_the_forks_that_it_does_not_reach(forked: Forked, tmp_path: Path) -> None:
+    path = Path(shutil.copy(forked.path, tmp_path / "demo.db"))
+    shutil.copytree(f"{forked.path}.forks", f"{path}.forks")
+
+    told = ran("erase", "agent:research:main", "--yes", "--store", path, "--json").json["notReached"]
+
+    assert any(forked.fork in one and forked.second in one for one in told)
