@@ -8,8 +8,10 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from intersession.mcp.debugging import debug_server
 from intersession_actors.debugger import VERBS, Debugger, View
+from intersession_actors.errors import ToolRefused
 from intersession_events.facts import Provenance
-from support.doors.command_line import environment, process
+from intersession_events.plain_json import JsonMapping, JsonObject
+from support.doors.command_line import environment, process, ran
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"
@@ -71,3 +73,43 @@ async def test_the_command_needs_no_host_and_reads_beside_one(story: Story, tmp_
         answer = (await client.call_tool("state", {"at": "-1"})).structured_content
     assert answer is not None
     assert answer["place"]["position"] == story.log.head() - 1
+
+
+@pytest.mark.clause("LIVE-1")
+async def test_holds_are_tools_only_where_they_are_allowed(story: Story) -> None:
+    done: list[tuple[str, JsonMapping]] = []
+
+    def operate(method: str, params: JsonMapping) -> JsonObject:
+        done.append((method, params))
+        if params.get("runId") == "gone":
+            raise ToolRefused("unknown_run", "runId: there is no run 'gone'")
+        return {"status": "released"}
+
+    debugger = Debugger(View(story.reader()))
+    async with Client(debug_server(debugger)) as client:
+        with pytest.raises(MCPError, match="there is no tool"):
+            await client.call_tool("release", {"runId": "r1"})
+    async with Client(debug_server(debugger, operate)) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        answer = (await client.call_tool("release", {"runId": "r1", "text": "fine"})).structured_content
+        refused = await client.call_tool("hold", {"runId": "gone"})
+
+    assert set(listed) == {*VERBS, "hold", "release"}
+    annotations = listed["release"].annotations
+    assert annotations is not None
+    assert annotations.read_only_hint is False
+    assert "holdId" in listed["release"].input_schema["properties"]
+    assert answer == {"status": "released"}
+    assert refused.is_error
+    assert done == [
+        ("exchanges.release", {"runId": "r1", "text": "fine"}),
+        ("exchanges.hold", {"runId": "gone"}),
+    ]
+
+
+@pytest.mark.clause("LIVE-1")
+@pytest.mark.parametrize("more", [(), ("--debug", "--as-session", "main")])
+def test_holds_are_allowed_to_the_operator_who_debugs_alone(tmp_path: Path, more: tuple[str, ...]) -> None:
+    refused = ran("mcp", "--allow-hold", *more, "--store", tmp_path / "log.db")
+    assert refused.exit_code == 2
+    assert "--allow-hold" in refused.err

@@ -86,7 +86,9 @@ def release(
     ] = 30.0,
     reading: Reading = READING,
 ) -> Answer:
-    """Let a held exchange go on: as it is, with another text, without it, or not at all.
+    """Let a held exchange go on: as it is, edited, or not.
+
+    With --edit another text goes on, with --drop none, with --end the exchange is over.
 
     Of a session, all that is held of it, and what is to come is not held any more. Where a gateway serves the log, it goes
     on at once; else the release is recorded, and the next start goes on with it, or this command with --agents.

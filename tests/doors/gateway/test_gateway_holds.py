@@ -1,0 +1,85 @@
+"""Holds over the network: a scope of their own, and the credential's name in what is recorded (LIVE-1)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem, ToolRefused, Turn
+from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased
+from support.doors.gateway_live import LiveGateway
+from support.running import Booth, merged, recorded, wait_for
+
+pytestmark = pytest.mark.clause("LIVE-1")
+
+MAIN, OPS = "agent:main:main", "agent:ops:main"
+ANN, BOB, READER = "a-token-of-ann", "a-token-of-bob", "a-token-that-reads-all"
+
+
+def credential(name: str, token: str, reach: str, *scopes: str) -> dict[str, Any]:
+    return {"name": name, "token": token, "actAs": [reach], "scopes": list(scopes)}
+
+
+CONFIG: dict[str, Any] = {
+    "session": {"agentToAgent": {"hold": "reply", "maxPingPongTurns": 0}},
+    "gateway": {
+        "auth": {
+            "token": "the-operators-own-token",
+            "credentials": [
+                credential("ann", ANN, "agent:ops:*", "operator.approvals"),
+                credential("bob", BOB, "agent:main:*", "operator.approvals"),
+                credential("reader", READER, "agent:*:*", "operator.read", "operator.write"),
+            ],
+        }
+    },
+}
+
+
+def says(turn: Turn) -> str:
+    return f"{turn.agent_id} says {turn.step}"
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[SessionSystem]:
+    with Booth(tmp_path) as booth:
+        yield booth.start({"main": says, "ops": says}, {}, merged(CONFIG))
+
+
+def test_who_may_approve_sees_what_waits_and_releases_it_in_their_own_name(system: SessionSystem) -> None:
+    given = {"sessionKey": OPS, "message": "status?", "timeoutSeconds": 0}
+    run_id = str(dict(system.tools(MAIN).call("sessions_send", given))["runId"])
+    wait_for(system, ExchangeHeld)
+
+    with LiveGateway(system) as live:
+        with live.client(READER) as reader:
+            refused = reader.request("exchanges.release", {"runId": run_id})
+            assert refused["error"]["message"] == "missing scope: operator.approvals"
+        with live.client(BOB) as bob:
+            assert bob.request("exchanges.held", {})["payload"] == {"count": 0, "held": []}
+            beyond = bob.request("exchanges.release", {"runId": run_id})
+            assert beyond["error"]["details"]["code"] == "unknown_run"
+        with live.client(ANN) as ann:
+            history = ann.request("chat.history", {"sessionKey": OPS})
+            assert history["error"]["message"] == "missing scope: operator.read"
+            (held,) = ann.request("exchanges.held", {})["payload"]["held"]
+            asked = {"runId": held["runId"], "holdId": held["holdId"], "text": "all is fine"}
+            answers = [ann.request("exchanges.release", asked)["payload"] for _ in range(2)]
+
+    assert (held["text"], held["speaker"], held["to"]) == ("ops says message", OPS, MAIN)
+    assert [answer["again"] for answer in answers] == [False, True]
+    wait_for(system, ExchangeClosed)
+    assert [released.by for released in recorded(system, ExchangeReleased)] == ["credential:ann"]
+
+
+def test_words_that_are_held_keep_their_session_from_being_erased(system: SessionSystem) -> None:
+    given = {"sessionKey": OPS, "message": "status?", "timeoutSeconds": 0}
+    run_id = str(dict(system.tools(MAIN).call("sessions_send", given))["runId"])
+    wait_for(system, ExchangeHeld)
+    with pytest.raises(ToolRefused, match="exchange:"):
+        system.erase(OPS, unsent="giveUp")
+    system.release(run_id, text="a secret", action="edit")
+    wait_for(system, ExchangeClosed)
+    system.erase(OPS)
+    assert {held.text for held in recorded(system, ExchangeHeld)} == {"[erased]"}
+    assert {released.text for released in recorded(system, ExchangeReleased)} == {"[erased]"}
