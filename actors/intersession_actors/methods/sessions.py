@@ -153,6 +153,7 @@ class GatewaySessions:
             if len(rows) >= wanted or cursor is None:
                 rows = rows[:wanted]
                 page.pop("nextCursor", None)
+                page.pop("note", None)  # it would say whether there are sessions that are out of reach
                 return page | {"count": len(rows), "sessions": rows}
 
     def _is_reached(self, call: Call, row: Result) -> bool:
