@@ -38,8 +38,9 @@ class GatewayRetries:
         given = read_arguments(RetryParams, params)
         service = self._service
         failed = self._targets.run(call, given.run_id)
-        run_id = ids.retry_of(service.log.log_id, failed.run_id)
-        if service.runs.get(run_id) is None:
+        tried = service.runs.retry_of(failed.run_id)
+        run_id = ids.retry_of(service.log.log_id, failed.run_id) if tried is None else tried.run_id
+        if tried is None:
             self._check(failed, given.run_id)
             asked = AskedRun(run_id, failed.session_key, tool="runs.retry", field="runId")
             with reserving(service, call.caller, asked) as origin:

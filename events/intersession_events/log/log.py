@@ -103,6 +103,11 @@ class Log(Protocol):
         ...
 
     @property
+    def log_ids(self) -> Sequence[str]:
+        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
+        ...
+
+    @property
     def path(self) -> str:
         """The real path of the log's file; `:memory:` for a log that has none."""
         ...

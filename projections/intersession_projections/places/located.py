@@ -77,7 +77,7 @@ class Places:
         head = self._log.head()
         if position > head:
             raise UnknownPlace(f"{field}: {position} is beyond the log's end, the last position is {head}")
-        at = position + steps
+        at = position + steps if self._log.forked is None else self._nth(position, steps)
         if at < 0:
             raise UnknownPlace(f"{field}: {-steps} events before position {position} is before the log")
         if at > head:
@@ -87,6 +87,18 @@ class Places:
         return Located(
             position=at, time_ms=self._positions.time_at(at) or 0, flow=flow, is_named=flow is not None
         )
+
+    def _nth(self, position: int, steps: int) -> int:
+        """Return where one comes to by steps on or back in a fork, which has not all positions."""
+        if steps == 0:
+            return position
+        behind = "rowid>? ORDER BY rowid" if steps > 0 else "rowid<=? ORDER BY rowid DESC"
+        wanted = steps if steps > 0 else 1 - steps
+        found = self._log.query(f"SELECT rowid FROM stored_events WHERE {behind} LIMIT ?", (position, wanted))  # noqa: S608 - our own words
+        if len(found) == wanted:
+            return int(found[-1][0])
+        # Before the first event is a place, too.
+        return self._log.head() + 1 if steps > 0 else len(found) + steps
 
     def _event(self, event_id: str, field: str) -> int:
         found = [event for event in self._log.with_id(event_id, limit=_MOST) if self._is_seen(event)]

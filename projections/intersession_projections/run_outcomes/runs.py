@@ -43,7 +43,7 @@ class Runs:
 
     def retry_of(self, run_id: str) -> RunOutcome | None:
         """Return the run that tries a failed one again (GATE-6); None where nobody has asked for that."""
-        return self.get(retry_of(self._log.log_id, run_id))
+        return next(filter(None, map(self.get, self._retries(run_id))), None)
 
     def taken_version(self, run_id: str) -> int | None:
         """Return where in its session's stream a run first started, or was given up; None while it waits, or for an unknown one."""
@@ -151,8 +151,14 @@ class Runs:
         ]
 
     def _is_tried_again(self, run_id: str) -> bool:
-        again = packed(retry_of(self._log.log_id, run_id))
-        return bool(self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ?", (again,)))
+        return any(
+            self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ?", (packed(again),))
+            for again in self._retries(run_id)
+        )
+
+    def _retries(self, run_id: str) -> list[str]:
+        """Return what the run that tries another one again is called: in a fork, also what it was in the log it is of."""
+        return [retry_of(log_id, run_id) for log_id in self._log.log_ids]
 
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words

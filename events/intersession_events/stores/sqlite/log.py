@@ -136,6 +136,11 @@ class SqliteLog:
         return self.lineage.forked
 
     @property
+    def log_ids(self) -> tuple[str, ...]:
+        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
+        return (self._log_id, *(fork.log_id for fork in self.lineage.forks))
+
+    @property
     def lineage(self) -> Lineage:
         """Which log each event was written in: this one, or one that it was forked from."""
         return self._application.chained.lineage
