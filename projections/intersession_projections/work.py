@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose
 from intersession_events.log import Log
@@ -74,15 +74,33 @@ class WorkWanted(NamedTuple):
     span: Span = Span()
 
 
-class WorkFound:
-    """Queries on exchanges, spawns and runs together. Rows are read page by page, as far as somebody asks for more."""
+class Stood(Protocol):
+    """How things stood at a position of the log; None for what had not begun."""
 
-    def __init__(self, log: Log) -> None:
+    @property
+    def position(self) -> int:
+        """The position."""
+        ...
+
+    def flow(self, now: Work) -> Work | None:
+        """Return how an exchange, a spawn or a run stood."""
+        ...
+
+    def delivery(self, delivery_id: str) -> DeliverySummary | None:
+        """Return how a delivery stood."""
+        ...
+
+
+class WorkFound:
+    """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
+
+    def __init__(self, log: Log, stood: Stood | None = None) -> None:
         self._flows = Flows(log)
         self._runs = Runs(log)
         self._messages = Messages(log)
         self._timeline = Timeline(log)
-        self._head = log.head()
+        self._stood = stood
+        self._head = log.head() if stood is None else stood.position
 
     def newest(self, wanted: WorkWanted) -> Iterator[Work]:
         """Yield what is wanted, newest first."""
@@ -94,16 +112,18 @@ class WorkFound:
             sources.append(self._pages(wanted, self._flows.spawns_at))
         if "run" in kinds:
             sources.append(self._pages(wanted, self._runs.alone))
-        for found in heapq.merge(*sources, key=lambda work: -work.accepted):
-            if self._is_wanted(found, wanted):
+        for now in heapq.merge(*sources, key=lambda work: -work.accepted):
+            found = now if self._stood is None else self._stood.flow(now)
+            if found is not None and self._is_wanted(found, wanted):
                 # What a run said is looked up for what is shown alone.
-                yield self._runs.get(found.run_id) or found if isinstance(found, RunOutcome) else found
+                yield self._run(found.run_id) or found if isinstance(found, RunOutcome) else found
 
     def _pages(self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]) -> Iterator[W]:
         last = wanted.span.last(self._head)
         key = wanted.session_key or wanted.other_key
         while last > wanted.span.after:
-            only_open = wanted.is_open or wanted.held
+            # What is over now may have been open then.
+            only_open = (wanted.is_open or wanted.held) and self._stood is None
             page = select(Position(wanted.span.after, last, key, is_open=only_open), _PAGE)
             yield from page
             if len(page) < _PAGE:
@@ -112,6 +132,8 @@ class WorkFound:
 
     def _is_wanted(self, work: Work, wanted: WorkWanted) -> bool:
         sessions = _sessions_of(work)
+        if wanted.is_open and not _is_open(work):
+            return False
         if wanted.agent_id is not None and not any(
             key.startswith(f"agent:{wanted.agent_id}:") for key in sessions
         ):
@@ -131,7 +153,7 @@ class WorkFound:
         return wanted.words is None or self._says(work, wanted.words)
 
     def _ends(self, work: Work) -> set[str | None]:
-        run = work if isinstance(work, RunOutcome) else self._runs.get(work.run_id)
+        run = work if isinstance(work, RunOutcome) else self._run(work.run_id)
         code = None if run is None else run.code
         match work:
             case ExchangeSummary():
@@ -143,7 +165,9 @@ class WorkFound:
 
     def _says(self, work: Work, words: str) -> bool:
         wanted = words.casefold().split()
-        said = (step.words.casefold() for step in self._steps(work) if step.event in _SPOKEN)
+        last = None if self._stood is None else self._stood.position
+        steps = (step for step in self._steps(work) if last is None or step.position <= last)
+        said = (step.words.casefold() for step in steps if step.event in _SPOKEN)
         return any(all(word in text for word in wanted) for text in said)
 
     def _steps(self, work: Work) -> list[Step]:
@@ -163,12 +187,25 @@ class WorkFound:
                 own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
             case RunOutcome():
                 own = work.status in _FAILED_RUNS
-        return own or any(row.state in _FAILED_STATES for row in deliveries_of(self._flows, work))
+        return own or any(row.state in _FAILED_STATES for row in self._deliveries_of(work))
+
+    def _deliveries_of(self, work: Work) -> list[DeliverySummary]:
+        rows, stood = deliveries_of(self._flows, work), self._stood
+        if stood is None:
+            return rows
+        return [then for row in rows if (then := stood.delivery(row.delivery_id)) is not None]
+
+    def _run(self, run_id: str) -> RunOutcome | None:
+        now = self._runs.get(run_id)
+        if now is None or self._stood is None:
+            return now
+        then = self._stood.flow(now)
+        return then if isinstance(then, RunOutcome) else None
 
     def _channels(self, work: Work) -> set[str]:
         asked = self._messages.began(work.root)
         provenance = None if asked is None else asked[2].provenance
-        channels = {row.channel for row in deliveries_of(self._flows, work)}
+        channels = {row.channel for row in self._deliveries_of(work)}
         if provenance is not None and provenance.source_channel is not None:
             channels.add(provenance.source_channel)
         return channels
@@ -179,6 +216,10 @@ def deliveries_of(flows: Flows, work: Work) -> list[DeliverySummary]:
     if isinstance(work, RunOutcome):
         return flows.deliveries_of_run(work.run_id)
     return flows.deliveries_of(work.stream)
+
+
+def _is_open(work: Work) -> bool:
+    return not work.ended if isinstance(work, RunOutcome) else work.is_open
 
 
 def _sessions_of(work: Work) -> tuple[str, ...]:

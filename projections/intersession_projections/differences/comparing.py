@@ -14,6 +14,8 @@ from intersession_projections.differences.wording import Marked, marked
 RowKind = Literal["same", "changed", "only_a", "only_b"]
 
 _WITHHELD: Final = "withheld"
+_SENT: Final = frozenset({_WITHHELD, "announced", "announce_failed", "announce_denied", "delivery_unknown"})
+"""How exchanges and spawns end whose text was to be sent."""
 _SHORTEST_ID: Final = 16
 """A shorter id could be a word that somebody said."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -165,8 +167,8 @@ def _differing(
             yield FieldDifference(field=name, a=old, b=new)
     for name in dict.fromkeys((*a.fields, *b.fields)):
         before, after = a.fields.get(name), b.fields.get(name)
-        if name == "state" and _WITHHELD in {before, after}:
-            continue  # a fork sends nothing: that is no other outcome
+        if _is_withheld(name, before, after):
+            continue
         ours = _is_ours(a) and _is_ours(b)
         if first.value(before, ours=ours) != second.value(after, ours=ours):
             words = marked(before, after) if isinstance(before, str) and isinstance(after, str) else ()
@@ -175,6 +177,13 @@ def _differing(
         was, now = value(a), value(b)
         if was != now:
             yield FieldDifference(field=name, a=was, b=now)
+
+
+def _is_withheld(name: str, before: JsonValue, after: JsonValue) -> bool:
+    """Whether two fields differ by nothing but that a fork sends nothing: that is no other outcome."""
+    if not isinstance(before, str) or not isinstance(after, str) or _WITHHELD not in {before, after}:
+        return False
+    return name == "state" or (name == "reason" and {before, after} <= _SENT)
 
 
 def _is_ours(part: Part) -> bool:

@@ -116,6 +116,8 @@ class _Folding:
                 self._announce(recorded, event)
             case facts.ResultHanded() as event:
                 self._asked("result", recorded, event.requester, event).fields["limit"] = event.limit
+            case facts.ExchangeReleased(action="edit" | "drop" | "end") as event:
+                self._add("release", recorded, {"action": event.action, "text": event.text})
             case facts.ExchangeClosed() | facts.SpawnClosed() as event:
                 self._end = event.reason
                 self._add("end", recorded, {"reason": event.reason, "limit": event.limit, "note": event.note})

@@ -113,3 +113,16 @@ def test_a_call_that_came_between_is_the_only_difference() -> None:
         ("reply/read:2", "only_b"),
         ("reply/read:3", "same"),
     ]
+
+
+@pytest.mark.clause("DIFF-2")
+@pytest.mark.parametrize("outcome", ["announced", "announce_failed", "announce_denied", "delivery_unknown"])
+def test_that_a_fork_sends_nothing_is_no_difference(outcome: str) -> None:
+    def ended(state: str, reason: str) -> Outline:
+        sent = Part(name="delivery", position=1, fields={"state": state, "text": "Open."})
+        end = Part(name="end", position=2, fields={"reason": reason})
+        return Outline(kind="exchange", parts=(sent, end), lanes={}, totals=Totals())
+
+    assert compare(ended("done", outcome), ended("withheld", "withheld")).same
+    assert not compare(ended("done", "silent"), ended("withheld", "withheld")).same
+    assert not compare(ended("done", "announced"), ended("failed", "announce_failed")).same

@@ -1,6 +1,6 @@
 """`intersession deliveries`: the texts that went outside, or should have, and another attempt for one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Final
 
@@ -9,9 +9,10 @@ from cyclopts import App, Parameter
 
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, moment, one_line
+from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
 from intersession_actors.debugger import delivery_named, session_named
+from intersession_actors.service import Reader
 from intersession_events.facts import (
     DeliveryDenied,
     DeliveryDone,
@@ -22,11 +23,14 @@ from intersession_events.facts import (
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.places import Then
 
 deliveries = App(name="deliveries")
 
 _OUTCOMES: Final = (DeliveryDone, DeliveryFailed, DeliveryUnknown, DeliveryDenied, DeliveryWithheld)
+_LOST: Final = frozenset({"failed", "unknown", "denied"})
 _TEXT_CHARS: Final = 60
+_ROWS: Final = 64
 _QUIET_S: Final = 2.0
 _MOST_EVENTS: Final = 1000
 """How much is read of what else happens in the log while one delivery is waited for."""
@@ -46,6 +50,7 @@ def listed(
     pending: Annotated[bool, Parameter(help="Only what is still to come.")] = False,
     session: Annotated[str | None, Parameter(help="Only in the name of this session.")] = None,
     channel: Annotated[str | None, Parameter(help="Only to this channel.")] = None,
+    as_of: AsOf = None,
     page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
@@ -61,11 +66,13 @@ def listed(
             channel=channel,
             span=page.span(reader),
         )
-        at_work = has_writer(reader.log)
-        rows = reader.flows.deliveries(wanted, page.most + 1)
+        at = None if as_of is None else reader.place(as_of, field="--at").position
+        # Who is at work now says nothing of what stood then.
+        at_work = at is not None or has_writer(reader.log)
+        rows = reader.flows.deliveries(wanted, page.most + 1) if at is None else _stood(reader, wanted, at)
         listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
         unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
-    lost = any(row.state in {"failed", "unknown", "denied"} for row, _ in listing.rows)
+    lost = at is None and any(row.state in _LOST for row, _ in listing.rows)
     return listing.answer(
         "deliveries",
         _value,
@@ -74,6 +81,27 @@ def listed(
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
         unknown=unknown,
     )
+
+
+def _stood(reader: Reader, wanted: DeliveriesWanted, at: int) -> Iterator[DeliverySummary]:
+    """Yield deliveries as they stood at a position, the newest first. What has arrived by now may have been pending then."""
+    then, span = Then(reader.log, at), wanted.span
+    while True:
+        last = span._replace(to=at if span.to is None else min(span.to, at))
+        rows = reader.flows.deliveries(wanted._replace(failed=False, pending=False, span=last), _ROWS)
+        for row in rows:
+            found = then.delivery(row.delivery_id)
+            if found is not None and _is_wanted(found, wanted):
+                yield found
+        if len(rows) < _ROWS:
+            return
+        span = span._replace(before=rows[-1].accepted)
+
+
+def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:
+    if not wanted.failed and not wanted.pending:
+        return True
+    return (wanted.failed and row.state in _LOST) or (wanted.pending and row.is_open)
 
 
 @deliveries.command(name="retry")

@@ -8,11 +8,11 @@ from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment
+from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, UsageError, moment
 from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, unknown_names
 from intersession_actors.debugger import session_named
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.places import Flow, flow_id
+from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted
 
@@ -52,6 +52,7 @@ def runs(
         bool,
         Parameter(help="Mark what is seldom meant: turns that repeat each other, announces nobody got, …"),
     ] = False,
+    as_of: AsOf = None,
     page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
@@ -61,9 +62,12 @@ def runs(
     again, failed, in doubt. Where no process writes the log, nobody is at work on what is not over, and the next start goes
     on with it.
 
-    All filters hold at once. A run that belongs to an exchange or a spawn is part of it and has no line of its own.
+    All filters hold at once, at a place as all of it stood there. A run that belongs to an exchange or a spawn is part of it and has no line of its own.
     """
+    if smell and as_of is not None:
+        raise UsageError("--smell: it tells of runs as they are now, leave it or --at out")
     with reader_of(reading) as reader:
+        at = None if as_of is None else reader.place(as_of, field="--at").position
         wanted = WorkWanted(
             kinds=kind,
             ends=end,
@@ -78,19 +82,23 @@ def runs(
             words=words,
             span=page.span(reader),
         )
-        at_work = has_writer(reader.log)
-        found = (Standing.of(reader, flow, at_work=at_work) for flow in WorkFound(reader.log).newest(wanted))
+        # Who is at work now says nothing of what stood then.
+        at_work = at is not None or has_writer(reader.log)
+        work = WorkFound(reader.log, None if at is None else Then(reader.log, at))
+        found = (Standing.of(reader, flow, at_work=at_work, at=at) for flow in work.newest(wanted))
         listing = page.of(found, lambda standing: standing.flow.accepted)
         if smell:
             listing = replace(listing, rows=[standing.with_smells(reader) for standing in listing.rows])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)
     hint = "`intersession replay ID` tells one of them"
-    if any(standing.can_be_retried for standing in listing.rows):
+    if at is not None:
+        hint = "`intersession replay ID --at PLACE` tells one of them as far as there"
+    elif any(standing.can_be_retried for standing in listing.rows):
         hint = f"{hint}, `intersession retry ID` has a run that failed tried again"
-    if any(standing.is_open for standing in listing.rows):
+    if at is None and any(standing.is_open for standing in listing.rows):
         hint = f"{hint}, `intersession abort ID` stops what is not over"
-    if any(standing.held is not None for standing in listing.rows):
+    if at is None and any(standing.held is not None for standing in listing.rows):
         hint = f"{hint}, `intersession release ID` lets what is held go on"
     return listing.answer("runs", Standing.value, _show, what="row", hint=hint, unknown=unknown)
 
