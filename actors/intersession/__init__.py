@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from intersession_actors.failures import Failure
     from intersession_actors.holding import GoingOn, HoldRule
     from intersession_actors.methods import ReleaseFields
+    from intersession_actors.replaying import Difference, Replayed, replay_file
     from intersession_actors.runtime import HandlerFailed, InboxFull, RuntimeStopped, WaitedInHandler
     from intersession_actors.service import InboundFields
     from intersession_actors.simulation import SimulatedRuntime, Stuck
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
         NoSuchStore,
         NotALog,
         NotStorable,
+        Sealed,
         StoreBusy,
         StoreFull,
         StoreLocked,
@@ -118,6 +120,7 @@ __all__ = [
     "DeliveryInDoubt",
     "DeliveryRefused",
     "DiffAnswer",
+    "Difference",
     "EffectsAnswer",
     "ExportFailed",
     "Failure",
@@ -151,9 +154,11 @@ __all__ = [
     "PlaceAnswer",
     "ReleaseAnswer",
     "ReleaseFields",
+    "Replayed",
     "Reply",
     "RunAnswer",
     "RuntimeStopped",
+    "Sealed",
     "SearchedAnswer",
     "Seen",
     "SendAnswer",
@@ -192,6 +197,7 @@ __all__ = [
     "load_config",
     "open_log",
     "openai_agent",
+    "replay_file",
     "scripted",
 ]
 
@@ -215,6 +221,7 @@ _HOMES: Final = {
         "intersession_actors.failures": "Failure",
         "intersession_actors.holding": "GoingOn HoldRule",
         "intersession_actors.methods": "ReleaseFields",
+        "intersession_actors.replaying": "Difference Replayed replay_file",
         "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
         "intersession_actors.service": "InboundFields",
         "intersession_actors.simulation": "SimulatedRuntime Stuck",
@@ -225,7 +232,7 @@ _HOMES: Final = {
         "intersession_events.errors": """
             AlteredLog AppendConflict BackupFailed BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
             ForkFailed ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew
-            MissingExtra NoSuchStore NotALog NotStorable StoreBusy StoreFull StoreLocked StoreUnavailable
+            MissingExtra NoSuchStore NotALog NotStorable Sealed StoreBusy StoreFull StoreLocked StoreUnavailable
             UnknownTopic UnknownWord WriterSuperseded
         """,
         "intersession_events.facts": "Message Usage",

@@ -170,3 +170,12 @@ class ForkFailed(IntersessionError):
 
 class ImportFailed(IntersessionError):
     """A directory to be imported is not what it should be."""
+
+
+class Sealed(IntersessionError, RuntimeError):
+    """Something asked for the world in a sealed replay, which has only what was recorded; the error names who asked (SEAL-1)."""
+
+    def __init__(self, who: str, what: str) -> None:
+        super().__init__(f"{who} asked for {what}: a sealed replay has only what was recorded")
+        self.who = who
+        self.what = what

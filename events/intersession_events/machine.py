@@ -4,24 +4,83 @@ Everything else in this package is handed these, so that a test can hand in othe
 """
 
 import os
+import sys
 import time
 import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import version
+from typing import Final
+
+from intersession_events.errors import Sealed
+
+_SEALED: Final[ContextVar[bool]] = ContextVar("intersession_sealed", default=False)
+_REACHING_OUT: Final = frozenset(
+    {
+        "socket.connect",
+        "socket.bind",
+        "socket.sendto",
+        "socket.sendmsg",
+        "socket.getaddrinfo",
+        "subprocess.Popen",
+        "os.system",
+    }
+)
+"""What Python says (`sys.addaudithook`) that somebody is about to do."""
+
+
+@contextmanager
+def sealed() -> Generator[None]:
+    """Refuse whatever is asked of the machine inside, in this thread or task: the time, chance, sockets, programs.
+
+    What is refused raises `Sealed`, which names the module that asked.
+    """
+    _watch()
+    token = _SEALED.set(True)
+    try:
+        yield
+    finally:
+        _SEALED.reset(token)
+
+
+@cache
+def _watch() -> None:
+    """Have Python tell us of sockets and programs, from now on and for good: a hook can't be taken away again."""
+    sys.addaudithook(_refuse_outside)
+
+
+def _refuse_outside(event: str, _: object) -> None:
+    if event in _REACHING_OUT and _SEALED.get():
+        raise Sealed(_who(3), event)
+
+
+def _refuse(what: str) -> None:
+    if _SEALED.get():
+        raise Sealed(_who(3), what)
+
+
+def _who(depth: int) -> str:
+    frame = sys._getframe(depth)  # noqa: SLF001 - there is no other way to name who calls
+    return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}"
 
 
 def wall_clock_ms() -> int:
     """Return the wall clock's time in milliseconds since 1970."""
+    _refuse("the time")
     return time.time_ns() // 1_000_000
 
 
 def machine_entropy(size: int) -> bytes:
     """Return random bytes, good enough for a salt that must not be guessed."""
+    _refuse("random bytes")
     return os.urandom(size)
 
 
 def random_id() -> str:
     """Return a new random UUID: the identity of a log, a session, a run, a message and so on."""
+    _refuse("a new id")
     return str(uuid.uuid4())
 
 

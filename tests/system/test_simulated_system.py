@@ -1,85 +1,21 @@
 """A whole system in one thread: the same seed gives the same log, byte for byte, and a crash keeps what was committed."""
 
-import hashlib
 import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
-from intersession_actors.agents import Turn
-from intersession_actors.answers import InboundAnswer
-from intersession_actors.channels import MemoryChannel
-from intersession_actors.simulation import SimulatedRuntime
-from intersession_actors.system import SessionSystem
 from intersession_events.stores import open_log
-
-CONFIG = {
-    "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
-    "session": {"agentToAgent": {"maxPingPongTurns": 2}},
-}
-
-
-def asks(turn: Turn) -> str:
-    """Sends, spawns and waits as a plain function."""
-    if turn.step is not None:
-        return f"{turn.step}"
-    sent = turn.tools.call(
-        "sessions_send", {"sessionKey": "agent:b:main", "message": "how is it?", "timeoutSeconds": 30}
-    )
-    turn.tools.call("sessions_spawn", {"task": "look", "agentId": "b"})
-    return f"b says {sent.get('reply')}"
-
-
-async def lists(turn: Turn) -> str:
-    """Awaits its tools on the simulation's loop."""
-    found = await turn.tools.acall("sessions_list", {})
-    return f"fine, {found['count']} sessions"
-
-
-def ask(
-    runtime: SimulatedRuntime, system: SessionSystem, who: str, wait: float = 0.0
-) -> Future[InboundAnswer]:
-    """Have a person say something, beside all else that goes on."""
-    return runtime.spawn(
-        lambda: system.inbound(channel="chat", chat_id=who, sender=who, agent_id="a", text="ask", wait=wait)
-    )
-
-
-def simulated(store: str, seed: int, *, early: float = 0.0) -> tuple[SimulatedRuntime, SessionSystem]:
-    runtime = SimulatedRuntime(seed, early=early)
-    system = SessionSystem(
-        store,
-        runtime=runtime,
-        agents={"a": asks, "b": lists},
-        channels={"chat": MemoryChannel()},
-        config=CONFIG,
-    )
-    return runtime, system
-
-
-def run_of(store: str, seed: int, *, early: float = 0.0) -> str:
-    """Have two people ask at once, run to the end, and return a digest of the log's rows."""
-    runtime, system = simulated(store, seed, early=early)
-    with system:
-        asked = [ask(runtime, system, who, 300) for who in ("u1", "u2")]
-        assert runtime.run_until(lambda: all(one.done() for one in asked))
-        runtime.run_for(3600)
-        if not early:
-            assert [one.result()["status"] for one in asked] == ["ok", "ok"]
-        digest = hashlib.sha256()
-        for row in system.log.rows(after=0, limit=100_000):
-            digest.update(repr(row).encode())
-    return digest.hexdigest()
+from support.simulated_runs import ask, run_of, simulated
 
 
 @pytest.mark.clause("C1")
 def test_the_same_seed_gives_the_same_log_in_two_processes_whatever_their_hashes(tmp_path: Path) -> None:
     script = (
-        "from system.test_simulated_system import run_of\n"
+        "from support.simulated_runs import run_of\n"
         "print([run_of(':memory:', seed, early=early) for seed, early in ((1, 0), (2, 0.05))])"
     )
     printed = {

@@ -49,6 +49,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Say who said some words first, and how they reached others.",
     ),
     "diff": (f"{_TIME_TRAVEL}.diff:diff", "Say what differs between two runs, or two places of one."),
+    "export-test": (
+        f"{_TIME_TRAVEL}.export_test:export_test",
+        "Write a test that replays a run sealed.",
+    ),
     "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
     "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
     "fork": (f"{_TIME_TRAVEL}.fork:fork", "Make a run a log of its own, as it stood at a place."),

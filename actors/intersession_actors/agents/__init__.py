@@ -5,6 +5,7 @@ from intersession_actors.agents.executor import AgentExecutor
 from intersession_actors.agents.recorded import Diverged, Divergence, OnDivergence, RecordedAgent, raising
 from intersession_actors.agents.recording import RecordedAttempt, Recording
 from intersession_actors.agents.result import AgentResult, Answered, Broke
+from intersession_actors.agents.results import Results
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
 from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
 
@@ -25,6 +26,7 @@ __all__ = [
     "Recorder",
     "Recording",
     "Reply",
+    "Results",
     "ToolBox",
     "Turn",
     "echo",

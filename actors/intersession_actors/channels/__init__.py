@@ -1,6 +1,6 @@
 """Channels, which show texts to people outside: the ones that come with us, and the caller that the outbox uses."""
 
-from intersession_actors.channels.attempts import Asked
+from intersession_actors.channels.attempts import Asked, Attempts
 from intersession_actors.channels.caller import (
     ChannelCaller,
     Delivered,
@@ -25,6 +25,7 @@ from intersession_actors.channels.webhook import Post, posting
 __all__ = [
     "AnyChannel",
     "Asked",
+    "Attempts",
     "BadChannelUrl",
     "Channel",
     "ChannelCaller",

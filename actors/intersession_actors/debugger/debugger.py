@@ -1,7 +1,7 @@
 """The face of the debugger: all its verbs on one log, for Python, the command line, the gateway and MCP."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, cast, overload
 
 from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of
@@ -17,6 +17,7 @@ from intersession_actors.debugger.view import At, View
 from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import text_of
+from intersession_actors.replaying import Replayed, replay_all, replay_run
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.diagram import Diagram
@@ -54,6 +55,23 @@ class Debugger:
                 "invalid_request", f"verb: there is no {verb[:64]!r}, use one of {', '.join(VERBS)}"
             )
         return dict(found.call(self._view, read_arguments(found.arguments, arguments or {})))
+
+    def replay(
+        self, run: str | None = None, *, progress: Callable[[int, int], None] | None = None
+    ) -> Replayed:
+        """Replay a run sealed, or the whole log: today's rules and actors decide again, with the recorded inputs alone (SEAL).
+
+        `run` is an exchange, a spawn or a run. `progress` is told (events done, events to do).
+
+        Raises:
+            ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
+            CorruptEvent: a row of the log can't be read.
+        """
+        if not self._view.is_operator:
+            raise ToolRefused("forbidden", "run: only the operator replays a log")
+        if run is None:
+            return replay_all(self._view.log, progress)
+        return replay_run(self._view.log, self._view.flow(run), progress)
 
     async def acall(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
         """Call a verb as `call` does, without blocking the event loop.

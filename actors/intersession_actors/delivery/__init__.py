@@ -1,7 +1,21 @@
 """The outbox: takes each text that was decided to its channel, and records how that ended."""
 
-from intersession_actors.delivery.commands import GiveUpDelivery, RetryDelivery
+from intersession_actors.delivery.commands import (
+    DeliveryReturned,
+    GiveUpDelivery,
+    RetryDelivery,
+    RetryDue,
+    TooOld,
+)
 from intersession_actors.delivery.outbox import Outbox
 from intersession_actors.delivery.rules import ended_in
 
-__all__ = ["GiveUpDelivery", "Outbox", "RetryDelivery", "ended_in"]
+__all__ = [
+    "DeliveryReturned",
+    "GiveUpDelivery",
+    "Outbox",
+    "RetryDelivery",
+    "RetryDue",
+    "TooOld",
+    "ended_in",
+]

@@ -8,16 +8,18 @@ from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler, hand
 from intersession_actors.runtime.runtime import Runtime, RuntimeStopped, ThreadingRuntime
 from intersession_actors.runtime.stopwatch import Stopwatch
 from intersession_actors.runtime.threads import Changed, MachineThreads, Thread, Threads
-from intersession_actors.runtime.timers import Timers, TimerWheel
+from intersession_actors.runtime.timers import Fire, Key, Timers, TimerWheel
 
 __all__ = [
     "Changed",
     "Clock",
     "Failure",
+    "Fire",
     "Handler",
     "HandlerFailed",
     "Inbox",
     "InboxFull",
+    "Key",
     "MachineThreads",
     "PooledRuntime",
     "Ref",

@@ -48,6 +48,9 @@ class Runtime:
     def serve(self, log: Log) -> None:
         """Hear on which log the actors work: a simulation does the log's work, too."""
 
+    def close(self) -> None:
+        """Let go of whatever is left, once all else has stopped: in a simulation, of what waits for nothing any more."""
+
     def start(
         self,
         handler_class: type[Handler],

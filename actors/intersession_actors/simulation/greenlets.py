@@ -4,6 +4,7 @@ import asyncio
 from asyncio import events
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -15,6 +16,8 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from intersession_events.errors import IntersessionError
 
 T = TypeVar("T")
+_ROUNDS: Final = 4
+"""So often a loop that ends goes round: what was about to begin begins, and is cancelled."""
 BEGINNING_MS: Final = 1_700_000_000_000
 
 
@@ -59,6 +62,10 @@ class Sleeper:
         """Whether it goes on, for whichever reason."""
 
 
+class _Task(greenlet):
+    """A greenlet of a simulation, which whoever drives it is not."""
+
+
 class Greenlets:
     """Keeps the greenlets of a simulation: which may go on, and which wait, and until when."""
 
@@ -70,7 +77,8 @@ class Greenlets:
         self._numbers = count()
         self._alive: dict[greenlet, None] = {}
         self._stepping = False
-        self._is_over = False
+        self._over = False
+        self.loops: list[SimulatedLoop] = []
         self.more: Callable[[], Callable[[], object] | None] = _nothing_more
         """Asked at each step for one more thing that could be done: the log's work."""
 
@@ -78,7 +86,8 @@ class Greenlets:
 
     def add(self, work: Callable[[], object]) -> None:
         """Have something done in a step of its own; when, chance says."""
-        self._ready.append(work)
+        if not self._over:
+            self._ready.append(work)
 
     def step(self, *, early: float = 0.0, until: float | None = None) -> bool:
         """Do one thing of those that could be done; where there is none, let time pass to the next who waits for it.
@@ -126,17 +135,17 @@ class Greenlets:
                 self.clock.advance(until - self.clock.monotonic())
         return True
 
-    def crash(self) -> None:
-        """Drop all that runs, waits or was to be done."""
-        self._is_over = True
+    def end(self) -> None:
+        """Drop all that runs, waits or was to be done; nothing can be begun any more."""
+        self._over = True
         self._ready.clear()
         self._alarms.clear()
         alive, self._alive = list(self._alive), {}
         for one in alive:
             if one is not getcurrent():
                 one.throw(GreenletExit)
-        self._ready.clear()
-        self._alarms.clear()
+        for loop in self.loops:
+            loop.end()
 
     # --- who waits
 
@@ -149,7 +158,9 @@ class Greenlets:
             finally:
                 self._alive.pop(started, None)
 
-        started = greenlet(runs)
+        if self._over:
+            raise RuntimeError("the simulation is over")
+        started = _Task(runs)
         self._alive[started] = None
         self.add(lambda: self._go_on(started))
         return started
@@ -157,7 +168,7 @@ class Greenlets:
     def here(self) -> Sleeper:
         """Return whoever calls, as one who is about to sleep: who is to wake it keeps this."""
         here = getcurrent()
-        return Sleeper(here if here in self._alive else None)
+        return Sleeper(here if isinstance(here, _Task) else None)
 
     def wake(self, sleeper: Sleeper) -> None:
         """Let one who waits go on."""
@@ -167,14 +178,14 @@ class Greenlets:
     def sleep(self, sleeper: Sleeper, timeout: float | None = None) -> bool:
         """Wait until the one who calls is woken; False if it was the time that did."""
         me = sleeper.greenlet
-        if self._is_over:
+        if self._over:
             raise GreenletExit  # a worker that outlives whatever its job raises would wait for the next one
         if me is None:
             return self.run_until(lambda: sleeper.woken, timeout=timeout)
-        if timeout is not None:
-            heappush(self._alarms, (self.clock.monotonic() + max(timeout, 0.0), next(self._numbers), sleeper))
         if me not in self._alive or me.parent is None:
             raise GreenletExit
+        if timeout is not None:
+            heappush(self._alarms, (self.clock.monotonic() + max(timeout, 0.0), next(self._numbers), sleeper))
         me.parent.switch()
         return sleeper.woken
 
@@ -315,7 +326,9 @@ class SimulatedThreads:
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return an event loop that has no sockets, and the simulation's time."""
-        return SimulatedLoop(self._greenlets)
+        loop = SimulatedLoop(self._greenlets)
+        self._greenlets.loops.append(loop)
+        return loop
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -326,6 +339,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._greenlets = greenlets
         self._changed = SimulatedChanged(greenlets)
         self._woken = False
+        self._rounds_left: int | None = None
         self._selector = self  # where `BaseEventLoop` sleeps
 
     def time(self) -> float:
@@ -334,15 +348,38 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def select(self, timeout: float | None) -> list[object]:
         """Sleep. Meanwhile no loop runs here, as far as anybody can see."""
+        if self._rounds_left is not None:
+            return self._wind_down()
         events._set_running_loop(None)  # noqa: SLF001 - as `run_forever` does
         try:
             if timeout == 0 or self._woken:
                 self._greenlets.give_way()
             else:
                 self._changed.wait(timeout)
+        except GreenletExit:
+            self._rounds_left = _ROUNDS
+            return self._wind_down()
         finally:
             self._woken = False
             events._set_running_loop(self)  # noqa: SLF001
+        return []
+
+    def end(self) -> None:
+        """End it if it never ran, as the others end: what was begun on it is cancelled."""
+        if not self.is_closed() and not self.is_running():
+            self._rounds_left = _ROUNDS
+            with suppress(RuntimeError):  # another loop runs here
+                self.run_forever()
+            self.close()
+
+    def _wind_down(self) -> list[object]:
+        """Cancel what is on it, and what that begins; then it stops by itself. Whoever runs it would go on after an exception."""
+        for task in asyncio.all_tasks(self):
+            task.cancel()
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - nobody is to blame
+        self._rounds_left = (self._rounds_left or 1) - 1
+        if not self._rounds_left:
+            self.stop()
         return []
 
     def _process_events(self, event_list: list[object]) -> None:

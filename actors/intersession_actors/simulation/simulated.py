@@ -195,7 +195,11 @@ class SimulatedRuntime(Runtime):
         self._greenlets.more = _nothing
         for ref in refs:
             ref.abandon()
-        self._greenlets.crash()
+        self._greenlets.end()
+
+    def close(self) -> None:
+        """End what waits: collected as garbage, a greenlet would end in the midst of something else."""
+        self._greenlets.end()
 
     def _prepare(self, actor: Handler) -> None:
         simulated = cast("SimulatedActor", actor)

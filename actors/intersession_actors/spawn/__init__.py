@@ -1,8 +1,19 @@
 """The spawner: drives each `sessions_spawn` through its child's task, the announce and the archiving."""
 
-from intersession_actors.spawn.commands import AskStarted, OpenSpawn
+from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide
 from intersession_actors.spawn.rules import evolve as evolve_spawn
 from intersession_actors.spawn.spawner import Spawner
 
-__all__ = ["AskStarted", "Circumstances", "OpenSpawn", "Spawn", "Spawner", "decide", "evolve_spawn"]
+__all__ = [
+    "ArchiveDue",
+    "AskStarted",
+    "Circumstances",
+    "FilesRemoved",
+    "OpenSpawn",
+    "Prepared",
+    "Spawn",
+    "Spawner",
+    "decide",
+    "evolve_spawn",
+]

@@ -71,6 +71,7 @@ class Assembly:
         self._deliver = deliver
         self._clock = clock
         self.hosts_loop = HostsLoop()
+        self._runtime = runtime
         self._blocking = threads = runtime.threads
         runtime.serve(log)
         self.reports = Reports(
@@ -247,6 +248,7 @@ class Assembly:
             tail.stop()
         self.threads.shutdown()
         self.reports.stop(max(until - self._clock.monotonic(), LEAST_FOR_REPORTS_S))
+        self._runtime.close()
 
     # --- what actors are handed
 

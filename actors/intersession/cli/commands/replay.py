@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
+from intersession.cli.commands.sealed import replay_sealed
 from intersession.cli.host import has_writer, in_fork, reader_of
 from intersession.cli.shell import (
     READING,
@@ -13,6 +14,7 @@ from intersession.cli.shell import (
     AsOf,
     Reading,
     Screen,
+    UsageError,
     clock,
     day,
     duration,
@@ -52,13 +54,20 @@ from intersession_projections.timeline import Step, recorded_at, steps_of
 
 def replay(
     what: Annotated[
-        str,
+        str | None,
         Parameter(
             help="The id of an exchange, a spawn or a run (see `intersession runs`), a session's key, or a session id."
         ),
-    ],
+    ] = None,
     /,
     *,
+    sealed: Annotated[
+        bool,
+        Parameter(
+            help="Decide it again by today's rules, with the recorded inputs and nothing else, and compare every event."
+        ),
+    ] = False,
+    all_of_it: Annotated[bool, Parameter(name="--all", help="The whole log, with --sealed.")] = False,
     steps: Annotated[
         bool, Parameter(help="Every event instead of the conversation: stream, name, cause.")
     ] = False,
@@ -69,7 +78,21 @@ def replay(
     """Tell a run, an exchange or a session as it happened.
 
     Who said what to whom, and why it ended. Each line has its position in the log, and behind the arrow the position of what led to it.
+
+    With --sealed a run, or with --all the whole log, is decided again by today's rules and actors: messages of people, answers of
+    agents, receipts of channels, times and ids are as they were recorded, and nothing else can be reached. Exit code 4 at the
+    first event that comes out differently.
     """
+    if all_of_it and (what is not None or not sealed):
+        raise UsageError("--all goes with --sealed, and in place of a run")
+    if sealed:
+        if what is None and not all_of_it:
+            raise UsageError("--sealed: name a run (see `intersession runs`), or give --all")
+        if steps or tools or as_of is not None:
+            raise UsageError("--sealed goes with no option of the story")
+        return replay_sealed(reading, what)
+    if what is None:
+        raise UsageError("name a run or a session (see `intersession runs`)")
     inside, named = in_fork(reading, what, as_of)
     with reader_of(inside) as reader:
         what, at = View(reader).parted(named(what), named(as_of), field="what")

@@ -1,0 +1,75 @@
+"""`intersession export-test`: a run as a test that replays it sealed, for anybody's own tests."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
+from intersession.cli.time_travel.seeing import debugger_of
+from intersession_actors.replaying import Recordings
+from intersession_events.plain_json import JsonObject
+from intersession_projections.places import flow_id
+from intersession_projections.timeline import counted
+
+_TEST: Final = '''"""Run {run}, decided again by today's rules: `intersession export-test` wrote this, and the file beside it."""
+
+from pathlib import Path
+
+from intersession import replay_file
+
+
+def test_run_{name}_is_decided_as_it_was_recorded() -> None:
+    replayed = replay_file(Path(__file__).with_suffix(".jsonl"))
+
+    assert replayed["same"], replayed["firstDifference"]
+'''
+
+
+def export_test(
+    run: Annotated[
+        str, Parameter(name="RUN", help="An exchange, a spawn or a run, by any name that is shown.")
+    ],
+    /,
+    *,
+    output: Annotated[
+        Path | None,
+        Parameter(
+            name=("--output", "-o"),
+            help="The test's file, which must not exist; its recording lies beside it. Default: test_run_ID.py, here.",
+        ),
+    ] = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Write a test that replays a run sealed.
+
+    It is a module for pytest, and beside it the recording: the events of all streams that the run touches, as lines of JSON, whole
+    texts among them. Both run anywhere, offline, with no more than this package; they fail when today's rules decide differently.
+    """
+    with debugger_of(reading) as debugger:
+        flow = debugger.view.flow(run)
+        name = flow_id(flow).replace("-", "_")
+        test = Path(f"test_run_{name.partition('_')[0]}.py") if output is None else output
+        recording = test.with_suffix(".jsonl")
+        if test.suffix != ".py":
+            raise UsageError(f"--output: {test} is no Python file, end its name in .py")
+        for file in (test, recording):
+            if file.exists():
+                raise UsageError(f"--output: {file} exists already, name a new file")
+        try:
+            events = Recordings(debugger.view.log).write(flow, recording)
+            test.write_text(_TEST.format(run=flow_id(flow), name=name), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--output: {test} can't be written: {error.strerror}") from None
+    value: JsonObject = {
+        "run": flow_id(flow),
+        "test": str(test),
+        "recording": str(recording),
+        "events": events,
+    }
+
+    def show(screen: Screen) -> None:
+        screen.line(safe("written: ", "bold green"), f"{test}, and {counted(events, 'event')} in {recording}")
+        screen.line(f"  run it: pytest {test}")
+
+    return Answer(value, show)

@@ -1,0 +1,239 @@
+"""Compares what is decided now with what was recorded, field by field, and says in words what differs."""
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypedDict
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log import Draft, Recorded
+from intersession_events.plain_json import JsonValue
+from intersession_projections.timeline import words_in
+
+_SHORT: Final = 80
+_CLOSE_MS: Final = 1000
+"""Times are inputs, and the clock is read more than once for an append: so far apart two times are the same."""
+
+
+class Field(TypedDict):
+    """A field of an event that differs; None where one of the two does not have it."""
+
+    path: str
+    recorded: JsonValue
+    now: JsonValue
+
+
+class Difference(TypedDict):
+    """The first event that is not as it was recorded.
+
+    `kind`: it is another one, or has other fields (`changed`); nothing decided it (`missing`); it was never recorded
+    (`extra`); or its actor failed (`failed`). `command` is what led to it, `text` says all of that in words.
+    """
+
+    kind: str
+    position: int | None
+    stream: str
+    version: int
+    recorded: str | None
+    now: str | None
+    fields: list[Field]
+    command: str | None
+    text: str
+
+
+_Explains = Callable[[Recorded, JsonValue, JsonValue], bool]
+
+
+def _was_not_there(_: Recorded, was: JsonValue, __: JsonValue) -> bool:
+    return was is None
+
+
+def _before_budgets(recorded: Recorded, _: JsonValue, __: JsonValue) -> bool:
+    return isinstance(recorded.event, facts.RunQueued) and recorded.event.budget is None
+
+
+def _stats_in_text(_: Recorded, was: JsonValue, now: JsonValue) -> bool:
+    return isinstance(was, str) and isinstance(now, str) and was.startswith(f"{now}\nStats: ")
+
+
+class _Since(NamedTuple):
+    topic: str
+    field: str
+    words: str
+    explains: _Explains = _was_not_there
+
+
+_CHAIN: Final = "what a causal chain may use is recorded with whatever it begins"
+_USED: Final = "what a child has used is recorded beside its announce, no more in its text"
+
+RULES_SINCE: Final = (
+    _Since("exchange_accepted.1", "budget", _CHAIN),
+    _Since("spawn_accepted.1", "budget", _CHAIN),
+    _Since("run_queued.1", "budget", _CHAIN),
+    _Since("run_queued.1", "chain", _CHAIN),
+    _Since("delivery_decided.1", "budget", _CHAIN),
+    _Since("run_started.1", "tools", "the tools that an agent has are recorded with each start of a run"),
+    _Since(
+        "message_recorded.1",
+        "message.provenance.hops",
+        "the hops of a message are recorded from the first on",
+    ),
+    _Since(
+        "run_queued.1",
+        "systemContext",
+        "what an agent is told beside a message is worded anew",
+        _before_budgets,
+    ),
+    _Since("announce_decided.1", "stats", _USED),
+    _Since("announce_decided.1", "text", _USED, _stats_in_text),
+    _Since("delivery_decided.1", "text", _USED, _stats_in_text),
+    _Since("delivery_started.1", "rule", "the rule that lets words out is recorded with each attempt"),
+)
+"""In what today's rules deliberately differ from those that wrote a log before: which field of which event, in words, and
+how an event that is older is told."""
+
+
+def fields_that_differ(recorded: Recorded, draft: Draft, *, waited_ms: int) -> tuple[list[Field], list[str]]:
+    """Return the fields in which an event differs from what was recorded, and the later rules that explain others.
+
+    Times are inputs: here an event is decided at the time at which it was recorded, and there it was decided up to `waited_ms`
+    earlier, so that its own times are.
+    """
+    fields: list[Field] = []
+    later: list[str] = []
+    was, now = msgspec.to_builtins(recorded.event), msgspec.to_builtins(draft.event)
+    if type(recorded.event) is not type(draft.event):
+        return [Field(path="type", recorded=_name(recorded), now=type(draft.event).__name__)], later
+    for path, before, after in _different(was, now, ""):
+        since = _since(recorded, path, before, after)
+        if since is not None:
+            later.append(since)
+        elif not _is_same_time(path, before, after, waited_ms):
+            fields.append(Field(path=path, recorded=before, now=after))
+    if recorded.causation != draft.causation:
+        fields.append(Field(path="causation", recorded=recorded.causation, now=draft.causation))
+    if recorded.correlation != draft.correlation:
+        fields.append(Field(path="correlation", recorded=recorded.correlation, now=draft.correlation))
+    if not fields and not later and recorded.event == draft.event and recorded.id != draft.id:
+        fields.append(Field(path="id", recorded=recorded.id, now=draft.id))
+    return fields, later
+
+
+def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str | None) -> Difference:
+    """Return that an event is another one than was recorded."""
+    was, now = words_in(recorded).brief, words_in(_as_recorded(recorded, draft)).brief
+    if type(recorded.event) is type(draft.event):
+        parts = ", ".join(
+            f"{field['path']} was {_short(field['recorded'])} and is {_short(field['now'])}"
+            for field in fields
+        )
+        text = f"{_name(recorded)} at position {recorded.position} ({was}): {parts}"
+    else:
+        text = (
+            f"at position {recorded.position} {_name(recorded)} was recorded ({was}); "
+            f"today's rules decide {type(draft.event).__name__} ({now})"
+        )
+    return Difference(
+        kind="changed",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=type(draft.event).__name__,
+        fields=fields,
+        command=command,
+        text=_led(text, command),
+    )
+
+
+def missing(recorded: Recorded) -> Difference:
+    """Return that nothing decided an event that was recorded."""
+    return Difference(
+        kind="missing",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=None,
+        fields=[],
+        command=None,
+        text=(
+            f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
+            "today's rules decide nothing there"
+        ),
+    )
+
+
+def extra(stream: str, version: int, draft: Draft, command: str | None) -> Difference:
+    """Return that an event was decided behind the end of its stream."""
+    name = type(draft.event).__name__
+    return Difference(
+        kind="extra",
+        position=None,
+        stream=stream,
+        version=version,
+        recorded=None,
+        now=name,
+        fields=[],
+        command=command,
+        text=_led(f"{stream} had ended; today's rules decide {name} behind its end", command),
+    )
+
+
+def failed(stream: str, version: int, error: BaseException, command: str | None) -> Difference:
+    """Return that an actor failed."""
+    return Difference(
+        kind="failed",
+        position=None,
+        stream=stream,
+        version=version,
+        recorded=None,
+        now=type(error).__name__,
+        fields=[],
+        command=command,
+        text=_led(f"{stream} fails: {type(error).__name__}: {error}", command),
+    )
+
+
+def _led(text: str, command: str | None) -> str:
+    return text if command is None else f"{text}; the command was {command}"
+
+
+def _name(recorded: Recorded) -> str:
+    return type(recorded.event).__name__
+
+
+def _as_recorded(recorded: Recorded, draft: Draft) -> Recorded:
+    return msgspec.structs.replace(recorded, event=draft.event, id=draft.id)
+
+
+def _different(was: object, now: object, path: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    if was == now:
+        return
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*was, *now)):
+            yield from _different(was.get(name), now.get(name), f"{path}.{name}" if path else str(name))
+    elif isinstance(was, list | tuple) and isinstance(now, list | tuple) and len(was) == len(now):
+        for number, (one, other) in enumerate(zip(was, now, strict=True)):
+            yield from _different(one, other, f"{path}[{number}]")
+    else:
+        yield path, was, now
+
+
+def _is_same_time(path: str, was: object, now: object, waited_ms: int) -> bool:
+    name = path.rpartition(".")[2].lower()
+    if not name.endswith(("ms", "timestamp")) or not isinstance(was, int) or not isinstance(now, int):
+        return False
+    return -_CLOSE_MS < now - was < max(waited_ms, 0) + _CLOSE_MS
+
+
+def _since(recorded: Recorded, path: str, was: JsonValue, now: JsonValue) -> str | None:
+    for since in RULES_SINCE:
+        if (since.topic, since.field) == (recorded.topic, path) and since.explains(recorded, was, now):
+            return since.words
+    return None
+
+
+def _short(value: JsonValue) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

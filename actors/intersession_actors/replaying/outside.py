@@ -1,0 +1,237 @@
+"""What a replay has in place of the world: agents, channels, timers and a clock that do nothing but what was recorded."""
+
+from collections.abc import Callable
+
+from intersession_actors.agents import Results
+from intersession_actors.channels import (
+    Attempts,
+    DeliveryResult,
+    NotDelivered,
+    Outbound,
+    ThreadOpened,
+    ThreadWanted,
+)
+from intersession_actors.failures import FailureKind, Reports
+from intersession_actors.holding import GoingOn, Ruling
+from intersession_actors.prompt import RunContext
+from intersession_actors.replaying.recording import Recording
+from intersession_actors.runtime import Fire, Handler, Key, handled_here
+from intersession_actors.session import ContextCache, Running
+from intersession_events import facts
+from intersession_events.errors import Sealed
+from intersession_events.facts import Message, RunQueued
+from intersession_events.ids import session_stream
+from intersession_events.log import Log
+
+
+class RecordedClock:
+    """Whatever the time is for whom: when the next event of the stream that an actor works on was recorded."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._at_hand: tuple[object, object] = (None, None)
+        self._moment = 0.0
+
+    def now_ms(self) -> int:
+        """Return the time of the next event of the stream at hand.
+
+        Raises:
+            Sealed: no actor asks.
+        """
+        actor = handled_here()
+        if not isinstance(actor, Handler):
+            raise Sealed("the replay", "the time")
+        stream = _stream_of(actor)
+        coming = self._recording.ahead(stream)
+        return coming.time if coming is not None else self._recording.times.get(stream, 0)
+
+    def monotonic(self) -> float:
+        """Return the same in seconds, the same for all that is done on one message."""
+        now = self.now_ms() / 1000
+        actor = handled_here()
+        at_hand = (actor, actor.actor_inbox.current if isinstance(actor, Handler) else None)
+        if self._at_hand[0] is not at_hand[0] or self._at_hand[1] is not at_hand[1]:
+            self._at_hand, self._moment = at_hand, now
+        return self._moment
+
+
+def _stream_of(actor: Handler) -> str:
+    key = getattr(actor, "key", None)
+    if isinstance(key, str):
+        return session_stream(key)
+    current = actor.actor_inbox.current
+    return str(getattr(current.message if current is not None else None, "stream", ""))
+
+
+class NoTimers:
+    """Timers that never fire: what a timer led to is fed as a command."""
+
+    def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
+        """Do nothing."""
+
+    def cancel(self, key: Key) -> None:
+        """Do nothing."""
+
+
+class RecordedAgents:
+    """The agents: asked, they say nothing; what they answered is fed."""
+
+    def __init__(self, recording: Recording, runner_of: Callable[[str], str]) -> None:
+        self.results = Results()
+        self._runners = {runner_of(key) for key in recording.agents}
+
+    def has(self, agent_id: str) -> bool:
+        """Whether the agent ever began a run."""
+        return agent_id in self._runners
+
+    def start(
+        self, turn: tuple[str, int], done: object, late: object = None, *, inside: object = None
+    ) -> None:
+        """Take note that an agent is called."""
+        del done, late, inside
+        self.results.called(*turn)
+
+    def cancel(self, run_id: str) -> None:
+        """Do nothing: nobody works."""
+
+    def is_running(self, run_id: str, attempt: int) -> bool:
+        """Say yes: whatever is under way comes back as it did."""
+        del run_id, attempt
+        return True
+
+
+def turn_of(*, agent_id: str, key: str, running: Running, context: RunContext) -> tuple[str, int]:
+    """Return which attempt is called: nobody needs more of a turn."""
+    del agent_id, key, context
+    return running.waiting.queued.run_id, running.attempt
+
+
+class RecordedChannels:
+    """The channels: asked, they say nothing; their receipts are fed."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.deliveries: Attempts[DeliveryResult] = Attempts()
+        self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
+        self.is_idempotent = False
+        """What was recorded of the delivery at hand says whether its channel takes a key twice."""
+        self._names = recording.channels
+
+    def has(self, name: str) -> bool:
+        """Whether the channel was ever called."""
+        return name in self._names
+
+    def idempotent(self, name: str) -> bool:
+        """Say what was recorded."""
+        del name
+        return self.is_idempotent
+
+    def has_threads(self, name: str) -> bool:
+        """Say yes: who asked for a thread had asked that before."""
+        del name
+        return True
+
+    def keep_seat(self, name: str, seat: str, free: object) -> bool:
+        """Keep a seat: there are enough."""
+        del name, seat, free
+        return True
+
+    def give_back_seat(self, seat: str) -> None:
+        """Do nothing."""
+
+    def start(self, name: str, outbound: Outbound, done: object, *, attempt: int = 1, **rest: object) -> None:
+        """Take note that a channel is called."""
+        del name, done, rest
+        self.deliveries.begin(outbound.key, attempt)
+
+    def open_thread(self, name: str, wanted: ThreadWanted, done: object) -> None:
+        """Take note that a channel is asked for a thread."""
+        del name, done
+        self.threads.begin(wanted.key, 1)
+
+
+class RecordedRule:
+    """The rule of the host's for what is held: it says what it said."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def rules_on(
+        self,
+        hold_id: str,
+        stream: str,
+        going: GoingOn,
+        done: Callable[[Ruling], None],
+        *,
+        inside: object = None,
+    ) -> None:
+        """Say whether the text was held."""
+        del hold_id, going, inside
+        for recorded in self._recording.append_ahead(stream):
+            if isinstance(recorded.event, facts.ExchangeHeld):
+                done(Ruling(holds=True, note=recorded.event.note))
+                return
+        done(Ruling(holds=False))
+
+
+class RecordedContexts(ContextCache):
+    """The contexts of runs, each when its run was recorded to start: then the transcript is as its agent was given it."""
+
+    def __init__(self, log: Log, recording: Recording) -> None:
+        super().__init__(log)
+        self._recording = recording
+        self.wanted: list[tuple[str, str, Callable[[], None]]] = []
+        """Contexts that are asked for: of which session and run, and how it is read."""
+
+    def read(
+        self, key: str, run_id: str, on_context: Callable[[RunContext | Exception], None], *, version: int
+    ) -> None:
+        """Have a context read when its turn has come."""
+        read = super().read
+        self.wanted.append((key, run_id, lambda: read(key, run_id, on_context, version=version)))
+
+    def at(self, key: str, run_id: str, version: int) -> RunContext | None:
+        """Return a context if its run starts next."""
+        return super().at(key, run_id, version) if self.starts(key, run_id) else None
+
+    def ahead(
+        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int
+    ) -> RunContext | None:
+        """Return the context of a run that starts in the append that queues it, where it did."""
+        start = self._recording.at(session_stream(key), version + 1)
+        if (
+            start is None
+            or not isinstance(start.event, facts.RunStarted)
+            or start.event.run_id != queued.run_id
+        ):
+            return None
+        said = self._recording.at(session_stream(key), self._recording.message_version(key, message.id) or 0)
+        asked = self._recording.at(session_stream(key), version)
+        if said is None or asked is None:
+            return None
+        if isinstance(said.event, facts.MessageRecorded) and isinstance(asked.event, RunQueued):
+            # What was recorded is what the agent was given, also where a time of it differs from now.
+            queued, message = asked.event, said.event.message
+        return super().ahead(key, queued, message, at=at, version=version)
+
+    def starts(self, key: str, run_id: str) -> bool:
+        """Whether the next event of a session decides on the start of a run."""
+        coming = self._recording.ahead(session_stream(key))
+        match coming.event if coming is not None else None:
+            case facts.RunStarted() as started:
+                return started.run_id == run_id
+            case facts.RunFailed(code="limit") as failed:
+                return failed.run_id == run_id
+            case _:
+                return False
+
+
+def is_session(stream: str) -> bool:
+    """Whether a stream is a session's."""
+    return stream.startswith("session:")
+
+
+class NoReports(Reports):
+    """Tells nobody: what went wrong then was told then."""
+
+    def tell(self, kind: FailureKind, **fields: object) -> None:
+        """Tell nobody."""

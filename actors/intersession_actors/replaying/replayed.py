@@ -1,0 +1,225 @@
+"""Replays a run, a whole log, or a recording in a file, and says whether all came out as it was recorded (SEAL)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypedDict
+
+import msgspec
+
+from intersession_actors.replaying.difference import Difference
+from intersession_actors.replaying.recording import MANAGED, Recording
+from intersession_actors.replaying.settings import RecordedSettings
+from intersession_events.errors import CorruptEvent
+from intersession_events.facts import ConfigLoaded, DeliveryDecided, decode, encode, ready
+from intersession_events.ids import delivery_stream, session_stream
+from intersession_events.log import Log, Recorded
+from intersession_events.machine import sealed
+from intersession_projections.flows import Flows
+from intersession_projections.places import Flow, flow_id, steps_of_flow
+from intersession_projections.run_outcomes import Runs
+from intersession_projections.timeline import recorded_at
+
+Progress = Callable[[int, int], None]
+# Most events of the stream are checkpoints: one by one they would be a long way.
+_LOADED: Final = (
+    "SELECT originator_version FROM stored_events WHERE originator_id='log' AND topic LIKE 'config\\_loaded.%' "
+    "ESCAPE '\\' ORDER BY originator_version"
+)
+
+
+class Replayed(TypedDict):
+    """What came of a sealed replay.
+
+    `run` is None for a whole log. Of `events`, `decided` were decided anew and are the same, `given` were inputs that nothing
+    decides (configurations, receipts, imports). `walked`: another system decided some of it, so that these were only walked
+    (SEAL-4). `laterRules` say in words what is recorded today and was not then.
+    """
+
+    run: str | None
+    events: int
+    decided: int
+    given: int
+    same: bool
+    walked: bool
+    laterRules: list[str]
+    firstDifference: Difference | None
+
+
+@ready
+class Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The first line of a recording in a file."""
+
+    log_id: str
+    run: str | None
+    begins: int
+
+
+@ready
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    position: int
+    stream: str
+    version: int
+    topic: str
+    event: msgspec.Raw
+    id: str
+    time: int
+    causation: str | None = None
+    correlation: str | None = None
+
+
+class Recordings:
+    """Takes recordings out of a log: of all of it, or of a run with all that it touches."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def whole(self) -> tuple[Recording, RecordedSettings]:
+        """Return the whole log."""
+        events = list(self._log.all())
+        return Recording(self._log.log_id, events, begins=self._forked_at), RecordedSettings(events)
+
+    def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
+        """Return the streams that a run touches, from its first event to its last; what came before has happened."""
+        begins, events = self._touched(flow)
+        return Recording(self._log.log_id, events, begins=begins), RecordedSettings(self._configurations())
+
+    def write(self, flow: Flow, file: Path) -> int:
+        """Write the recording of a run to a new file, as lines of JSON; return how many events it has."""
+        begins, touched = self._touched(flow)
+        events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
+        with file.open("xb") as lines:
+            kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
+            lines.write(msgspec.json.encode(kept) + b"\n")
+            for recorded in events:
+                lines.write(msgspec.json.encode(_line(recorded)) + b"\n")
+        return len(events)
+
+    @property
+    def _forked_at(self) -> int:
+        """How far a fork is a copy: that was decided in the log that it was made of."""
+        forked = self._log.forked
+        return 0 if forked is None else forked.position
+
+    def _touched(self, flow: Flow) -> tuple[int, list[Recorded]]:
+        steps = steps_of_flow(self._log, flow)
+        first, last = steps[0].position, steps[-1].position
+        streams = dict.fromkeys(step.stream for step in steps if step.stream.startswith(MANAGED))
+        roots = dict.fromkeys(
+            recorded.correlation
+            for recorded in recorded_at(self._log, (step.position for step in steps))
+            if recorded.correlation is not None
+        )
+        for root in roots:
+            streams.update(dict.fromkeys(self._of_chain(root)))
+        for stream in [name for name in streams if name.startswith("delivery:")]:
+            for recorded in self._log.stream(stream, to=1):
+                if isinstance(recorded.event, DeliveryDecided):  # its session says whether it may go out
+                    streams[session_stream(recorded.event.session_key)] = None
+        return max(first - 1, self._forked_at), [
+            recorded
+            for stream in streams
+            for recorded in self._log.stream(stream)
+            if recorded.position <= last
+        ]
+
+    def _of_chain(self, root: str) -> Iterator[str]:
+        """Yield the streams of a causal chain: what one branch of it may use depends on what the others did."""
+        runs, flows = Runs(self._log), Flows(self._log)
+        for run in runs.of_chain(root):
+            outcome, flow = runs.get(run.run_id), flows.flow_of_run(run.run_id)
+            if outcome is not None:
+                yield session_stream(outcome.session_key)
+            yield from (delivery_stream(row.delivery_id) for row in flows.deliveries_of_run(run.run_id))
+            if flow is not None:
+                yield flow
+                yield from (delivery_stream(row.delivery_id) for row in flows.deliveries_of(flow))
+
+    def _configurations(self) -> list[Recorded]:
+        return [
+            recorded
+            for (version,) in self._log.query(_LOADED)
+            for recorded in self._log.stream("log", after=version - 1, to=version)
+            if isinstance(recorded.event, ConfigLoaded)
+        ]
+
+
+def replay_run(log: Log, flow: Flow, progress: Progress | None = None) -> Replayed:
+    """Replay a run of a log, or the exchange or spawn that it is of."""
+    return _replayed(*Recordings(log).of(flow), flow_id(flow), progress)
+
+
+def replay_all(log: Log, progress: Progress | None = None) -> Replayed:
+    """Replay a whole log."""
+    return _replayed(*Recordings(log).whole(), None, progress)
+
+
+def replay_file(file: Path | str) -> Replayed:
+    """Replay a recording that `intersession export-test` wrote.
+
+    Raises:
+        CorruptEvent: it is none, or was changed.
+    """
+    lines = Path(file).read_bytes().splitlines()
+    try:
+        kept = msgspec.json.decode(lines[0], type=Kept)
+        events = [_recorded(msgspec.json.decode(line, type=_Line)) for line in lines[1:]]
+    except (IndexError, msgspec.MsgspecError) as error:
+        raise CorruptEvent(f"{file}: it is no recording of a run: {error}") from error
+    return _replayed(
+        Recording(kept.log_id, events, begins=kept.begins), RecordedSettings(events), kept.run, None
+    )
+
+
+def _replayed(
+    recording: Recording, settings: RecordedSettings, run: str | None, progress: Progress | None
+) -> Replayed:
+    events: Sequence[Recorded] = [
+        recorded for recorded in recording.order if recorded.version > recording.version(recorded.stream)
+    ]
+    # With it comes the simulation, which nobody else of those who look at a log needs.
+    from intersession_actors.replaying.replayer import Replayer  # noqa: PLC0415
+
+    with sealed():
+        outcome = Replayer(recording, settings).run(progress)
+    return Replayed(
+        run=run,
+        events=len(events),
+        decided=outcome.decided,
+        given=outcome.given,
+        same=outcome.difference is None,
+        walked=any(map(recording.is_imported, events)),
+        laterRules=[*outcome.later],
+        firstDifference=outcome.difference,
+    )
+
+
+def _line(recorded: Recorded) -> _Line:
+    return _Line(
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        topic=recorded.topic,
+        event=msgspec.Raw(encode(recorded.event)),
+        id=recorded.id,
+        time=recorded.time,
+        causation=recorded.causation,
+        correlation=recorded.correlation,
+    )
+
+
+def _recorded(line: _Line) -> Recorded:
+    return Recorded(
+        position=line.position,
+        stream=line.stream,
+        version=line.version,
+        topic=line.topic,
+        event=decode(line.topic, bytes(line.event)),
+        id=line.id,
+        time=line.time,
+        causation=line.causation,
+        correlation=line.correlation,
+        epoch=0,
+        prev="",
+        digest="",
+        hash="",
+    )

@@ -1,0 +1,375 @@
+"""Executes a recording: today's actors in a simulation, fed with what came from outside; the first difference ends it."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple, TypeVar, cast
+
+import msgspec
+
+from intersession_actors.agents import AgentExecutor, runner_of
+from intersession_actors.chains import ChainLedger, RunUse, UnderWay
+from intersession_actors.channels import ChannelCaller
+from intersession_actors.config import Config, SendAction, milliseconds
+from intersession_actors.delivery import Outbox
+from intersession_actors.exchange import Coordinator, OpenExchange
+from intersession_actors.holding import HeldSessions, Holds, RuleCaller
+from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
+from intersession_actors.replaying.difference import Difference, failed, missing
+from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for
+from intersession_actors.replaying.outside import (
+    NoReports,
+    NoTimers,
+    RecordedAgents,
+    RecordedChannels,
+    RecordedClock,
+    RecordedContexts,
+    RecordedRule,
+    is_session,
+    turn_of,
+)
+from intersession_actors.replaying.recording import MANAGED, Recording
+from intersession_actors.replaying.sealed_log import SealedLog
+from intersession_actors.replaying.settings import RecordedSettings
+from intersession_actors.runtime import Failure, Handler, Ref, handled_here
+from intersession_actors.session import Archive, Enqueue, ReadAgain, RunReturned, SessionActor
+from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.spawn import Spawner
+from intersession_actors.streams import Command, Step, StepTaken, World
+from intersession_actors.tools import tools_offered
+from intersession_events import facts
+from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
+from intersession_events.ids import session_stream
+from intersession_events.keys import SessionKey
+from intersession_events.log import Log, Recorded
+
+T = TypeVar("T")
+MANAGERS: Mapping[str, type[Handler]] = {"delivery": Outbox, "exchange": Coordinator, "spawn": Spawner}
+
+
+class Outcome(NamedTuple):
+    """What came of a replay: events decided anew, events given as they were, later rules in words, the first difference."""
+
+    decided: int
+    given: int
+    later: tuple[str, ...]
+    difference: Difference | None
+
+
+class Replayer:
+    """Replays one recording, once. `configs` says which settings were in force at a position."""
+
+    def __init__(self, recording: Recording, configs: RecordedSettings) -> None:
+        self._recording = recording
+        self._configs = configs
+        self._runtime = SimulatedRuntime()
+        self._difference: Difference | None = None
+        self._log = SealedLog(recording, command=_command_at_hand, differs=self._differs)
+        self._sessions: dict[str, Ref] = {}
+        self._held: list[tuple[str, Step]] = []
+        """Steps of flows to sessions whose turn has not come there."""
+        self._fed: set[int] = set()
+        self._given = 0
+        self._position = 0
+        log, clock = cast("Log", self._log), RecordedClock(recording)
+        self._agents = RecordedAgents(recording, runner_of)
+        self._channels = RecordedChannels(recording)
+        self._contexts = RecordedContexts(log, recording)
+        self._runs = _RunsOfChains(recording)
+        self._log.on_committed(self._runs.take)
+        rule = RecordedRule(recording) if recording.was_ruled else None
+        holds = Holds(HeldSessions(), cast("RuleCaller | None", rule))
+        holds.sessions.take(recording.order_so_far())
+        self._log.on_committed(holds.sessions.take)
+        self._world = World(
+            log=log,
+            clock=clock,
+            timers=NoTimers(),
+            reports=NoReports(clock=self._runtime.clock, threads=self._runtime.threads),
+            agents=cast("AgentExecutor", self._agents),
+            channels=cast("ChannelCaller", self._channels),
+            judge_send=self._judge_send,
+            tell_session=self._tell_session,
+            tell_flow=self._tell_flow,
+            set_aside=self._set_aside,
+            resume_flow=_nothing,
+            read_back=_nothing,
+            chains=ChainLedger(log, self._runs.of),
+            holds=holds,
+            sealed=recording.withheld.__contains__,
+            frozen_runs=(),
+            cut_runs=(),
+            under_way=UnderWay(),
+            passivated=_nothing,
+            agent_of=runner_of,
+            tools_of=self._tools_of,
+            on_disk=_never_done,
+            announce_route=self._announce_route,
+            transcript_path=recording.transcripts.get,
+            failure_text=lambda: self._config().runs.failure_text,
+            retry_interrupted=self._config().runs.retry_interrupted,
+            idle_ms=0,
+            store_retry_ms=0,
+            delivery_max_age_ms=milliseconds(self._config().deliveries.max_age_seconds),
+        )
+        self._managers = {
+            prefix: self._runtime.start(
+                manager, self._world, name=prefix, on_failure=partial(self._failed, prefix)
+            )
+            for prefix, manager in MANAGERS.items()
+        }
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
+        """Replay it all, or up to the first difference. `progress` gets how many events are done, and how many there are."""
+        order = self._recording.order
+        for number, recorded in enumerate(order):
+            while self._difference is None and self._recording.version(recorded.stream) < recorded.version:
+                self._position = recorded.position
+                self._runtime.run()
+                if self._difference is None and self._recording.version(recorded.stream) < recorded.version:
+                    self._bring_about(recorded)
+            if self._difference is not None:
+                break
+            if progress is not None and number % 500 == 0:
+                progress(number, len(order))
+        self._runtime.run()
+        self._runtime.stop(0)
+        if progress is not None and self._difference is None:
+            progress(len(order), len(order))
+        return Outcome(self._log.decided, self._given, tuple(self._log.later), self._difference)
+
+    # --- what happens next
+
+    def _bring_about(self, recorded: Recorded) -> None:
+        """Do what leads to the first event that has not happened: nothing is under way any more."""
+        if self._release():
+            return
+        if recorded.position in self._fed:
+            if not self._release_any():
+                self._differs(missing(recorded))
+            return
+        self._fed.add(recorded.position)
+        if not recorded.stream.startswith(MANAGED) or self._recording.is_imported(recorded):
+            self._give(recorded)
+            return
+        self._feed(recorded)
+
+    def _feed(self, recorded: Recorded) -> None:
+        match command_for(recorded, self._recording):
+            case ToSession(key, command):
+                if isinstance(command, RunReturned):
+                    self._agents.results.keep(command.run_id, command.attempt, command.result)
+                self._to_session(key, command)
+            case ToFlow(stream, command, cut_off):
+                if cut_off and isinstance(recorded.event, facts.DeliveryUnknown | facts.DeliveryFailed):
+                    self._forget_attempt(stream)
+                self._tell_flow(stream, self._with_todays_settings(command))
+            case None if isinstance(recorded.event, facts.DeliveryDecided):
+                self._give(recorded)  # somebody at a door said it
+                self._tell_flow(recorded.stream, StepTaken(stream=recorded.stream, recorded=(recorded,)))
+            case None:
+                pass  # an actor decides it by itself
+
+    def _with_todays_settings(self, command: Command) -> Command:
+        """Have an exchange begin with the settings that today's code reads out of the configuration in force then."""
+        if not isinstance(command, OpenExchange) or command.accepted.inferred:
+            return command
+        settings = self._configs.recorded_at(self._position)
+        if settings is None or command.budget != command.accepted.budget:
+            return command
+        return msgspec.structs.replace(
+            command, accepted=msgspec.structs.replace(command.accepted, settings=settings.session.exchange)
+        )
+
+    def _forget_attempt(self, stream: str) -> None:
+        past = self._recording.past(stream)
+        decided = past[0].event if past else None
+        started = [item.event.attempt for item in past if isinstance(item.event, facts.DeliveryStarted)]
+        if isinstance(decided, facts.DeliveryDecided) and started:
+            self._channels.deliveries.recorded(decided.key, started[-1])
+
+    def _give(self, recorded: Recorded) -> None:
+        """Let an event have happened that no actor decided."""
+        self._given += 1
+        self._log.commit((recorded,))
+        if is_session(recorded.stream):
+            key = recorded.stream.partition(":")[2]
+            if key in self._sessions:
+                self._to_session(key, ReadAgain())
+
+    # --- who is told
+
+    def _tell_session(self, key: str, command: Command) -> None:
+        if isinstance(command, Enqueue | Archive) and command.flow is not None:
+            self._log.compare(command.carried)
+            self._held.append((key, command))
+        elif self._recording.has(session_stream(key)):
+            self._to_session(key, command)
+
+    def _to_session(self, key: str, command: Command) -> None:
+        ref = self._sessions.get(key)
+        if ref is None:
+            ref = self._sessions[key] = self._runtime.start(
+                SessionActor,
+                self._world,
+                self._contexts,
+                turn_of,
+                key,
+                name=key,
+                on_failure=partial(self._failed, session_stream(key)),
+            )
+        ref.tell(command, urgent=True)
+
+    def _tell_flow(self, stream: str, command: Command) -> None:
+        if self._recording.has(stream):
+            self._managers[stream.partition(":")[0]].tell(command, urgent=True)
+
+    def _release(self) -> bool:
+        """Let those go on whose turn has come in their sessions; say whether there are any."""
+        due = [held for held in self._held if self._is_due(*held)]
+        for held in due[:1]:
+            self._held.remove(held)
+            self._to_session(*held)
+        if due:
+            return True
+        for wanted in self._contexts.wanted:
+            key, run_id, read = wanted
+            if self._contexts.starts(key, run_id):
+                self._contexts.wanted.remove(wanted)
+                read()
+                return True
+        return False
+
+    def _release_any(self) -> bool:
+        """Let one go on that was never recorded: it shows what is decided now."""
+        if not self._held:
+            return False
+        self._to_session(*self._held.pop(0))
+        return True
+
+    def _is_due(self, key: str, command: Step) -> bool:
+        stream = session_stream(key)
+        if not self._recording.has(stream):
+            return False
+        coming = self._recording.ahead(stream)
+        if coming is None:
+            return False
+        if isinstance(command, Enqueue):
+            version = self._recording.message_version(key, command.message.id)
+            if version is None or version <= coming.version:
+                return version is not None
+            before = (self._recording.at(stream, near) for near in range(coming.version, version))
+            return all(item is not None and isinstance(item.event, _BEFORE_A_MESSAGE) for item in before)
+        return isinstance(coming.event, facts.SessionArchived | facts.RunAborted)
+
+    # --- what goes wrong
+
+    def _differs(self, difference: Difference) -> None:
+        if self._difference is None:
+            self._difference = difference
+
+    def _failed(self, stream: str, failure: Failure) -> None:
+        name = stream if ":" in stream else str(getattr(failure.message, "stream", stream))
+        version = self._recording.version(name) + 1
+        self._differs(failed(name, version, failure.error, _in_words(failure.message)))
+
+    def _set_aside(self, stream: str, reason: str) -> None:
+        version = self._recording.version(stream) + 1
+        self._differs(failed(stream, version, RuntimeError(reason), _command_at_hand()))
+
+    # --- the settings that were in force
+
+    def _config(self) -> Config:
+        return self._configs.at(self._position)
+
+    def _judge_send(
+        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
+    ) -> Verdict:
+        session = self._config().session
+        return judge_send(
+            session.send_policy,
+            Speaker(
+                key=SessionKey.recorded(key, main_key=session.main_key),
+                channel=channel,
+                chat_type=chat_type,
+                override=override,
+            ),
+        )
+
+    def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
+        if accepted.route is not None or not self._channels.has("webchat"):
+            return accepted.route
+        return Route(channel="webchat", to=accepted.target)
+
+    def _tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
+        key = SessionKey.recorded(opened.key)
+        session = Requester(
+            key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
+        )
+        return tools_offered(self._config(), session)
+
+
+_BEFORE_A_MESSAGE = facts.SessionOpened | facts.RouteChanged | facts.RunAborted | facts.ThreadBound
+
+
+class _RunsOfChains:
+    """Which runs the causal chains have had, as far as the replay has come."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._runs: dict[str, dict[str, RunUse]] = {}
+        self.take(
+            [
+                recorded
+                for recorded in recording.order
+                if recorded.version <= recording.version(recorded.stream)
+            ]
+        )
+
+    def take(self, recorded: "list[Recorded] | tuple[Recorded, ...] | object") -> None:
+        """Take note of what happened."""
+        for item in cast("list[Recorded]", recorded):
+            runs = self._runs.setdefault(item.correlation or "", {})
+            match item.event:
+                case facts.RunQueued(run_id=run_id):
+                    runs[run_id] = RunUse(run_id, False, 0, 0)
+                case facts.RunCompleted() as event:
+                    usage = event.usage
+                    used = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
+                    runs[event.run_id] = RunUse(event.run_id, True, *used)
+                case facts.RunFailed() | facts.RunAborted() as event:
+                    runs[event.run_id] = RunUse(event.run_id, True, 0, 0)
+                case _:
+                    pass
+
+    def of(self, root: str) -> list[RunUse]:
+        """Return the runs of a chain."""
+        return list(self._runs.get(root, {}).values())
+
+
+def _command_at_hand() -> str | None:
+    actor = handled_here()
+    if not isinstance(actor, Handler):
+        return None
+    owner = getattr(actor, "_owner", None)
+    command = getattr(owner, "under_way", None)
+    current = actor.actor_inbox.current
+    return _in_words(command if command is not None else current.message if current is not None else None)
+
+
+def _in_words(command: object) -> str | None:
+    """Return a command with what tells it from others."""
+    if command is None:
+        return None
+    told = {
+        name: value
+        for name in ("stream", "run_id", "attempt", "status", "by", "reason")
+        if isinstance(value := getattr(command, name, None), str | int) and value
+    }
+    return f"{type(command).__name__}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
+
+def _never_done(work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
+    """Do nothing on the disk; what came of it is fed."""
+
+
+def _nothing(_: object) -> None:
+    return

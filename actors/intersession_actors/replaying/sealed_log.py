@@ -1,0 +1,175 @@
+"""The log as actors have it in a replay: it takes what was recorded, and nothing else."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from intersession_actors.replaying.difference import Difference, changed, extra, fields_that_differ
+from intersession_actors.replaying.recording import Recording
+from intersession_events.log import (
+    Committed,
+    Draft,
+    Folded,
+    Folding,
+    OnCommitted,
+    OnLoaded,
+    OnOutcome,
+    Recorded,
+    StreamAppend,
+)
+
+S = TypeVar("S")
+
+
+class Durable:
+    """An append that is durable at once."""
+
+    has_failed = False
+
+    def hurry(self) -> None:
+        """Do nothing: it waits for nothing."""
+
+
+class SealedStates:
+    """Folds streams as far as the replay has come. It keeps no snapshots."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def load(self, stream: str, folding: Folding[S], told: Callable[[Folded[S] | Exception], None]) -> None:
+        """Fold a stream, and tell its state."""
+        told(self.fold(stream, folding))
+
+    def fold(self, stream: str, folding: Folding[S], *, to: int | None = None) -> Folded[S]:
+        """Fold a stream up to a version."""
+        past = self._recording.past(stream)[:to]
+        return Folded(folding.apply(folding.begin(), past), past[-1] if past else None, 0)
+
+    def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
+        """Yield the state of a stream."""
+        del since
+        yield self.fold(stream, folding)
+
+    def versions(self, stream: str, topic: str) -> Sequence[int]:
+        """Return none: there are no snapshots."""
+        del stream, topic
+        return ()
+
+    def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
+        """Keep nothing."""
+        del stream, folding, folded
+        return True
+
+
+class SealedLog:
+    """Compares each append with what was recorded next in its streams. `command` says what led to one, `differs` hears of the first difference."""
+
+    path = ":memory:"
+    epoch = 0
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        command: Callable[[], str | None],
+        differs: Callable[[Difference], None],
+    ) -> None:
+        self._recording = recording
+        self._command = command
+        self._differs = differs
+        self._listeners: list[OnCommitted] = []
+        self.states = SealedStates(recording)
+        self.decided = 0
+        """How many events were decided anew, and were the same."""
+        self._also: dict[str, str] = {}
+        """What was recorded under another id than it has by later rules."""
+        self.later: dict[str, None] = {}
+        """The later rules by which events differ, in words."""
+
+    @property
+    def log_id(self) -> str:
+        """The identity of the log that is replayed: ids are derived from it."""
+        return self._recording.log_id
+
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: object = None,
+    ) -> Durable:
+        """Take an append that is what was recorded; another one gets no answer, and the replay ends."""
+        del patient, behind
+        mine = [part for part in batch if self._recording.has(part.stream)]
+        taken: list[Recorded] = []
+        for part in mine:
+            for offset, draft in enumerate(part.drafts):
+                recorded = self._same(part, offset, draft)
+                if recorded is None:
+                    return Durable()
+                taken.append(recorded)
+        self.decided += len(taken)
+        self.commit(taken)
+        on_outcome(Committed(recorded=tuple(taken)))
+        return Durable()
+
+    def compare(self, batch: Sequence[StreamAppend]) -> None:
+        """Hold what is about to be appended by somebody else against what was recorded."""
+        for part in batch:
+            if self._recording.has(part.stream):
+                for offset, draft in enumerate(part.drafts):
+                    self._same(part, offset, draft)
+
+    def commit(self, taken: Sequence[Recorded]) -> None:
+        """Let events have happened."""
+        for recorded in taken:
+            self._recording.came_to(recorded)
+        for listener in self._listeners:
+            listener(taken)
+
+    def stream(
+        self,
+        stream: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Recorded]:
+        """Read the events of a stream that have happened."""
+        past = self._recording.past(stream)[after:to]
+        found = past[::-1] if backwards else past
+        return found if limit is None else found[:limit]
+
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
+        """Read a stream, and tell it."""
+        on_loaded(self.stream(stream, after=after))
+
+    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
+        """Call a listener with what happens."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def head(self) -> int:
+        """Return how much has been decided: it is asked whether the log is open."""
+        return self.decided
+
+    def _same(self, part: StreamAppend, offset: int, draft: Draft) -> Recorded | None:
+        recorded = self._recording.at(part.stream, part.expected + 1 + offset)
+        if recorded is None:
+            if self._recording.is_over(part.stream):
+                self._differs(extra(part.stream, part.expected + 1 + offset, draft, self._command()))
+            return None
+        if draft.causation in self._also:
+            draft = msgspec.structs.replace(draft, causation=self._also[draft.causation])
+        if draft.id == recorded.id and draft.causation == recorded.causation:
+            return recorded
+        fields, later = fields_that_differ(recorded, draft, waited_ms=self._recording.waited_ms(recorded))
+        if fields:
+            self._differs(changed(recorded, draft, fields, self._command()))
+            return None
+        self._also[draft.id] = recorded.id
+        self.later.update(dict.fromkeys(later))
+        return recorded

@@ -1,0 +1,44 @@
+"""The settings that were in force, as they were recorded."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from intersession_actors.config import Config
+from intersession_events.facts import ConfigLoaded
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
+
+_READ: Final = frozenset({"session", "tools", "agents", "runs", "deliveries"})
+"""The sections that actors look at; elsewhere secrets were left out."""
+
+
+class RecordedSettings:
+    """The configurations of a log, in the order in which they came into force."""
+
+    def __init__(self, events: Iterable[Recorded]) -> None:
+        self._positions: list[int] = []
+        self._configs: list[Config | None] = []
+        for recorded in events:
+            if isinstance(recorded.event, ConfigLoaded):
+                self._positions.append(recorded.position)
+                self._configs.append(_read(recorded.event))
+
+    def recorded_at(self, position: int) -> Config | None:
+        """Return what was in force at a position; None where that was not recorded, or can't be read any more."""
+        number = bisect_right(self._positions, position)
+        return self._configs[number - 1] if number else None
+
+    def at(self, position: int) -> Config:
+        """Return the same, or the default."""
+        return self.recorded_at(position) or Config()
+
+
+def _read(loaded: ConfigLoaded) -> Config | None:
+    try:
+        plain = msgspec.json.decode(loaded.config, type=JsonObject)
+        return msgspec.convert({name: plain[name] for name in _READ & plain.keys()}, Config, strict=False)
+    except (msgspec.MsgspecError, ValueError):
+        return None

@@ -1,0 +1,188 @@
+"""What was recorded is decided again by today's rules and actors, with the recorded inputs and nothing else (SEAL)."""
+
+import inspect
+import lzma
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from intersession import CorruptEvent, Debugger, Sealed, ToolRefused, open_log, replay_file
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.replaying import Recordings
+from intersession_events import facts
+from intersession_events.log import Recorded
+from intersession_events.machine import machine_entropy, random_id, sealed, wall_clock_ms
+from support.paths import TESTS
+from support.simulated_runs import run_of
+
+GOLDEN = sorted((TESTS / "golden" / "0.1.0").glob("*.db.xz"))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log of a simulated run: sends, turns, spawns, announces, deliveries."""
+    store = tmp_path_factory.mktemp("recorded") / "run.db"
+    run_of(f"sqlite:///{store}", 5)
+    return store
+
+
+def differing_runs(debugger: Debugger) -> list[str | None]:
+    """Return what is decided differently, of every run and of the whole log."""
+    asked = [item.event.run_id for item in debugger.view.log.all() if isinstance(item.event, facts.RunQueued)]
+    found = [debugger.replay(), *(debugger.replay(run) for run in asked)]
+    return [one["firstDifference"]["text"] for one in found if one["firstDifference"] is not None]
+
+
+@contextmanager
+def rewritten(module: ModuleType, was: str, now: str) -> Iterator[None]:
+    """Have a module be as if its source said something else."""
+    source, before = inspect.getsource(module), {**vars(module)}
+    assert source.count(was) == 1
+    exec(compile(source.replace(was, now), module.__file__ or "", "exec"), vars(module))  # noqa: S102
+    try:
+        # What others imported of it goes on to work with what it says now.
+        yield
+    finally:
+        vars(module).clear()
+        vars(module).update(before)
+
+
+@pytest.mark.clause("SEAL-2", "SEAL-4", "C5")
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name.partition(".")[0])
+def test_golden_logs_are_decided_as_they_were_but_for_rules_that_are_named(
+    tmp_path: Path, golden: Path
+) -> None:
+    store = tmp_path / "golden.db"
+    store.write_bytes(lzma.decompress(golden.read_bytes()))
+    with open_log(store) as log:
+        whole = log.debug.replay()
+        if golden.name.startswith("demo"):
+            assert differing_runs(log.debug) == []
+
+    assert whole["firstDifference"] is None
+    assert whole["walked"] is not golden.name.startswith("demo")
+    if not whole["walked"]:
+        assert whole["decided"] > 100
+        assert "the tools that an agent has are recorded with each start of a run" in whole["laterRules"]
+
+
+@pytest.mark.clause("SEAL-1", "SEAL-2", "C5")
+@pytest.mark.parametrize(("seed", "early"), [(1, 0.0), (2, 0.05), (3, 0.05)])
+def test_every_run_of_simulated_systems_is_decided_as_it_was(tmp_path: Path, seed: int, early: float) -> None:
+    store = tmp_path / "run.db"
+    run_of(f"sqlite:///{store}", seed, early=early)
+
+    with open_log(store) as log:
+        assert differing_runs(log.debug) == []
+        assert log.debug.replay()["laterRules"] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("SEAL-2", "C5")
+def test_every_run_of_thousands_of_simulated_systems_is_decided_as_it_was(tmp_path: Path) -> None:
+    for seed in range(2000):
+        store = tmp_path / f"{seed}.db"
+        run_of(f"sqlite:///{store}", seed, early=0.05 * (seed % 3))
+        with open_log(store) as log:
+            assert (seed, differing_runs(log.debug)) == (seed, [])
+        store.unlink()
+
+
+@pytest.mark.clause("SEAL-2")
+def test_a_turn_limit_that_is_one_higher_is_caught_and_said_in_words(recorded: Path) -> None:
+    with (
+        open_log(recorded) as log,
+        rewritten(exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
+    ):
+        found = log.debug.replay()
+
+    differs = found["firstDifference"]
+    assert differs is not None
+    assert not found["same"]
+    assert (differs["kind"], differs["recorded"], differs["now"]) == (
+        "changed",
+        "loop_ended.1",
+        "TurnRequested",
+    )
+    assert "LoopEnded was recorded" in differs["text"]
+    assert "today's rules decide TurnRequested" in differs["text"]
+    assert (differs["command"] or "").startswith("RunEnded(")
+
+
+@pytest.mark.clause("SEAL-2")
+def test_a_field_that_differs_is_shown_with_both_values(recorded: Path) -> None:
+    with (
+        open_log(recorded) as log,
+        rewritten(exchange_rules, '"session.agentToAgent.maxPingPongTurns"', '"another.limit"'),
+    ):
+        found = log.debug.replay()
+
+    differs = found["firstDifference"]
+    assert differs is not None
+    assert differs["recorded"] == "loop_ended.1"
+    assert differs["fields"] == [
+        {"path": "limit", "recorded": "session.agentToAgent.maxPingPongTurns", "now": "another.limit"}
+    ]
+
+
+@pytest.mark.clause("SEAL-1")
+def test_a_rule_that_asks_the_machine_fails_the_replay_by_name(recorded: Path) -> None:
+    with (
+        open_log(recorded) as log,
+        rewritten(
+            exchange_rules,
+            "if state.turn >= settings.max_turns",
+            "from intersession_events.machine import wall_clock_ms\n    if wall_clock_ms() and state.turn >= settings.max_turns",
+        ),
+    ):
+        found = log.debug.replay()
+
+    differs = found["firstDifference"]
+    assert differs is not None
+    assert "intersession_actors.exchange.rules" in differs["text"]
+    assert "asked for the time: a sealed replay has only what was recorded" in differs["text"]
+
+
+@pytest.mark.clause("SEAL-1")
+def test_inside_a_seal_the_machine_is_not_reachable() -> None:
+    assert wall_clock_ms() > 0
+    with sealed():
+        for asked, what in ((wall_clock_ms, "the time"), (random_id, "a new id")):
+            with pytest.raises(Sealed, match=f"test_sealed_replay.* asked for {what}"):
+                asked()
+        with pytest.raises(Sealed, match="random bytes"):
+            machine_entropy(1)
+        with pytest.raises(Sealed, match=r"socket\.connect"), socket.socket() as reaching:
+            reaching.connect(("127.0.0.1", 1))
+    assert wall_clock_ms() > 0
+
+
+@pytest.mark.clause("SEAL-3")
+def test_a_run_in_a_file_is_replayed_without_its_log(recorded: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kept.jsonl"
+    with open_log(recorded) as log:
+        flow = log.debug.view.flow(exchange_of(log.log.all()))
+        Recordings(log.log).write(flow, file)
+        there = log.debug.replay(exchange_of(log.log.all()))
+
+    assert replay_file(file) == there
+    assert there["same"]
+    with rewritten(exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"):
+        assert not replay_file(file)["same"]
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(CorruptEvent, match="no recording of a run"):
+        replay_file(file)
+
+
+def exchange_of(events: Iterator[Recorded]) -> str:
+    return next(item.event.run_id for item in events if isinstance(item.event, facts.ExchangeAccepted))
+
+
+@pytest.mark.clause("SEAL-3")
+def test_what_is_no_run_is_refused(recorded: Path) -> None:
+    with open_log(recorded) as log, pytest.raises(ToolRefused):
+        log.debug.replay("nothing")
