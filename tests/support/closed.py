@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from intersession_events.facts import AccessRecorded, RunQueued
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Recorded
 
 _KINDS = ("session:", "exchange:", "spawn:", "delivery:")
 
@@ -14,8 +14,8 @@ _KINDS = ("session:", "exchange:", "spawn:", "delivery:")
 class Known:
     """What a log has up to a position: its events, its streams by what they are called, and its runs."""
 
-    def __init__(self, log: Log, at: int) -> None:
-        self.events = list(log.all(to=at))
+    def __init__(self, events: list[Recorded]) -> None:
+        self.events = events
         self.ids = {one.id for one in self.events}
         self.names = {
             one.stream.partition(":")[2]: one.stream for one in self.events if one.stream.startswith(_KINDS)
@@ -32,7 +32,7 @@ def not_in(fork: Known, source: Known) -> Iterator[str]:
             yield f"#{one.position} is of the chain of {one.correlation}"
         # What a session was denied is no part of what it did.
         if not isinstance(one.event, AccessRecorded):
-            for text in _texts(msgspec.to_builtins(one.event)):
+            for text in _told(one):
                 if (
                     source.names.get(text, "") not in {"", *fork.names.values()}
                     or text in source.runs - fork.runs
@@ -42,9 +42,25 @@ def not_in(fork: Known, source: Known) -> Iterator[str]:
 
 def cut_short(fork: list[Recorded], source: list[Recorded]) -> Iterator[str]:
     """Yield the streams of a fork that are not what they were in the log."""
-    for stream in {one.stream for one in fork} - {"log"}:
-        if [one for one in fork if one.stream == stream] != [one for one in source if one.stream == stream]:
-            yield stream
+    ours, theirs = _by_stream(fork), _by_stream(source)
+    yield from (stream for stream in ours.keys() - {"log"} if ours[stream] != theirs.get(stream))
+
+
+def _by_stream(events: list[Recorded]) -> dict[str, list[Recorded]]:
+    found: dict[str, list[Recorded]] = {}
+    for one in events:
+        found.setdefault(one.stream, []).append(one)
+    return found
+
+
+_TOLD: dict[str, frozenset[str]] = {}
+"""The texts of events, by their hashes: a log has many forks."""
+
+
+def _told(one: Recorded) -> frozenset[str]:
+    if one.hash not in _TOLD:
+        _TOLD[one.hash] = frozenset(_texts(msgspec.to_builtins(one.event)))
+    return _TOLD[one.hash]
 
 
 def _texts(value: Any) -> Iterator[str]:  # JSON

@@ -96,6 +96,7 @@ def test_a_fork_says_what_it_was_made_of_and_what_is_otherwise(tmp_path: Path, s
     with SqliteLog(made.path, read_only=True) as log:
         forked = log.forked
     assert forked == made.forked
+    assert forked is not None
     assert (forked.log_id, forked.position, forked.flow) == (LOG_ID, CUT, "r")
     assert (forked.edits, forked.by) == (edits, "ann")
     assert (A, 3, last.hash) in forked.heads

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import overload
 
 from intersession.cli.host.reading import reader_of, reading_log, store_path, store_url
 from intersession.cli.shell import Reading, UsageError
@@ -14,8 +14,6 @@ from intersession_events.stores import MEMORY
 from intersession_projections.forks import fork_told
 from intersession_projections.places import RunNames, UnknownPlace
 
-N = TypeVar("N", str, str | None)
-
 
 class Names:
     """What runs, and places of them, are called in the log that is meant: of a fork, the run that it was made for."""
@@ -24,7 +22,13 @@ class Names:
         self._fork = fork
         self._run = run
 
-    def __call__(self, name: N) -> N:
+    @overload
+    def __call__(self, name: str) -> str: ...
+
+    @overload
+    def __call__(self, name: None) -> None: ...
+
+    def __call__(self, name: str | None) -> str | None:
         """Return what something is called there: itself, if it is no name of the fork."""
         if name is None:
             return name
