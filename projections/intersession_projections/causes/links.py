@@ -4,10 +4,10 @@ Nothing is proven here. What is shown of an event is read by its position, and p
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Row, named_in
+from intersession_events.log import Log, Row, named_in, packed_names_in
 
 _WINDOW: Final = 4096
 _FIRST_WINDOW: Final = 64
@@ -70,15 +70,7 @@ class Links:
         append, and in an import, an event may stand before its cause, so a little is read of what was there before.
         """
         last = self._head if to is None else min(to, self._head)
-        links = list(self._forwards(max(0, position - _WINDOW), last))
-        positions = {link.id: link.position for link in links}
-        below: dict[int, list[int]] = {}
-        placed: dict[tuple[str, str | None], int] = {}
-        for link in links:
-            _place(link, placed)
-            cause = positions.get(link.causation) if link.causation is not None else _placed(link, placed)
-            if cause is not None:
-                below.setdefault(cause, []).append(link.position)
+        below = self._below(max(0, position - _WINDOW), last)
         begun = set(own)
         led = {effect for cause in begun for effect in below.get(cause, ())}
         below.setdefault(position, []).extend(sorted(begun - led))
@@ -92,6 +84,34 @@ class Links:
                     ways.append(effect)
         return found
 
+    def _below(self, after: int, to: int) -> dict[int, list[int]]:
+        """Return what each event between two positions led to there.
+
+        Each row is looked at, and there may be millions: what it names stays as it lies there.
+        """
+        positions: dict[bytes, int] = {}
+        caused: list[tuple[int, bytes]] = []
+        below: dict[int, list[int]] = {}
+        placed: dict[tuple[str, bytes], int] = {}
+        for at, stream, _, topic, state in self._rows(after, to):
+            names = packed_names_in(state)
+            if names is None:
+                continue
+            event_id, causation, correlation = names
+            positions[event_id] = at
+            if causation:
+                caused.append((at, causation))
+            elif (cause := placed.get(_told_by_place(stream, topic, correlation))) is not None:
+                below.setdefault(cause, []).append(at)
+            if topic.startswith(_RUN_STARTED):
+                placed[stream, correlation] = at
+            elif topic.startswith(_LOG_OPENED):
+                placed[stream, b""] = at
+        for effect, causation in caused:
+            if (cause := positions.get(causation)) is not None:
+                below.setdefault(cause, []).append(effect)
+        return below
+
     def _forwards(self, after: int, to: int) -> Iterator[Link]:
         while after < to:
             yield from self.between(after, min(after + _WINDOW, to))
@@ -99,13 +119,19 @@ class Links:
 
     def between(self, after: int, to: int) -> Iterator[Link]:
         """Yield the events with `after < position <= to`."""
-        to = min(to, self._head)
-        for row in self._log.rows(after=after, limit=to - after) if to > after else ():
-            if row[0] > to:
-                return
+        for row in self._rows(after, min(to, self._head)):
             link = _link(row)
             if link is not None:
                 yield link
+
+    def _rows(self, after: int, to: int) -> Iterator[Row]:
+        while after < to:
+            page = min(after + _WINDOW, to)
+            for row in self._log.rows(after=after, limit=page - after):
+                if row[0] > page:
+                    break
+                yield row
+            after = page
 
 
 class _Behind:
@@ -161,20 +187,11 @@ def _link(row: Row) -> Link | None:
     return Link(position, stream, topic, named.id, named.causation, named.correlation)
 
 
-def _place(link: Link, placed: dict[tuple[str, str | None], int]) -> None:
-    """Keep where the last start of a run, and of the system, stands."""
-    if link.topic.startswith(_RUN_STARTED):
-        placed[link.stream, link.correlation] = link.position
-    elif link.topic.startswith(_LOG_OPENED):
-        placed[link.stream, None] = link.position
-
-
-def _placed(link: Link, placed: Mapping[tuple[str, str | None], int]) -> int | None:
-    """Return where the cause of an event stands that names none."""
-    if not _is_told_by_place(link):
-        return None
-    is_receipt = link.stream.startswith(_RECEIPTS)
-    return placed.get((_session_of(link), link.correlation) if is_receipt else (link.stream, None))
+def _told_by_place(stream: str, topic: str, correlation: bytes) -> tuple[str, bytes]:
+    """Return what led to an event that names no cause: which stream, and the run in it that had started last."""
+    if stream.startswith(_RECEIPTS) and correlation:
+        return f"session:{stream.removeprefix(_RECEIPTS)}", correlation
+    return (stream, b"") if topic.startswith(_CONFIG_LOADED) else ("", b"")
 
 
 def _is_told_by_place(link: Link) -> bool:
