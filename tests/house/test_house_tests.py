@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support.paths import ROOT, TESTS
 
@@ -41,3 +42,13 @@ def test_no_two_files_of_tests_have_one_name() -> None:
     names = Counter(path.name for path in TESTS.rglob("test_*.py"))
 
     assert [name for name, times in names.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("name", ["here", "ci", "nightly"])
+def test_no_property_fails_on_a_busy_machine(name: str) -> None:
+    """Finding F1: an example that took 200 ms failed, so the tests did at random."""
+    assert settings.get_profile(name).deadline is None
+
+
+def test_ci_tries_the_same_examples_each_time() -> None:
+    assert settings.get_profile("ci").derandomize
