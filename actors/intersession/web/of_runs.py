@@ -1,12 +1,12 @@
 """Questions about runs: the list, one with its outline, and the rows of its diagram and its events, part by part."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
 
+from intersession.web.kept import Kept
 from intersession.web.of_events import is_seen, span_of
 from intersession_actors.debugger import Debugger, View, smells_of
 from intersession_actors.gate import AgentId, CursorText, KeyText, Name, PlaceText, SearchText
@@ -20,14 +20,13 @@ from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import recorded_at, words_in
+from intersession_projections.timeline import Step, recorded_at, words_in
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
 
 USUAL: Final = 30
 MOST: Final = 200
 _TICKS: Final = 48
 _PART: Final = 500
-_REMEMBERED: Final = 256
 _TITLE: Final = 200
 
 
@@ -178,7 +177,7 @@ def steps(view: View, given: Part) -> JsonObject:
     flow = view.flow(given.run)
     first, last = _part(given)
     wanted = positions_of(view, flow)
-    causes = {step.position: step.cause for step in steps_of_flow(view.log, flow)}
+    causes = {step.position: step.cause for step in steps_of(view, flow)}
     return {
         "from": first,
         "steps": [
@@ -219,41 +218,39 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
 _LETTERS: Final = {Arrow: "a", Mark: "m", Gap: "g"}
 
 
+_drawn: Final = Kept[Diagram](256)
+_stepped: Final = Kept[tuple[Step, ...]](32)
+
+
 def drawing_of(view: View, flow: Flow) -> Diagram:
     """Return the diagram of a run, which is drawn once as long as nothing is added to it."""
-    last = max([flow.position, *(row.position for row in deliveries_of(view.reader.flows, flow))])
     for key in flow_sessions(flow):
         view.is_seen(key)  # for the receipt
     if not view.is_operator:
         return Debugger(view).diagram(flow_id(flow))
-    return _drawn(_Same((view.log.log_id, flow_id(flow), last), view))
+    return _drawn.of(_as_it_is(view, flow), lambda: Debugger(view).diagram(flow_id(flow)))
 
 
-class _Same:
-    """A view by what it would draw: two are the same where the drawing is."""
-
-    def __init__(self, of: tuple[str, str, int], view: View) -> None:
-        self.of = of
-        self.view = view
-
-    def __hash__(self) -> int:
-        return hash(self.of)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.of == self.of
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _drawn(same: _Same) -> Diagram:
-    return Debugger(same.view).diagram(same.of[1])
+def _as_it_is(view: View, flow: Flow) -> tuple[str, str, int]:
+    """Return what stands for a run as far as it has come; one that is not over may go on with any event."""
+    is_open = not flow.ended if isinstance(flow, RunOutcome) else flow.is_open
+    sent = deliveries_of(view.reader.flows, flow)
+    if is_open or any(row.is_open for row in sent):
+        return view.log.log_id, flow_id(flow), view.log.head()
+    return view.log.log_id, flow_id(flow), max([flow.position, *(row.position for row in sent)])
 
 
 def positions_of(view: View, flow: Flow) -> list[int]:
     """Return where the events of a run stand, as far as who asks sees them."""
-    positions = [step.position for step in steps_of_flow(view.log, flow)]
+    positions = [step.position for step in steps_of(view, flow)]
     if view.is_operator:
         return positions
     return [one.position for one in recorded_at(view.log, positions) if is_seen(view, one)]
+
+
+def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:
+    """Return the events of a run, which are looked for once as long as none is added."""
+    return _stepped.of(_as_it_is(view, flow), lambda: tuple(steps_of_flow(view.log, flow)))
 
 
 def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:

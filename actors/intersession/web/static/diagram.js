@@ -40,8 +40,8 @@ export const Diagram = view(({ place, hidden, timed }, self) => {
   const run = place.run.value, position = place.position.value, { width, top, height } = state.size.value;
   place.loaded.value;
   const lanes = run.lanes, kinds = run.kinds, narrow = width < 560;
-  const gutter = narrow ? 0 : 116, least = narrow ? 72 : 150, first = gutter + (narrow ? 22 : 26), end = narrow ? 22 : 44;
-  const step = lanes.length > 1 ? Math.max(least, (width - first - end) / (lanes.length - 1)) : 0;
+  const gutter = narrow ? 0 : 128, least = narrow ? 72 : 150, first = gutter + (narrow ? 22 : 26), end = narrow ? 22 : 44;
+  const step = lanes.length > 1 ? Math.min(640, Math.max(least, (width - first - end) / (lanes.length - 1))) : 0;
   const wide = Math.max(width, first + step * (lanes.length - 1) + end), xs = lanes.map((_, number) => first + step * number);
   const total = run.tookMs || 1, tops = laid(place, kinds, timed && kinds.length <= 2000 ? 1200 / total : 0);
   let hereRow = -1;
@@ -84,7 +84,7 @@ const Row = ({ row, y, tall, future, isHere, draw, before }) => {
     const a = xs[row.source], b = xs[row.target], source = lanes[row.source], target = lanes[row.target];
     const off = hidden.value.has(source.id) || hidden.value.has(target.id), hue = hueOf(source.kind, source.id);
     if (row.source === row.target) return html`<g class=${`row ${hue} ${grey}`} onClick=${go}>${hit}${gut}<circle class="dotm" cx=${a} cy=${lineY} r="4"/><text class=${`lab ${grey}`} x=${a + 12} y=${lineY + 4}>${cut(`${row.how}: ${row.text}`, wide - a - 24)}</text><title>${row.text}</title></g>`;
-    const way = b > a ? 1 : -1, left = Math.min(a, b), space = narrow ? wide - left - 20 : Math.abs(b - a) - 28;
+    const way = b > a ? 1 : -1, left = Math.min(a, b), space = narrow ? wide - left - 36 : Math.abs(b - a) - 28;
     return html`<g class=${`row ${hue} ${grey}`} onClick=${go}>${hit}${gut}<line class=${`arr ${grey} ${off ? 'dash' : ''}`} x1=${a + 6 * way} x2=${b - 8 * way} y1=${lineY} y2=${lineY}/><path class="hd" d=${`M${b - 2 * way} ${lineY}l${-9 * way}-4.5v9Z`}/>
       <text class=${`lab ${grey}`} x=${left + 14} y=${lineY - 8}>${cut(row.text || '(no text)', space)}</text><text class=${`meta ${grey}`} x=${left + 14} y=${lineY + 16}><tspan class="st">${cut(row.how, space)}</tspan>${gap >= 100 && row.how.length * LETTER < space - 60 ? ` · ${took(gap)}` : ''}</text><title>${source.name} → ${target.name}, ${row.how}: ${row.text}</title></g>`;
   }

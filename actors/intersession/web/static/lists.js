@@ -8,14 +8,14 @@ import { Message, Raw } from './panel.js';
 import { RetryButton } from './deeds.js';
 import { capital, clock, counted, day, ended, failed, ofKind, short, took, utc } from './words.js';
 
-const Body = ({ state, what, names, children, empty }) => {
+const Body = view(({ state, what, names, children, empty }) => {
   const rows = state.rows.value;
   if (state.error.value) return html`<${Failed} error=${state.error.value} retry=${() => state.load()}/>`;
   if (!rows) return html`<${Loading}/>`;
   if (rows.length) return html`${children(rows)}<${More} state=${state}/>`;
   return chosen(names).length ? html`<div class="empty"><h2>No ${what} matches</h2><p class="muted">Take one of these away:</p><${Chosen} names=${names}/></div>` : html`<div class="empty"><h2>${empty}</h2></div>`;
-};
-const Title = ({ name, state, more }) => html`<div class="head"><div class="grow ttl"><h1>${name}</h1>${state.rows.value ? html`<span class="muted">${state.rows.value.length}${state.cursor.value ? ' so far' : ''}${more ?? ''}</span>` : null}</div></div>`;
+});
+const Title = view(({ name, state, more }) => html`<div class="head"><div class="grow ttl"><h1>${name}</h1>${state.rows.value ? html`<span class="muted">${state.rows.value.length}${state.cursor.value ? ' so far' : ''}${more ?? ''}</span>` : null}</div></div>`);
 
 const OF_SESSIONS = ['search', 'agent', 'at', 'kinds'];
 export const Sessions = view((_, self) => {

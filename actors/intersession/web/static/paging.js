@@ -1,5 +1,5 @@
 // A list that is read page by page, newest first, and filters that stand in the address. Every list page is made of these.
-import { batch, effect, html, signal } from './lib.js';
+import { batch, effect, html, signal, view } from './lib.js';
 import { ask, live } from './api.js';
 import { go, queried, route, setQuery } from './state.js';
 
@@ -51,7 +51,7 @@ export function listKeys(self, state, address) {
   self.onEnd(() => removeEventListener('keydown', heard));
 }
 
-export const More = ({ state }) => (state.cursor.value ? html`<p class="more"><button class="btn" type="button" onClick=${() => state.load(true)}>${state.busy.value ? 'Reading…' : 'Show older'}</button></p>` : null);
+export const More = view(({ state }) => (state.cursor.value ? html`<p class="more"><button class="btn" type="button" onClick=${() => state.load(true)}>${state.busy.value ? 'Reading…' : 'Show older'}</button></p>` : null));
 export const Text = ({ name, label, wide }) => html`<label><span class="vh">${label}</span><input type="search" name=${name} placeholder=${label} aria-label=${label} value=${queried(name)} class=${wide ? 'wide' : ''} onChange=${event => setQuery({ [name]: event.target.value.trim() })}/></label>`;
 export const Choice = ({ name, label, options }) => html`<label><span class="vh">${label}</span><select aria-label=${label} onChange=${event => setQuery({ [name]: event.target.value })}>
   <option value="">${label}</option>${options.map(([key, said]) => html`<option value=${key} selected=${queried(name) === key}>${said}</option>`)}</select></label>`;

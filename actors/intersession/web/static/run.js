@@ -72,7 +72,7 @@ const Table = view(({ place }, self) => {
 const Paper = view(({ place }) => {
   const run = place.run.value, found = proof.value;
   place.loaded.value;
-  return html`<div class="paper" aria-hidden="true"><p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p><p>${found?.ok ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}. Not proven: ${found.unproven.join(' ')}` : 'Not verified.'}</p>
+  return html`<div class="paper" aria-hidden="true"><p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p><p>${found?.ok ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.` : 'Not verified.'}</p>${found?.ok ? html`<p>Not proven by this:</p><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>` : null}
     <table><tbody>${place.rows.slice(0, 2000).filter(row => row && row.row !== 'gap').map(row => html`<tr><td class="mono">#${row.position}</td><td>${utc(row.time)}</td><td>${row.row === 'arrow' ? `${run.lanes[row.source].name} → ${run.lanes[row.target].name}, ${row.how}` : row.lane === null ? 'all' : run.lanes[row.lane].name}</td><td>${row.text}</td></tr>`)}</tbody></table></div>`;
 });
 

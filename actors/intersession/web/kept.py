@@ -1,0 +1,33 @@
+"""Keeps what was made for as long as it is true, by what stands for it; for parts of a run that are asked for again and again."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+Same = tuple[str, str, int]
+"""What stands for something: the log, its name in there, and how far it has come."""
+
+
+class Kept(Generic[T]):
+    """Keeps so many; the one that was not asked for longest is forgotten."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: OrderedDict[Same, T] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, same: Same, make: Callable[[], T]) -> T:
+        """Return what is kept, else what is made now."""
+        with self._lock:
+            if same in self._found:
+                self._found.move_to_end(same)
+                return self._found[same]
+        made = make()
+        with self._lock:
+            self._found[same] = made
+            while len(self._found) > self._most:
+                self._found.popitem(last=False)
+        return made

@@ -1,0 +1,79 @@
+"""The screenshots of the pages: the web debugger's views with the demo's log, in the system's Chromium.
+
+python tests/support/pages/screenshots.py --write    makes docs/pictures/web-*.png anew
+"""
+
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
+from support.doors.chromium import chromium
+from support.doors.gateway_live import TOKEN
+from support.doors.web_log import played
+
+PICTURES: Final = Path(__file__).resolve().parents[3] / "docs" / "pictures"
+WIDE: Final = (1280, 800)
+NARROW: Final = (375, 812)
+
+
+class View(NamedTuple):
+    """A view: its name, its address (`RUN` is the exchange), what is there once it is drawn, and how wide it is."""
+
+    name: str
+    address: str
+    drawn: str
+    size: tuple[int, int] = WIDE
+    dark: bool = False
+
+
+VIEWS: Final = (
+    View("runs", "runs", "tbody tr"),
+    View("runs-dark", "runs", "tbody tr", dark=True),
+    View("runs-narrow", "runs", "tbody tr", NARROW),
+    View("run", "run/RUN?at=turn:2", ".col .msg"),
+    View("run-dark", "run/RUN?tab=why", ".rule", dark=True),
+    View("run-narrow", "run/RUN?at=turn:2", ".col .msg", NARROW),
+    View("prompt", "run/RUN?at=turn:2&tab=lens", ".sec .msg"),
+    View("event", "run/RUN?at=turn:2&tab=event", ".diff"),
+    View("table", "run/RUN?at=turn:2&view=table&tab=raw", ".sec pre"),
+    View("compare", "diff?a=RUN@turn:2&b=RUN", ".turns"),
+    View("sessions", "sessions", "tbody tr"),
+    View("session", "session/agent:main:main", ".msg"),
+    View("log", "log?at=46", ".sec pre"),
+    View("deliveries", "deliveries", "tbody tr"),
+    View("integrity", "integrity", ".kv"),
+    View("settings", "settings", "tbody tr"),
+    View("search", "search?words=ferry", "tbody tr"),
+)
+
+
+def taken() -> dict[str, bytes]:
+    """Return each picture as PNG."""
+    found: dict[str, bytes] = {}
+    with played() as (_, gateway), chromium() as browser, gateway.http() as client:
+        run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+        page = browser.new_context(reduced_motion="reduce", timezone_id="UTC").new_page()
+        page.goto(f"{gateway.address}/debug/")
+        page.get_by_label("Token").fill(TOKEN)
+        page.get_by_role("button", name="Come in").click()
+        page.locator("tbody tr").first.wait_for()
+        for view in VIEWS:
+            page.set_viewport_size({"width": view.size[0], "height": view.size[1]})
+            page.emulate_media(color_scheme="dark" if view.dark else "light")
+            page.goto(f"{gateway.address}/debug/{view.address.replace('RUN', run)}")
+            page.locator(view.drawn).first.wait_for()
+            page.locator(".proof.ok").wait_for()
+            page.evaluate("() => document.fonts.ready")
+            page.wait_for_function(
+                "() => document.querySelector('.now b')?.textContent.includes('#') ?? true"
+            )
+            found[view.name] = page.screenshot(full_page=view.size == NARROW)
+    return found
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    for name, picture in taken().items():
+        (PICTURES / f"web-{name}.png").write_bytes(picture)
+        sys.stdout.write(f"web-{name}.png  {len(picture)}\n")
