@@ -14,6 +14,7 @@ from intersession.web.answers import declared, failed
 from intersession.web.asking import Question, answered, route_of
 from intersession.web.files import API
 from intersession.web.of_events import Event, Events, event, events
+from intersession.web.of_forks import Forks, forks
 from intersession.web.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
 from intersession.web.of_sessions import Sessions, sessions
 from intersession.web.of_the_log import (
@@ -43,6 +44,7 @@ QUESTIONS: Final = (
     ),
     Question(name="event", title="One event with its payload and its hashes", arguments=Event, call=event),
     Question(name="events", title="Events, the newest first", arguments=Events, call=events),
+    Question(name="forks", title="Forks that were made of this log", arguments=Forks, call=forks),
     Question(
         name="integrity", title="Whether the log is as it was written", arguments=Integrity, call=integrity
     ),

@@ -1,6 +1,8 @@
 """The web debugger in a real browser: pages, keys, deep links, screen readers, hostile texts. One browser, one log."""
 
+import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,9 +60,15 @@ def debugger() -> Iterator[Debugger]:
             exchange = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
 
         def send(text: str) -> None:
-            system.inbound(
-                channel="telegram", chat_id="ada", text=text, sender="ada", agent_id="main", wait=20
-            )
+            # In a thread of its own: Playwright has a loop in this one.
+            told: dict[str, Any] = {
+                "channel": "telegram",
+                "chat_id": "ada",
+                "sender": "ada",
+                "agent_id": "main",
+            }
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(system.inbound, text=text, wait=20, **told).result()
 
         yield Debugger(browser, tab, gateway.address, exchange, send)
 
@@ -98,7 +106,7 @@ def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: 
     for _ in range(3):
         page.keyboard.press("n")
     expect(slider).to_have_attribute(
-        "aria-valuetext", "after turn 2: research has answered, main has not yet, event 21 of 54"
+        "aria-valuetext", re.compile("^after turn 2: research has answered, main has not yet")
     )
     research = page.get_by_label("Transcript of research")
     expect(research).to_contain_text("Up to 3.5 tonnes. Above that it is the northern road.")
@@ -114,7 +122,7 @@ def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: 
     page.goto(link)
     expect(page.get_by_role("tab", name="Why")).to_have_attribute("aria-selected", "true")
     expect(slider).to_have_attribute(
-        "aria-valuetext", "after turn 2: research has answered, main has not yet, event 21 of 54"
+        "aria-valuetext", re.compile("^after turn 2: research has answered, main has not yet")
     )
     page.get_by_role("tab", name="Next prompt").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("What main is about to be given")
@@ -149,6 +157,8 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
         "session/agent:main:main",
         "log?at=20",
         "deliveries",
+        "forks",
+        f"diff?a={debugger.exchange}@turn:2&b={debugger.exchange}",
         "integrity",
         "settings",
         "search?words=ferry",
@@ -196,7 +206,7 @@ def test_below_a_prefix_and_with_a_place_that_is_none_it_says_what_there_is(
     page.get_by_role("dialog").get_by_role("textbox").fill("turn:1")
     page.keyboard.press("Enter")
     expect(page.get_by_role("slider")).to_have_attribute(
-        "aria-valuetext", "after turn 1: main has answered, research has not yet, event 13 of 54"
+        "aria-valuetext", re.compile("^after turn 1: main has answered, research has not yet")
     )
     page.keyboard.press("b")
     page.get_by_role("dialog").get_by_role("textbox").fill("kind:loop_ended")

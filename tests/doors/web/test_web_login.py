@@ -12,9 +12,10 @@ import pytest
 
 import intersession.web
 from intersession.web import Alone, file_at
+from intersession.web.of_forks import Forks, forks
 from intersession.web.of_the_log import Integrity, integrity
 from intersession_actors.debugger import open_log
-from support.doors.command_line import DemoLog
+from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.paths import ROOT
@@ -228,3 +229,29 @@ def test_what_a_page_has_done_takes_the_scope_of_the_method_and_the_header(gatew
     assert (plain.status_code, done.status_code, other.status_code) == (403, 200, 400)
     assert undo.status_code in {200, 400}, undo.text
     assert (reads.status_code, sees) == (403, [])
+
+
+@pytest.mark.clause("FORK-9")
+def test_the_forks_beside_a_log_are_listed_with_where_they_were_cut(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    store = demo_log.copy(tmp_path)
+    made = ran(
+        "fork",
+        demo_log.exchange,
+        "--at",
+        f"{demo_log.exchange}@turn:2",
+        "--no-run",
+        "--store",
+        store,
+        "--json",
+    )
+    assert made.exit_code == 0, made.err
+    with open_log(store) as log:
+        (fork,) = forks(log.debug.view, Forks(run=demo_log.exchange))["forks"]
+        others = forks(log.debug.view, Forks(run=demo_log.spawn))["forks"]
+
+    assert fork["run"] == demo_log.exchange
+    assert "turn replied" in fork["place"]["text"]
+    assert Path(fork["file"]).is_file()
+    assert others == []

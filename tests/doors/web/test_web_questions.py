@@ -133,10 +133,11 @@ def test_what_shows_a_session_leaves_a_receipt_and_what_shows_none_leaves_none(s
     def receipts() -> list[str]:
         return [one.event.tool for one in system.log.all() if isinstance(one.event, AccessRecorded)]
 
+    system.checkpoint()  # what was put off is in the log by now
     before = len(receipts())
     asked(served, "integrity")
     asked(served, "run", token=READER, run=the_exchange(served))
-    system.checkpoint()  # what was put off is in the log by now
+    system.checkpoint()
 
     assert receipts()[before:] == ["debug.runs", "debug.run"]
 

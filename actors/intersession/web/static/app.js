@@ -9,9 +9,10 @@ import { Run } from './run.js';
 import { Deliveries, Log, Search, Session, Sessions } from './lists.js';
 import { Integrity, Settings } from './whole.js';
 import { Diff } from './diff.js';
+import { Forks } from './forks.js';
 
-const PAGES = { runs: Runs, run: Run, sessions: Sessions, session: Session, log: Log, deliveries: Deliveries, integrity: Integrity, settings: Settings, search: Search, diff: Diff };
-const NAV = [['runs', 'Runs'], ['sessions', 'Sessions'], ['log', 'Log'], ['deliveries', 'Deliveries'], ['integrity', 'Integrity'], ['settings', 'Settings']];
+const PAGES = { runs: Runs, run: Run, sessions: Sessions, session: Session, log: Log, deliveries: Deliveries, integrity: Integrity, settings: Settings, search: Search, diff: Diff, forks: Forks };
+const NAV = [['runs', 'Runs'], ['sessions', 'Sessions'], ['log', 'Log'], ['deliveries', 'Deliveries'], ['forks', 'Forks'], ['integrity', 'Integrity'], ['settings', 'Settings']];
 const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
 
 const Badge = view(() => {
@@ -32,7 +33,7 @@ const Top = view(() => {
   const page = WITHIN[route.value.page] ?? route.value.page;
   const find = event => { event.preventDefault(); const words = new FormData(event.target).get('words').trim(); if (words) go(href('search', '', { words })); };
   return html`<header class="top"><a class="brand" ...${link(href('runs'))}>Intersession</a>
-    <nav class="nav" aria-label="Pages">${NAV.filter(([name]) => about.value?.isOperator || !['integrity', 'settings'].includes(name)).map(([name, said]) => html`<a ...${link(href(name))} aria-current=${page === name ? 'page' : null}>${said}</a>`)}</nav>
+    <nav class="nav" aria-label="Pages">${NAV.filter(([name]) => about.value?.isOperator || !['forks', 'integrity', 'settings'].includes(name)).map(([name, said]) => html`<a ...${link(href(name))} aria-current=${page === name ? 'page' : null}>${said}</a>`)}</nav>
     <span class="grow"></span>
     <form class="search" role="search" onSubmit=${find}><${Icon} name="search"/><input id="search" name="words" type="search" aria-label="Search messages and events" placeholder="Search messages and events" defaultValue=${page === 'search' ? queried('words') : ''}/><kbd aria-hidden="true">/</kbd></form>
     <${Badge}/>
@@ -91,7 +92,7 @@ async function start() {
 }
 
 const HELP = [['← →', 'an event back, on'], ['p n', 'a turn back, on'], ['[ ]', 'the run before, behind, of the same session'], ['c e', 'to the cause, to the first effect'], ['g', 'go to a place'], ['/', 'search'], ['b then R r', 'break on words, kind:NAME or session:NAME; run back or on to it'],
-  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['?', 'this']];
+  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['f', 'the forks of this run'], ['?', 'this']];
 addEventListener('keydown', event => {
   if (event.target.closest?.('input:not([type=range]),textarea,select,dialog') || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === '/') { event.preventDefault(); document.getElementById('search')?.focus(); }

@@ -4,6 +4,7 @@ import { about, go, href, link, proof, queried, setQuery } from './state.js';
 import { Failed, Icon, Loading, Seg, Time, Tri, Who, copy, hueOf, laneOf, prompted, tickShape } from './parts.js';
 import { Diagram } from './diagram.js';
 import { Held, HoldButton } from './deeds.js';
+import { ForkButton } from './forks.js';
 import { Panel } from './panel.js';
 import { Place } from './place.js';
 import { clock, counted, ended, failed, ofKind, short, since, smellName, took, utc } from './words.js';
@@ -35,7 +36,7 @@ const Head = ({ run, place }) => {
   const store = about.value.store ? ` --store ${shell(about.value.store)}` : '';
   return html`<div class="head"><div class="grow"><div class="ttl"><span class="crumbs"><a ...${link(href('runs'))}>Runs</a><span aria-hidden="true">/</span></span><h1 title=${run.title}>${run.title || '(no words)'}</h1><span class="mono muted" title=${run.id}>${run.id.slice(0, 8)}</span></div>
       <p class="sum">${asker ? html`<${Who} lane=${laneOf(asker)}/> ${run.kind === 'spawn' ? 'gave work to' : 'asked'} ` : person ? html`<${Who} lane=${person}/> asked ` : null}<${Who} lane=${laneOf(run.target)}/>${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${took(run.tookMs)}. <b class=${failed(run) ? 'bad' : ''}>${run.state === 'open' ? html`<span class="dot on"></span>` : null}${first}</b>${rest ? `, ${rest}` : ''}${channel && run.closeReason === 'announced' ? html` to <${Who} lane=${channel}/>` : null}.${run.imported ? ' Imported: it is walked, not decided again.' : ''}</p></div>
-    <div class="acts"><${HoldButton} place=${place}/><span class="group" role="group" aria-label="Copy this place"><button class="btn" type="button" title="Copy a link to exactly this" onClick=${() => copy(location.href, 'Link')}><${Icon} name="copy"/>Link</button><button class="btn" type="button" title="Copy as a command" onClick=${() => copy(`intersession show ${run.id}${at ? ` --at ${at}` : ''}${store}`, 'Command')}>CLI</button><button class="btn" type="button" title="Copy as Python" onClick=${() => copy(`open_log(${JSON.stringify(about.value.store ?? 'intersession.db')}).debug.state(${JSON.stringify(run.id)}, at=${at ?? '"head"'})`, 'Python')}>Python</button></span></div></div>`;
+    <div class="acts"><${ForkButton} run=${run} at=${place.position.value} store=${store}/><${HoldButton} place=${place}/><span class="group" role="group" aria-label="Copy this place"><button class="btn" type="button" title="Copy a link to exactly this" onClick=${() => copy(location.href, 'Link')}><${Icon} name="copy"/>Link</button><button class="btn" type="button" title="Copy as a command" onClick=${() => copy(`intersession show ${run.id}${at ? ` --at ${at}` : ''}${store}`, 'Command')}>CLI</button><button class="btn" type="button" title="Copy as Python" onClick=${() => copy(`open_log(${JSON.stringify(about.value.store ?? 'intersession.db')}).debug.state(${JSON.stringify(run.id)}, at=${at ?? '"head"'})`, 'Python')}>Python</button></span></div></div>`;
 };
 
 const Slider = view(({ place }) => {
@@ -85,6 +86,7 @@ function keys(self, place) {
     r: () => place.toBreak(1), R: () => place.toBreak(-1), t: () => tab('transcripts'), l: () => tab('lens'), v: () => tab('event'), w: () => tab('why'), x: () => tab('raw'),
     g: () => prompted('Go to a place', 'Place', '', at => at && place.goTo(at), FORMS),
     d: () => prompted('Compare with', 'Another run, or a place of one', '', other => other && go(href('diff', '', { a: place.id, b: other }))),
+    f: () => go(href('forks', '', { run: place.run.peek().id })),
     b: () => prompted('Break on', 'Words, kind:NAME or session:NAME', place.breaks.peek(), words => { place.breaks.value = words; }, 'Then r runs on to it, R back.'),
   };
   const heard = event => {
