@@ -60,6 +60,7 @@ class Client:
         """Call until it is accepted or refused for good."""
         world = self._world
         kind = KINDS[world.drawn(f"kind {text}", len(KINDS) - 1)]
+        answer: Answer = {}
         for attempt in range(PATIENCE):
             began = world.log.head()
             self._at = (text, began)
@@ -116,6 +117,8 @@ class Client:
                 asked = {"task": text, "cleanup": cleanup, "idempotencyKey": text}
                 return dict(world.system.tools(MAINS[mine]).call("sessions_spawn", asked))
             case _:
+                if busy == "interrupt":
+                    world.tally.add("fault", "interrupt")
                 asked = {"sessionKey": MAINS[mine], "message": text, "idempotencyKey": text, "busy": busy}
                 return world.system.gateway.call("agent", asked | {"deliver": True, "timeout": 20})
 

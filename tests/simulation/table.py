@@ -15,23 +15,26 @@ POINTS: Final = (
 REFUSALS: Final = (
     "busy",
     "cycle",
-    "forbidden",
     "invalid_request",
     "limit",
     "not_visible",
     "policy_denied",
+    "subagent_spawn",
     "unavailable",
 )
-GUARDS: Final = (
-    "turn_limit",
-    "hop_limit",
-    "revisit_limit",
-    "run_limit",
-    "wall_limit",
-    "policy_denied",
-    "target_gone",
+ENDS: Final = (
+    "announce_denied",
+    "delivery_unknown",
+    "handed_over",
+    "no_agent",
     "requester_gone",
+    "run_limit",
+    "target_gone",
+    "turn_limit",
+    "turn_timeout",
+    "wall_limit",
 )
+"""How flows end by a guard, or by what went wrong."""
 
 
 def expected() -> list[str]:
@@ -40,7 +43,7 @@ def expected() -> list[str]:
         *(f"crash {point}" for point in POINTS),
         *(f"fault {fault}" for fault in FAULTS if fault != "reorder"),
         *(f"refusal {code}" for code in REFUSALS),
-        *(f"end {reason}" for reason in GUARDS),
+        *(f"end {reason}" for reason in ENDS),
     ]
 
 
