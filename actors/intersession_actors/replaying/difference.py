@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Draft, Recorded
-from intersession_events.plain_json import JsonValue
+from intersession_events.plain_json import JsonValue, is_list_like, is_object
 from intersession_projections.timeline import words_in
 
 _SHORT: Final = 80
@@ -101,7 +101,8 @@ def fields_that_differ(recorded: Recorded, draft: Draft, *, waited_ms: int) -> t
     """
     fields: list[Field] = []
     later: list[str] = []
-    was, now = msgspec.to_builtins(recorded.event), msgspec.to_builtins(draft.event)
+    was: JsonValue = msgspec.to_builtins(recorded.event)
+    now: JsonValue = msgspec.to_builtins(draft.event)
     if type(recorded.event) is not type(draft.event):
         return [Field(path="type", recorded=_name(recorded), now=type(draft.event).__name__)], later
     for path, before, after in _different(was, now, ""):
@@ -207,13 +208,13 @@ def _as_recorded(recorded: Recorded, draft: Draft) -> Recorded:
     return msgspec.structs.replace(recorded, event=draft.event, id=draft.id)
 
 
-def _different(was: object, now: object, path: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+def _different(was: JsonValue, now: JsonValue, path: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
     if was == now:
         return
-    if isinstance(was, dict) and isinstance(now, dict):
+    if is_object(was) and is_object(now):
         for name in dict.fromkeys((*was, *now)):
-            yield from _different(was.get(name), now.get(name), f"{path}.{name}" if path else str(name))
-    elif isinstance(was, list | tuple) and isinstance(now, list | tuple) and len(was) == len(now):
+            yield from _different(was.get(name), now.get(name), f"{path}.{name}" if path else name)
+    elif is_list_like(was) and is_list_like(now) and len(was) == len(now):
         for number, (one, other) in enumerate(zip(was, now, strict=True)):
             yield from _different(one, other, f"{path}[{number}]")
     else:

@@ -99,8 +99,8 @@ class SimulatedRuntime(Runtime):
     `early` is how probable it is that time passes although there is work. `clock` begins at a fixed time.
     """
 
-    clock: SimulatedClock
-    threads: SimulatedThreads
+    clock: SimulatedClock  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
+    threads: SimulatedThreads  # pyright: ignore[reportIncompatibleVariableOverride] - the same
 
     def __init__(self, seed: int = 0, *, early: float = 0.0, clock: SimulatedClock | None = None) -> None:
         clock = clock or SimulatedClock()

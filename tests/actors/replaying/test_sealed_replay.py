@@ -3,7 +3,7 @@
 import inspect
 import lzma
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +38,7 @@ def differing_runs(debugger: Debugger) -> list[str | None]:
 
 
 @contextmanager
-def rewritten(module: ModuleType, was: str, now: str) -> Iterator[None]:
+def rewritten(module: ModuleType, was: str, now: str) -> Generator[None]:
     """Have a module be as if its source said something else."""
     source, before = inspect.getsource(module), {**vars(module)}
     assert source.count(was) == 1
