@@ -326,9 +326,11 @@ def test_a_chain_that_goes_round_is_refused_at_its_hops_and_the_sender_is_told(b
 
     assert (refused.limit, refused.value) == ("session.agentToAgent.limits.hops", 4)
     wait_for_number(system, ExchangeClosed, 4)
-    assert [answer["status"] for answer in answers] == ["accepted"] * 3 + ["error"]
-    assert answers[-1]["code"] == "limit"
-    assert "session.agentToAgent.limits.hops" in answers[-1]["error"]
+    # Whoever was accepted may hear of it after the next one was refused.
+    *accepted, last = sorted(answers, key=lambda answer: str(answer["status"]))
+    assert [answer["status"] for answer in accepted] == ["accepted"] * 3
+    assert last["code"] == "limit"
+    assert "session.agentToAgent.limits.hops" in last["error"]
     assert [event.hops for event in recorded(system, ExchangeAccepted)] == [1, 2, 3, 4]
 
 
