@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "fork": (f"{_TIME_TRAVEL}.fork:fork", "Make a run a log of its own, as it stood at a place."),
     "forks": (
         f"{_TIME_TRAVEL}.fork:forks",
-        "List the forks of a log, or of a run; `forks rm ID` deletes one.",
+        "List forks, or those of a run; `forks rm ID` deletes one.",
     ),
     "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
     "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),

@@ -160,6 +160,9 @@ def test_what_names_no_fork_or_several_is_refused_in_words(forked: Forked) -> No
     )
     no_place = ran("fork", forked.run, "--at", "999999", "--no-run", "--store", forked.path, "--json")
 
+    no_log = ran("forks", "--store", forked.path.parent / "none.db", "--json")
+
+    assert (no_log.exit_code, json.loads(no_log.out)["code"]) == (3, "no_store")
     assert (unknown.exit_code, "no fork of" in unknown.err) == (2, True)
     assert (different.exit_code, "name one, or compare them" in different.err) == (2, True)
     assert (no_place.exit_code, json.loads(no_place.out)["code"]) == (1, "invalid_request")

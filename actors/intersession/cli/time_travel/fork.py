@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import App, Parameter
 
-from intersession.cli.host import fork_file, in_fork, reader_of, store_path, store_url
+from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, store_path, store_url
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, clock, safe
 from intersession.cli.time_travel.seeing import At
 from intersession_actors.config import load_config
@@ -69,7 +69,7 @@ def fork(
     return Answer(value, show)
 
 
-_FORKS_HELP: Final = "List the forks of a log, or of a run; `forks rm ID` deletes one."
+_FORKS_HELP: Final = "List forks, or those of a run; `forks rm ID` deletes one."
 
 forks = App(name="forks", help=_FORKS_HELP)
 
@@ -88,13 +88,17 @@ def listed(
     Each with the log it was made of, where it was cut, what is otherwise in it, and how it came out. Forks of forks are among them.
     """
     path = store_path(store_url(reading, load_config(reading.config).config))
+    files = forks_beside(path) if path != MEMORY else []
     wanted = None
     if run is not None:
         with reader_of(reading) as reader:
             wanted = flow_id(View(reader).flow(run))
+    elif not files:
+        with reading_log(reading):
+            pass  # a log that is not there has no forks either, and is not to be taken for one that is
     found: list[ForkTold] = []
     unread: list[tuple[Path, LogError]] = []
-    for file in forks_beside(path) if path != MEMORY else ():
+    for file in files:
         try:
             with open_log(str(file), read_only=True) as log:
                 told = fork_told(log)
