@@ -34,7 +34,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
     "lens": (f"{_TIME_TRAVEL}.lens:lens", "Show exactly what an agent was given in a run."),
     "show": (f"{_TIME_TRAVEL}.show:show", "Draw a run: who said what to whom, and how it ended."),
-    "debug": (f"{_TIME_TRAVEL}.debug:debug", "Open a log in the browser: diagrams, transcripts, causes."),
+    "debug": (
+        f"{_TIME_TRAVEL}.debug:debug",
+        "Open a log in the browser: who said what, what agents saw, why it ended.",
+    ),
     "step": (f"{_TIME_TRAVEL}.step:step", "Step through a run on a screen: forwards, back, by causes."),
     "state": (
         f"{_TIME_TRAVEL}.state:state",

@@ -17,7 +17,7 @@ from intersession.web.files import API
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import read_arguments
-from intersession_events.plain_json import JsonObject, JsonValue
+from intersession_events.plain_json import JsonObject
 
 _REFUSALS: Final = (400, 401, 403, 421, 429, 503)
 
@@ -120,7 +120,7 @@ def _typed(info: msgspec.inspect.Type) -> tuple[Any, str | None]:  # a type, as 
     """Return what a field is in a query, and what it is for."""
     description: str | None = None
     if isinstance(info, msgspec.inspect.Metadata):
-        schema: JsonValue = info.extra_json_schema or {}
+        schema: JsonObject = dict(info.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - msgspec's own dict
         description, info = schema.get("description"), info.type
     parts = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
     kinds = [

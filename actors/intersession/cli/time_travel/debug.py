@@ -38,13 +38,12 @@ def debug(
             validator=Number(gte=0, lte=65_535),
         ),
     ] = 0,
-    browser: Annotated[
-        bool,
-        Parameter(negative="--no-browser", help="Open the browser; --no-browser prints the address alone."),
-    ] = True,
+    no_browser: Annotated[
+        bool, Parameter(name="--no-browser", negative="", help="Print the address, and open no browser.")
+    ] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Open a log in the browser: who said what to whom, what each agent saw, why it ended so.
+    """Open a log in the browser: who said what, what agents saw, why it ended.
 
     The log is only read, also beside a host that writes it: then what comes is shown as it comes. An OpenClaw state
     directory is imported to a temporary log first. It listens on this machine alone, and the address that it prints lets in
@@ -64,7 +63,7 @@ def debug(
             else:
                 screen.to_copy(url)
             screen.flush()
-            if browser:
+            if not no_browser:
                 webbrowser.open(url)
 
         server.debug_alone(reader, server.listen("127.0.0.1", port), ready=ready)
