@@ -58,13 +58,14 @@ for name in app:
         said(name)
 
 from intersession.gateway import process
+from intersession_actors.agents import configured_agents
 settings = {
     "gateway": {"auth": {"token": "t" * 32}},
     "models": {"providers": {"lab": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},
     "agents": {"defaults": {"model": "lab/m"}},
 }
 config = intersession.load_config(settings).config
-agents = process.configured_agents(config).agents
+agents = configured_agents(config).agents
 assert list(agents) == ["main"], agents
 
 def ready(address):

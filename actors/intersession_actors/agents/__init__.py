@@ -1,12 +1,14 @@
 """Agents: what a host registers, the turn it is called with, and who calls it."""
 
-from intersession_actors.agents.agents import Agent, echo, openai_agent, scripted
+from intersession_actors.agents.agents import Agent, as_function, echo, openai_agent, scripted
+from intersession_actors.agents.configured import ConfiguredAgent, ConfiguredAgents, configured_agents
 from intersession_actors.agents.executor import AgentExecutor
 from intersession_actors.agents.recorded import Diverged, Divergence, OnDivergence, RecordedAgent, raising
 from intersession_actors.agents.recording import RecordedAttempt, Recording
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
+from intersession_actors.agents.script import ScriptLine, read_script, script_file
 from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "AgentResult",
     "Answered",
     "Broke",
+    "ConfiguredAgent",
+    "ConfiguredAgents",
     "Diverged",
     "Divergence",
     "Given",
@@ -27,13 +31,18 @@ __all__ = [
     "Recording",
     "Reply",
     "Results",
+    "ScriptLine",
     "ToolBox",
     "Turn",
+    "as_function",
+    "configured_agents",
     "echo",
     "is_agent",
     "openai_agent",
     "raising",
+    "read_script",
     "runner_of",
     "runner_of_turn",
+    "script_file",
     "scripted",
 ]

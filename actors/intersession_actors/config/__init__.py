@@ -5,6 +5,7 @@ from intersession_actors.config.config import Config, load_config
 from intersession_actors.config.host import Checkpoints, Gateway, GatewayAuth, Logging, OperatorScope, Tracing
 from intersession_actors.config.read import read_config_file
 from intersession_actors.config.redacted import config_digest
+from intersession_actors.config.redacted import without_none as plain_config
 from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
 from intersession_actors.config.settings import (
     ModelChoice,
@@ -44,6 +45,7 @@ __all__ = [
     "config_digest",
     "load_config",
     "milliseconds",
+    "plain_config",
     "primary_of",
     "read_config_file",
 ]

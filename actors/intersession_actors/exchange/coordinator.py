@@ -68,7 +68,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         event = recorded.event
         if not isinstance(event, facts.ExchangeEvent):
             raise foreign(recorded)
-        return evolve(state, event)
+        return evolve(
+            state, self.world.accepted_as(event) if isinstance(event, facts.ExchangeAccepted) else event
+        )
 
     def is_over(self, state: Exchange) -> bool:
         """Whether the exchange is closed."""
@@ -346,6 +348,8 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         )
 
     def _has_agent(self, key: str | None) -> bool:
+        if key is not None and self.world.log.forked is not None:
+            return True  # a fork waits for the agents that it is not given: it ends nothing that had an agent (FORK-4)
         return key is not None and self.world.agents.has(self.world.agent_of(key))
 
     def _now(self) -> int:

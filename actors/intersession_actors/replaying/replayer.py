@@ -95,6 +95,7 @@ class Replayer:
             read_back=_nothing,
             chains=ChainLedger(log, self._runs.of),
             holds=holds,
+            accepted_as=lambda accepted: accepted,
             sealed=recording.withheld.__contains__,
             frozen_runs=(),
             cut_runs=(),

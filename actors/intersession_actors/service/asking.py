@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -29,8 +29,26 @@ def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str
     if idempotency_key is not None:
         return ids.derive(log_id, "run", caller.name, method, idempotency_key)
     if caller.run is not None:
-        return ids.derive(log_id, "run", caller.run.run_id, caller.run.attempt, call.ordinal)
+        made = (caller.run.run_id, caller.run.attempt, call.ordinal)
+        forked = service.log.forked
+        if forked is not None:
+            # A run that the fork has cut in its middle: what it had asked for is in the log, under the id that it had there.
+            before = ids.derive(forked.log_id, "run", *made)
+            if service.runs.get(before) is not None:
+                return before
+        return ids.derive(log_id, "run", *made)
     return service.new_id()
+
+
+def flow_begun_by(service: Service, kind: Literal["exchange", "spawn"], run_id: str) -> str:
+    """Return the id of the exchange or spawn that a run begins with: in a fork, that of the source where it began there."""
+    forked = service.log.forked
+    if forked is not None:
+        before = ids.derive(forked.log_id, kind, run_id)
+        found = service.flows.exchange(before) if kind == "exchange" else service.flows.spawn(before)
+        if found is not None:
+            return before
+    return ids.derive(service.log.log_id, kind, run_id)
 
 
 def digest_of(asked: object) -> str:

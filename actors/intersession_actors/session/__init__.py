@@ -1,7 +1,7 @@
 """The session actor: the one writer of a session's stream, which queues messages and runs the agent on them."""
 
 from intersession_actors.session.actor import SessionActor
-from intersession_actors.session.answers import ended_again
+from intersession_actors.session.answers import decide_returned, ended_again
 from intersession_actors.session.commands import (
     Abort,
     AddMessage,
@@ -21,7 +21,7 @@ from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.messages import message_for
 from intersession_actors.session.past_contexts import past_context
 from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
-from intersession_actors.session.state import Running
+from intersession_actors.session.state import Running, Session, evolve
 
 __all__ = [
     "Abort",
@@ -37,10 +37,13 @@ __all__ = [
     "Reset",
     "RunReturned",
     "Running",
+    "Session",
     "SessionActor",
     "Unbind",
     "Wake",
+    "decide_returned",
     "ended_again",
+    "evolve",
     "long_sessions",
     "message_for",
     "past_context",

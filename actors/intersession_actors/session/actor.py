@@ -112,7 +112,7 @@ class SessionActor(Handler):
                 self._owner.ask_store_again(message)
             case commands.ContextBuilt():
                 self._starter.built(message)
-                self._starter.go_on_with(self.state.running)
+                self._go_on()
                 self._owner.go_on()
             case commands.ContextDue():
                 self._starter.read_again(message)
@@ -178,9 +178,19 @@ class SessionActor(Handler):
             owner.take_first(commands.Wake())
 
     def _was_cut(self, running: Running) -> bool:
-        """Whether a fork cut the attempt in its middle, and its agent knows how to go on there: no crash, so no other attempt."""
-        run_id = running.waiting.queued.run_id
-        return run_id in self.world.cut_runs and self.world.agents.resumes(self.world.agent_of(self.key))
+        """Whether a fork cut the attempt in its middle: that was no crash, so it goes on where its agent can."""
+        agents, runner = self.world.agents, self.world.agent_of(self.key)
+        return running.waiting.queued.run_id in self.world.cut_runs and agents.has(runner)
+
+    def _go_on(self) -> None:
+        """Go on with an attempt that a fork has cut, once it is read what it had done.
+
+        An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
+        """
+        runner = self.world.agent_of(self.key)
+        if not self._starter.go_on_with(self.state.running, resumes=self.world.agents.resumes(runner)):
+            self._leave_behind()
+            self._owner.take_first(commands.Wake())
 
     def plan(  # noqa: C901, PLR0912 - one case a command
         self, owner: SessionOwner, command: commands.SessionCommand

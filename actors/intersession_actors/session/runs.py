@@ -95,15 +95,23 @@ class RunStarter:
         self._resumed = run_id
         self.read(run_id, attempt, version)
 
-    def go_on_with(self, running: Running | None) -> None:
-        """Call the agent of an attempt that goes on, once what it has is read."""
+    def go_on_with(self, running: Running | None, *, resumes: bool) -> bool:
+        """Call the agent of an attempt that goes on, once what it had done is read; False if it can't go on there.
+
+        `resumes`: its agent knows how to go on behind what is recorded of it.
+        """
         if running is None or self._resumed != running.waiting.queued.run_id:
-            return
+            return True
         context = self._ready.pop(self._resumed, None)
-        if context is not None:
-            self._resumed = None
-            self.watch(running)
-            self._call(running, context)
+        if context is None:
+            return True  # not read yet
+        self._resumed = None
+        if context.partial and not resumes:
+            return False
+        self._world.stopwatch.begin(*_attempt(running), at=self._world.clock.monotonic())
+        self.watch(running)
+        self._call(running, context)
+        return True
 
     def built(self, message: ContextBuilt) -> None:
         """Take a context that was read. One that the store could not give is read again after a while.

@@ -77,6 +77,8 @@ class World:
     tools_of: Callable[[SessionOpened], tuple[str, ...]]
     """Says which tools a session has, by how it was opened and the settings in force."""
     on_disk: OnDisk
+    accepted_as: Callable[[ExchangeAccepted], ExchangeAccepted]
+    """Says with which settings an exchange goes on: those it was accepted with, but for what was set in a fork (FORK-4)."""
     sealed: Callable[[str], bool]
     """Says whether nothing goes to a channel: those of a fork are sealed (FORK-5)."""
     frozen_runs: Container[str]

@@ -15,6 +15,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
+from intersession_actors.forking import fixed_by, set_in
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
@@ -29,7 +30,7 @@ from intersession_actors.system.recovery import recover, recover_flow, recover_f
 from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
 from intersession_actors.tools import tools_offered
-from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
+from intersession_events.facts import ChatType, ExchangeAccepted, ForkEdit, Route, SessionOpened
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
@@ -169,6 +170,7 @@ class Assembly:
             holds=holds,
             under_way=UnderWay(),
             passivated=self.supervisor.passivated,
+            accepted_as=partial(self._accepted_as, set_in(log)),
             sealed=self.is_sealed,
             frozen_runs=frozen.runs,
             cut_runs=frozen.cut,
@@ -193,6 +195,9 @@ class Assembly:
             receipts=receipts,
             blocking=threads,
         )
+
+    def _accepted_as(self, edits: Sequence[ForkEdit], accepted: ExchangeAccepted) -> ExchangeAccepted:
+        return fixed_by(self._config(), edits, accepted) if edits else accepted
 
     def is_sealed(self, channel: str) -> bool:
         """Whether nothing goes to a channel: those of a fork are sealed, but for those that were asked for (FORK-5)."""

@@ -9,6 +9,8 @@ from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.checkpoints import Target, publishing_targets, signing_key
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError
+from intersession_actors.forking import overlaid
+from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonMapping
 from intersession_events.proofs import PrivateKey
 
@@ -62,6 +64,15 @@ class Settings:
         """Why the last change was refused."""
         for notice in self.notices:
             logger.warning("configuration: %s", notice)
+
+    def overlay(self, edits: Sequence[ForkEdit]) -> None:
+        """Take what was set in a fork into force, on top of what is configured (FORK-4).
+
+        Raises:
+            ConfigError: there is no such setting, or this is none of its values.
+        """
+        if edits:
+            self.config = overlaid(self.config, edits)
 
     def take(self, given: Given, *, agents: Iterable[str], check: Callable[[Config], None]) -> None:
         """Take another configuration into force; what the next start would refuse is refused now.

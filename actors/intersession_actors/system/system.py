@@ -20,6 +20,7 @@ from intersession_actors.config import Config
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
+from intersession_actors.forking import Carried, Forker, Stopping, Wanted, carry_on, set_in
 from intersession_actors.gate import (
     CREDENTIAL,
     IDENTITY,
@@ -61,10 +62,12 @@ from intersession_actors.system.status import status_of
 from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import HoldBefore
+from intersession_events.facts import ForkEdit, HoldBefore
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
+from intersession_events.machine import machine_entropy
 from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.stores import MEMORY, SqliteLog, remove_fork
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 from intersession_projections.openclaw_state import ExportReport
 from intersession_projections.smells import SmellRule
@@ -124,6 +127,7 @@ class SessionSystem:
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
+        self._stopping: Stopping | None = None
         self._pykka_door: PykkaDoor | None = None
         self._opening_door = threading.Lock()
         self.start()
@@ -143,6 +147,7 @@ class SessionSystem:
             else self._store
         )
         try:
+            self._settings.overlay(set_in(log))
             parts = Assembly(
                 log,
                 config=lambda: self.config,
@@ -395,6 +400,73 @@ class SessionSystem:
             "unsent": unsent,
         }
         return self.gateway.perform("sessions.erase", asked)
+
+    def fork(
+        self,
+        run: str,
+        *,
+        at: int | str,
+        edits: Sequence[ForkEdit] = (),
+        agents: Mapping[str, str | Agent] | None = None,
+        on_divergence: str = "stop",
+        loose: bool = False,
+        deliver: Collection[str] = (),
+        by: str = "operator",
+    ) -> "SessionSystem":
+        """Fork a run, as it stood at a place, and carry the fork on: the system that is returned runs on it (FORK-10).
+
+        `at` is a place, also without the run (`turn:2`). `edits` say what is otherwise there. `agents` answer in the fork: by
+        id, `*` for all others, each an agent or a SPEC: `recorded`, `script:FILE`, `module:name`, or the name of an agent of this
+        system. Runs whose agent is not given wait. Channels are sealed, but for `deliver`. `carried_on` waits for its end.
+        The fork lies beside the log, as `<store>.forks/<id>.db`; this log is only read.
+
+        Raises:
+            ToolRefused: there is no such run or place, an edit is not possible there, or an agent is none.
+            ConfigError: a setting is none.
+            ForkFailed: the fork can't be written; a log in memory has no place for it.
+        """
+        not_on_a_loop("system.fork(…)", "await asyncio.to_thread(system.fork, …)")
+        given = mapping_of("agents", agents)
+        if not isinstance(self.log, SqliteLog) or self.log.path == MEMORY:
+            raise invalid("run", "a log in memory can't be forked, keep it in a file")
+        forker = Forker(
+            self.log,
+            self.service.reader,
+            new_id=self.service.new_id,
+            entropy=machine_entropy,
+            named=self._agents,
+        )
+        made = forker.make(Wanted(run, at, tuple(edits), by), given)
+        try:
+            cast_of = forker.cast(made, given, on_divergence=on_divergence, loose=loose)
+            system = SessionSystem(
+                made.path,
+                agents=cast_of.agents,
+                channels={name: self._channels[name] for name in deliver if name in self._channels},
+                config=self.config,
+                deliver=deliver,
+            )
+        except BaseException:
+            remove_fork(Path(made.path))
+            raise
+        system._stopping = cast_of.stopping
+        return system
+
+    def carried_on(self, timeout: float | None = None) -> Carried:
+        """Wait until what was forked has ended, waits for agents that are not here, or has left its recording (FORK-7).
+
+        `timeout` in seconds; None is no limit. The system stays open.
+
+        Raises:
+            ToolRefused: this log is no fork.
+        """
+        not_on_a_loop("system.carried_on(…)", "await asyncio.to_thread(system.carried_on, …)")
+        forked = self.log.forked
+        if forked is None:
+            raise invalid("log", "it is no fork, `system.fork` makes one")
+        if timeout is not None:
+            seconds_of("timeout", timeout, most=RUN_TIME.most)
+        return carry_on(self, forked.flow, stopping=self._stopping, timeout=timeout)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""

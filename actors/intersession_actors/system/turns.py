@@ -29,7 +29,7 @@ class Turns:
             run_id=run.run_id, attempt=running.attempt, budget=running.waiting.budget, cause=running.cause
         )
         caller = Caller(name=key, key=key, run=calling)
-        tools = Tools(service, caller, threads=self._threads, waiting=self._waiting)
+        tools = Tools(service, caller, threads=self._threads, waiting=self._waiting, done=context.partial)
         return Turn(
             agent_id=SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id,
             session_key=key,

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from intersession_actors.service import Caller, Service
+from intersession_actors.service import Caller, Service, flow_begun_by
 from intersession_events import ids
 from intersession_events.facts import ExchangeReleased
 
@@ -58,4 +58,4 @@ def _edited(service: Service, stream: str) -> str | None:
 
 
 def _stream(service: Service, run_id: str) -> str:
-    return ids.exchange_stream(ids.derive(service.log.log_id, "exchange", run_id))
+    return ids.exchange_stream(flow_begun_by(service, "exchange", run_id))

@@ -3,7 +3,7 @@
 import msgspec
 
 from intersession_actors.policy import Requester, Verdict, effective_visibility
-from intersession_actors.service import Call, Service, calling_row, route_of
+from intersession_actors.service import Call, Service, calling_row, flow_begun_by, route_of
 from intersession_events import ids
 from intersession_events.facts import ExchangeAccepted, LoopEnd, SessionOpened
 from intersession_events.keys import SessionKey
@@ -44,7 +44,7 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
     loop, loop_reason = _loop(service, requester, target)
     requester_row = calling_row(service, requester)
     return ExchangeAccepted(
-        exchange_id=ids.derive(log_id, "exchange", send.run_id),
+        exchange_id=flow_begun_by(service, "exchange", send.run_id),
         run_id=send.run_id,
         target=str(target.key),
         target_session_id=target.session_id,

@@ -18,6 +18,7 @@ from intersession_actors.service import (
     Wait,
     ask_flow,
     digest_of,
+    flow_begun_by,
     gone_on,
     keeping_refusals,
     key_conflict,
@@ -112,7 +113,7 @@ def _accepted_before(service: Service, call: Call, run_id: str, asked: str) -> E
 
     It has its answer, for ever: nothing is judged again, neither what has become of the target nor what can be seen now.
     """
-    stream = ids.exchange_stream(ids.derive(service.log.log_id, "exchange", run_id))
+    stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))
     for item in service.log.stream(stream, to=1):
         event = item.event
         if isinstance(event, ExchangeAccepted) and (event.requester, event.asked_digest) == (

@@ -27,6 +27,7 @@ from intersession_actors.service import (
     Service,
     ask_flow,
     digest_of,
+    flow_begun_by,
     gone_on,
     keeping_refusals,
     key_conflict,
@@ -123,7 +124,7 @@ def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> Spaw
     key = words.idempotency_key
     if key is None:
         return None
-    stream = ids.spawn_stream(ids.derive(service.log.log_id, "spawn", run_id))
+    stream = ids.spawn_stream(flow_begun_by(service, "spawn", run_id))
     first = next((item.event for item in service.log.stream(stream, to=1)), None)
     if isinstance(first, SpawnAccepted) and first.request_digest == words.digest:
         return first

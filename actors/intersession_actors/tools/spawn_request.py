@@ -10,7 +10,7 @@ from intersession_actors.config import milliseconds
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import is_storable
 from intersession_actors.policy import SpawnAllowed
-from intersession_actors.service import Call, Service, calling_row, route_of
+from intersession_actors.service import Call, Service, calling_row, flow_begun_by, route_of
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
 from intersession_events.keys import SessionKey
@@ -46,7 +46,7 @@ def accepted_spawn(
         ToolRefused: there is no thread to be had (`no_threads`), or no place for the files (`not_supported`).
     """
     log_id = service.log.log_id
-    spawn_id = ids.derive(log_id, "spawn", run_id)
+    spawn_id = flow_begun_by(service, "spawn", run_id)
     made = SessionKey.acp if words.runtime == "acp" else SessionKey.subagent
     child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
     caller, requester = call.caller, call.requester

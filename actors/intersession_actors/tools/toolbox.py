@@ -28,6 +28,7 @@ from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
+from intersession_events.facts import Message, calls_of
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
 
 
@@ -49,7 +50,8 @@ class _Begun(NamedTuple):
 class Tools(ToolBox):
     """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
 
-    `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool.
+    `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what an attempt that
+    goes on had recorded: a call of it that is made again is not recorded twice, nor is its result.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class Tools(ToolBox):
         *,
         threads: DoorThreads,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        done: Sequence[Message] = (),
     ) -> None:
+        self._done = done
         self._service = service
         self._caller = caller
         self._threads = threads
@@ -181,10 +185,21 @@ class Tools(ToolBox):
         key, run = self._caller.key, self._caller.run
         if run is None or key is None:
             return None
-        call_id = f"call_{ids.derive(self._service.log.log_id, 'call', run.run_id, run.attempt, ordinal)}"
         recorder = RunRecorder(self._service, key, run)
+        forked = self._service.log.forked
+        if forked is not None:
+            before = _call_id(forked.log_id, run.run_id, run.attempt, ordinal)
+            if any(message.tool_call_id == before for message in self._done):
+                return None
+            if any(before in calls_of(message) for message in self._done):
+                return _Recording(self._service, recorder, before)
+        call_id = _call_id(self._service.log.log_id, run.run_id, run.attempt, ordinal)
         recorder.tool_call(call_id, name, _recorded(arguments))
         return _Recording(self._service, recorder, call_id)
+
+
+def _call_id(log_id: str, run_id: str, attempt: int, ordinal: int) -> str:
+    return f"call_{ids.derive(log_id, 'call', run_id, attempt, ordinal)}"
 
 
 def _record_result(recording: _Recording | None, name: str, result: Result) -> None:

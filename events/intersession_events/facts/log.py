@@ -161,6 +161,19 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
     proofs: tuple[HeadProof, ...] = ()
 
 
+class ForkEdited(Fact, frozen=True, kw_only=True):
+    """Something is otherwise in a fork from here on (FORK-4), and `by` wanted it. What follows from it names it as its cause.
+
+    `replaces` is the position, in the log that was forked, of the event that stands no more; None for an edit that adds. `run_id`
+    is the run whose message or answer it is.
+    """
+
+    edit: ForkEdit
+    by: str = "operator"
+    replaces: int | None = None
+    run_id: str | None = None
+
+
 SystemEvent = (
     LogOpened
     | ConfigLoaded
@@ -170,4 +183,5 @@ SystemEvent = (
     | InboundTaken
     | Erased
     | ForkedFrom
+    | ForkEdited
 )

@@ -123,6 +123,13 @@ def text_of(message: Message) -> str:
     return "\n".join(block.text for block in message.content if isinstance(block, TextBlock))
 
 
+def calls_of(message: Message) -> tuple[str, ...]:
+    """Return the ids of the calls of tools in a message."""
+    if isinstance(message.content, str):
+        return ()
+    return tuple(block.id for block in message.content if isinstance(block, ToolCallBlock))
+
+
 def raw_block(block: Block) -> JsonObject:
     """Return a block as the JSON object a reader gets, unknown fields back in their places."""
     match block:

@@ -81,6 +81,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "inbound_taken.1": log.InboundTaken,
     "erased.1": log.Erased,
     "forked_from.1": log.ForkedFrom,
+    "fork_edited.1": log.ForkEdited,
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)

@@ -373,6 +373,10 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: 
         case facts.Erased():
             brief = f"{len(event.rows)} events of {event.stream}"
             return Words(event.by, None, f"{brief}: {event.reason}" if event.reason else brief)
+        case facts.ForkEdited():
+            edit = event.edit
+            what = f"{edit.kind} {edit.key}".strip()
+            return Words(event.by, None, f"edited at {edit.place}: {what}", text=edit.value or None)
         case facts.ForkedFrom():
             edits = ", ".join(f"{edit.kind} {edit.key}".strip() for edit in event.edits) or "no edits"
             return Words(event.by, None, f"fork of {event.log_id} at position {event.position}: {edits}")

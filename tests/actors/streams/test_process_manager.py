@@ -102,6 +102,7 @@ def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
         agent_of=str,
         tools_of=lambda _opened: (),
         on_disk=nothing,
+        accepted_as=lambda accepted: accepted,
         sealed=lambda _channel: False,
         frozen_runs=(),
         cut_runs=(),

@@ -62,6 +62,7 @@ STREAM_OF: Mapping[type, str] = {
     log.InboundTaken: "`inbound:<id>`",
     log.Erased: "`erased:<stream>`",
     log.ForkedFrom: "`log`",
+    log.ForkEdited: "`log`",
 }
 
 HEAD = f"""# Events

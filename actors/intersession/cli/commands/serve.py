@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import hosted, store_url
 from intersession.cli.shell import Answer, Common, Screen, Store, console_log, use_level
+from intersession_actors.agents import configured_agents
 from intersession_actors.config import Config, load_config
 from intersession_actors.host import imported
 from intersession_actors.system import SessionSystem
@@ -63,7 +64,7 @@ def serve(
             system.reload(server.with_token(system.config))
             use_level(system.config.logging)
         else:
-            made = server.configured_agents(settings)
+            made = configured_agents(settings)
             for notice in made.notices:
                 screen.note(notice)
             system = SessionSystem(store_url(common, settings), agents=made.agents, config=given)

@@ -8,16 +8,26 @@ import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, store_path, store_url
-from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, clock, safe
+from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, safe
+from intersession.cli.time_travel.forking import (
+    OTHERWISE,
+    Otherwise,
+    forked,
+    outcomes,
+    show,
+    show_outcomes,
+    value_of,
+)
 from intersession.cli.time_travel.seeing import At
 from intersession_actors.config import load_config
 from intersession_actors.debugger import View
+from intersession_actors.forking import Wanted
 from intersession_events.errors import LogError
 from intersession_events.facts import ForkEdit
 from intersession_events.forks import forks_beside
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log, remove_fork
-from intersession_projections.forks import ForkTold, fork_flow, fork_told
+from intersession_projections.forks import ForkTold, fork_told
 from intersession_projections.places import flow_id
 from intersession_projections.timeline import counted
 
@@ -34,39 +44,33 @@ def fork(
     *,
     at: At = None,
     no_run: Annotated[bool, Parameter(name="--no-run", negative="", help="Only make it.")] = False,
+    otherwise: Otherwise = OTHERWISE,
     reading: Reading = READING,
 ) -> Answer:
-    """Make a run a log of its own, as it stood at a place.
+    """Fork a run, as it stood at a place, with something otherwise, and carry it on.
 
     All that the run touches goes along: sessions with their whole transcripts, exchanges, spawns, deliveries, and whatever
     those refer to. The log itself is only read, also while somebody writes to it. The fork is a small file beside it, that proves
     by itself where it comes from (`verify`), and that every command takes in the place of a run.
+
+    It is carried on to its end where every agent that it needs is given, else it waits and says which are missing. Its channels
+    are sealed, and what else was open is frozen. Exit code 1 says that a recording ended (--agent '*=recorded').
     """
-    if not no_run:
-        raise UsageError("--no-run: give it; a fork is only made yet, and not carried on")
     inside, named = in_fork(reading, run, at)
+    config = load_config(inside.config).config
     with reader_of(inside) as reader:
         view = View(reader)
         name, place = view.parted(named(run), named(at), field="run")
-        flow = view.flow(name)
+        what = reader.log.head() if place is None else place
         with open_log(reader.log.path, read_only=True) as source:
-            made = fork_flow(source, reader.log, flow, at=view.place(place).position)
-    value: JsonObject = {
-        "fork": made.id,
-        "store": made.path,
-        "from": {"logId": made.forked.log_id, "position": made.forked.position},
-        "run": flow_id(flow),
-        "edits": _edits(made.forked.edits),
-    }
-
-    def show(screen: Screen) -> None:
-        streams = counted(len(made.forked.heads), "stream")
-        screen.line(
-            safe("forked: ", "bold green"), f"{streams} up to position {made.forked.position}, in {made.path}"
-        )
-        screen.to_copy(f"  intersession replay {made.id}")
-
-    return Answer(value, show)
+            wanted = Wanted(flow_id(view.flow(name)), what)
+            came = forked(source, reader, config, wanted, otherwise, run=not no_run)
+    diverged = any(one.carried is not None and one.carried.state == "diverged" for one in came)
+    code = REFUSED if diverged else OK
+    if len(came) == 1:
+        return Answer(value_of(came[0]), lambda screen: show(screen, came[0]), code)
+    rows = outcomes(came)
+    return Answer({"outcomes": rows}, lambda screen: show_outcomes(screen, rows), code)
 
 
 _FORKS_HELP: Final = "List forks, or those of a run; `forks rm ID` deletes one."

@@ -1,13 +1,11 @@
 """`intersession serve`: the gateway as a process of its own. Needs the extra `gateway`."""
 
 from intersession.gateway.process.alone import debug_alone
-from intersession.gateway.process.configured_agents import configured_agents
 from intersession.gateway.process.serve import given_config, refuse_open_door, serve, with_token
 from intersession.gateway.process.server import listen
 from intersession.gateway.process.startup import startup_lines
 
 __all__ = [
-    "configured_agents",
     "debug_alone",
     "given_config",
     "listen",

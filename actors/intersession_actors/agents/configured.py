@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, cast
 
-from intersession_actors.agents import AgentFunction, Reply, Turn, openai_agent
+from intersession_actors.agents.agents import openai_agent
+from intersession_actors.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.policy import find_model

@@ -1,0 +1,98 @@
+"""Agents by SPEC, as every door of forks reads them: a registered name, `recorded`, `script:FILE`, a model, `module:name` (FORK-4)."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from intersession_actors.agents import Agent, OnDivergence, RecordedAgent, Recording, script_file
+from intersession_actors.errors import ToolRefused
+
+EVERY: Final = "*"
+RECORDED: Final = "recorded"
+_SCRIPT: Final = "script:"
+FORMS: Final = "recorded, script:FILE, module:name, provider/model, or the name of an agent of the host"
+
+Models = Callable[[str], Agent]
+"""Makes an agent of a model, `provider/id`, as the configuration has it; raises `ConfigError`."""
+
+
+def no_such_agent(spec: str, why: str, known: Iterable[str] = ()) -> ToolRefused:
+    """Return the refusal of a SPEC that names no agent, with the forms that there are."""
+    named = ", ".join(sorted(known))
+    there = f"; agents here: {named}" if named else ""
+    return ToolRefused("unknown_agent", f"agent {spec[:128]!r}: {why}; give {FORMS}{there}")
+
+
+class AgentSpecs:
+    """Makes agents of SPECs.
+
+    `named` are the agents that the host has, `models` makes one of a model, `recording` has what was answered in the source.
+    """
+
+    def __init__(
+        self,
+        *,
+        named: Mapping[str, Agent] | None = None,
+        models: Models | None = None,
+        recording: Callable[[], Recording] | None = None,
+        after: int = 0,
+        loose: bool = False,
+    ) -> None:
+        self._named = dict(named or {})
+        self._models = models
+        self._recording = recording
+        self._after = after
+        self._loose = loose
+
+    def agent(self, agent_id: str, spec: str | Agent, otherwise: OnDivergence) -> Agent:
+        """Return the agent that a SPEC means for an agent id.
+
+        Raises:
+            ToolRefused: it means none, or its script can't be read.
+            ConfigError: its model is not configured.
+        """
+        if not isinstance(spec, str):
+            return spec
+        if spec == RECORDED:
+            return self._recorded(otherwise)
+        if spec.startswith(_SCRIPT):
+            return script_file(Path(spec.removeprefix(_SCRIPT)).expanduser())
+        if spec in self._named:
+            return self._named[spec]
+        if ":" in spec:
+            return _imported(spec, self._named)
+        if "/" in spec and self._models is not None:
+            return self._models(spec)
+        raise no_such_agent(spec, f"no agent of the host is called that (for {agent_id})", self._named)
+
+    def _recorded(self, otherwise: OnDivergence) -> Agent:
+        if self._recording is None:
+            raise no_such_agent(RECORDED, "the log that this one is a fork of is not at hand", self._named)
+        return RecordedAgent(
+            self._recording(),
+            match="place" if self._loose else "meaning",
+            otherwise=otherwise,
+            after=self._after,
+        )
+
+
+def _imported(spec: str, named: Iterable[str]) -> Agent:
+    module_name, _, name = spec.partition(":")
+    if not module_name or not name:
+        raise no_such_agent(spec, "it names no module and no agent in it", named)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # as for `python -m`: what lies here can be named
+    try:
+        found: object = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (
+        Exception
+    ) as error:  # whatever a module of somebody's raises while it is imported is theirs to mend
+        raise no_such_agent(spec, f"it can't be loaded ({type(error).__name__}: {error})", named) from error
+    if not callable(found) and not hasattr(found, "run") and not hasattr(found, "actor_urn"):
+        raise no_such_agent(spec, f"it is a {type(found).__name__} and no agent", named)
+    return cast("Agent", found)

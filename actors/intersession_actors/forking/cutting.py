@@ -1,0 +1,92 @@
+"""Where a log can be cut: between two appends, for what is appended together was decided together (FORK-4).
+
+An append is not marked as such. What belongs to one is found by its causes and its kinds, as they are drafted (`streams/drafting.py`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+
+_NEAR: Final = 96
+"""An append of a step is much shorter than this."""
+
+_ASKS: Final = (
+    facts.ExchangeAccepted
+    | facts.SpawnAccepted
+    | facts.TurnRequested
+    | facts.AnnounceRequested
+    | facts.ResultHanded
+    | facts.AttachmentsReady
+    | facts.ThreadOpened
+)
+"""Events of a flow that a session's message and run go with."""
+
+
+def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
+    """Return the event at a position with all that was appended together with it, in order; nothing for position 0."""
+    if position <= 0:
+        return ()
+    window = list(log.all(after=max(position - _NEAR, 0), to=position + _NEAR))
+    of: dict[int, int] = {recorded.position: recorded.position for recorded in window}
+
+    def root(at: int) -> int:
+        while of[at] != at:
+            at = of[at]
+        return at
+
+    for number, one in enumerate(window):
+        for other in window[number + 1 :]:
+            if _are_together(one, other) or _are_together(other, one):
+                of[root(other.position)] = root(one.position)
+    wanted = root(position) if position in of else None
+    return tuple(recorded for recorded in window if root(recorded.position) == wanted)
+
+
+def _are_together(cause: Recorded, effect: Recorded) -> bool:
+    """Whether two events are of one append, the second because of the first."""
+    first, second = cause.event, effect.event
+    if isinstance(second, facts.RunStarted) or isinstance(first, facts.RunStarted):
+        return False  # it begins what comes of it, and can be begun anew
+    match first, second:
+        case facts.AnnounceDecided(delivery_id=decided), facts.DeliveryDecided(delivery_id=delivery_id):
+            return decided == delivery_id
+        case facts.RunCompleted(run_id=ended) | facts.RunFailed(run_id=ended), facts.DeliveryDecided(
+            run_id=run_id, owner=None
+        ):
+            return ended == run_id
+        case _:
+            pass
+    if effect.causation != cause.id:
+        return False
+    if cause.stream == effect.stream:
+        return effect.version == cause.version + 1 and not cause.stream.startswith("delivery:")
+    return isinstance(first, _ASKS) and effect.stream.startswith("session:")
+
+
+def consistent(log: Log, position: int) -> int:
+    """Return where a cut at a position has to be, so that no step is in the fork by half.
+
+    A step that is decided from what is in the log is decided anew: the cut is before it. What somebody asked for from
+    outside, and what an agent had answered, is not: the cut is behind it.
+    """
+    together = appended_with(log, position)
+    last = together[-1].position if together else position
+    if last <= position:
+        return position
+    if _is_given(together) or any(
+        isinstance(one.event, facts.RunEnd) and one.position <= position for one in together
+    ):
+        return last
+    return together[0].position - 1
+
+
+def _is_given(together: Sequence[Recorded]) -> bool:
+    """Whether somebody outside asked for it: a send, a spawn, a person's message."""
+    events = [one.event for one in together]
+    if any(isinstance(event, facts.ExchangeAccepted | facts.SpawnAccepted) for event in events):
+        return True
+    if any(isinstance(event, _ASKS) for event in events):
+        return False
+    return any(isinstance(event, facts.RunQueued) for event in events)

@@ -1,0 +1,144 @@
+"""Makes a fork of a run at a place, with its edits written in: a file that a system can be opened on (FORK-1, FORK-4)."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from intersession_actors.errors import ToolRefused
+from intersession_actors.forking.cutting import consistent
+from intersession_actors.forking.edits import REPLACING, Replaced, check_edits, replaced_by
+from intersession_actors.forking.writing import Writing, names_anew
+from intersession_events import facts, ids
+from intersession_events.forks import ForkWanted, directory_of, fork_log
+from intersession_events.log import Log
+from intersession_events.stores import SqliteLog, open_log
+from intersession_projections.forks import closed_streams, roots_of
+from intersession_projections.inline_views import inline_views
+from intersession_projections.places import Flow, Places, RunNames, UnknownPlace, flow_id, parse_place
+
+
+class MadeFork(NamedTuple):
+    """A fork: its log id, its file, the id of what goes on in it, and where its source was cut."""
+
+    id: str
+    path: str
+    run: str
+    source: str
+    position: int
+    edits: tuple[facts.ForkEdit, ...]
+
+
+class Wanted(NamedTuple):
+    """What is asked for: `at` is a place, also one without its run (`turn:2`), `by` who asks."""
+
+    run: str
+    at: float | str
+    edits: Sequence[facts.ForkEdit] = ()
+    by: str = "operator"
+
+
+def make_fork(
+    source: SqliteLog,
+    log: Log,
+    wanted: Wanted,
+    *,
+    fork_id: str,
+    now_ms: int,
+    entropy: Callable[[int], bytes],
+    directory: Path | None = None,
+) -> MadeFork:
+    """Make a fork, beside the others of its source. `log` is that of `source`, with its views.
+
+    Raises:
+        ToolRefused: there is no such run or place, or an edit is not possible there; it says what would do.
+        ForkFailed: the file can't be written.
+    """
+    check_edits(wanted.edits)
+    flow, position, what = _located(log, wanted, now_ms)
+    replacing = next((edit for edit in wanted.edits if edit.kind in REPLACING), None)
+    replaced = None if replacing is None else replaced_by(log, replacing, position, what)
+    cut = consistent(log, position) if replaced is None else replaced.cut
+    _check_place(flow, replacing, cut, what)
+    goes_on = flow_id(flow)
+    names: dict[str, str] = {}
+    if replacing is not None and replacing.kind == "message" and replaced is not None:
+        source_ids = [source.log_id, *(fork.log_id for fork in source.lineage.forks)]
+        names = names_anew(fork_id, source_ids, replaced)
+        goes_on = names.get(goes_on, goes_on)
+    edits = tuple(edit if edit.place else _placed(edit, what) for edit in wanted.edits)
+    roots = [*roots_of(flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]
+    streams = closed_streams(log, roots, cut)
+    fork = fork_log(
+        source,
+        ForkWanted(streams=streams, at=cut, flow=goes_on, edits=edits, by=wanted.by),
+        directory=directory or directory_of(source.path),
+        fork_id=fork_id,
+        now_ms=now_ms,
+        entropy=entropy,
+    )
+    try:
+        _write(fork.path, edits, (replaced, names), by=wanted.by, now_ms=now_ms)
+    except BaseException:
+        Path(fork.path).unlink(missing_ok=True)
+        raise
+    return MadeFork(
+        id=fork.id,
+        path=fork.path,
+        run=goes_on,
+        source=fork.forked.log_id,
+        position=fork.forked.position,
+        edits=edits,
+    )
+
+
+def _write(
+    path: str,
+    edits: Sequence[facts.ForkEdit],
+    replaced: tuple[Replaced | None, dict[str, str]],
+    *,
+    by: str,
+    now_ms: int,
+) -> None:
+    if not edits:
+        return
+    there, names = replaced
+    with open_log(f"sqlite:///{path}", inline=inline_views()) as fork:
+        writing = Writing(fork, by, now_ms)
+        for edit in edits:
+            if there is None or edit.kind not in REPLACING:
+                writing.adding(edit)
+            elif edit.kind == "message":
+                writing.asking(edit, there, names)
+            else:
+                writing.answering(edit, there)
+
+
+def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:
+    """Return what is forked, the position that the place means, and the place in full."""
+    what = wanted.at
+    if isinstance(what, str):
+        bare = what.removeprefix("@")
+        if (
+            "@" not in bare and bare.partition(":")[0] in {"start", "reply", "turn", "announce", "end"}
+        ) or bare.partition("+")[0].partition("-")[0] in {"start", "reply", "announce", "end"}:
+            what = f"{wanted.run}@{bare}"
+    try:
+        flow = RunNames(log).flow(wanted.run, field="run")
+        found = Places(log, now_ms=now_ms).find(parse_place(what))
+    except UnknownPlace as error:
+        raise ToolRefused("invalid_request", str(error)) from None
+    return flow, found.position, str(what)
+
+
+def _check_place(flow: Flow, replacing: facts.ForkEdit | None, cut: int, what: str) -> None:
+    is_there = flow.accepted <= cut
+    if not is_there and (replacing is None or replacing.kind != "message"):
+        raise ToolRefused(
+            "invalid_request",
+            f"at: {what} is before the run, whose first event is {flow.accepted}; "
+            "give a place of it, or another message with --message at its @start",
+        )
+
+
+def _placed(edit: facts.ForkEdit, what: str) -> facts.ForkEdit:
+    return facts.ForkEdit(kind=edit.kind, place=what, key=edit.key, value=edit.value)

@@ -1,0 +1,234 @@
+"""Writes edits into a fork that nobody has opened yet: each with the event that says so, in one append (FORK-4)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.agents import Answered
+from intersession_actors.errors import ToolRefused
+from intersession_actors.forking.edits import Replaced
+from intersession_actors.prompt import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_actors.session import RunReturned, Session, decide_returned, evolve
+from intersession_actors.streams import append_of
+from intersession_events import facts, ids
+from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
+
+_LOG: Final = "log"
+_SKIPS: Final[Mapping[facts.Step, str]] = {
+    "message": NO_REPLY,
+    "reply": REPLY_SKIP,
+    "announce": ANNOUNCE_SKIP,
+}
+
+
+class Writing(NamedTuple):
+    """What is needed to write edits: the fork, who wants them, and what time it is."""
+
+    log: Log
+    by: str
+    now_ms: int
+
+    def adding(self, edit: facts.ForkEdit) -> None:
+        """Write an edit that changes no event: another agent, a setting, a further message.
+
+        Raises:
+            ToolRefused: the message is for a session that the fork does not have.
+        """
+        draft = self._said(edit)
+        appends = [_of_log(draft)]
+        if edit.kind == "inject":
+            appends.append(self._injected(edit, draft.id))
+        self.log.append_now(appends)
+
+    def answering(self, edit: facts.ForkEdit, replaced: Replaced) -> None:
+        """Write another answer of a run, as if its agent had given it.
+
+        Raises:
+            ToolRefused: the run is not under way at the cut.
+        """
+        key = replaced.session_key
+        state = session_of(self.log, key)
+        running = state.running
+        if running is None or running.waiting.queued.run_id != replaced.run_id:
+            raise ToolRefused(
+                "invalid_request",
+                f"--{edit.kind}: run {replaced.run_id} was not under way there, nothing to answer",
+            )
+        text = {"reply": edit.value, "skip": _SKIPS[running.waiting.queued.step], "drop": None}[edit.kind]
+        draft = self._said(edit, replaced)
+        events, carried = decide_returned(
+            state,
+            RunReturned(run_id=replaced.run_id, attempt=running.attempt, result=Answered(text=text)),
+            key=key,
+            log_id=self.log.log_id,
+            now_ms=self.now_ms,
+        )
+        own = append_of(
+            self.log.log_id,
+            ids.session_stream(key),
+            _version(self.log, ids.session_stream(key)),
+            events,
+            time=self.now_ms,
+            causation=draft.id,
+            correlation=running.waiting.correlation,
+        )
+        self.log.append_now([_of_log(draft), own, *carried])
+
+    def asking(self, edit: facts.ForkEdit, replaced: Replaced, names: Mapping[str, str]) -> None:
+        """Write another message, with the run and the flow that it begins; `names` are their ids here, by those there."""
+        draft = self._said(edit, replaced)
+        streams: dict[str, list[facts.Event]] = {}
+        causes: dict[str, str | None] = {}
+        correlations: dict[str, str | None] = {}
+        for recorded in replaced.events:
+            event = _with_words(recorded.event, edit.value)
+            stream = _renamed(recorded.stream, names)
+            if stream not in streams:
+                causes[stream] = recorded.causation
+                correlations[stream] = _renamed(recorded.correlation or "", names) or None
+            streams.setdefault(stream, []).append(_anew(event, names))
+        own = {recorded.id for recorded in replaced.events}
+        appends: list[StreamAppend] = []
+        # The flow's own events first: those of sessions name the last of them as their cause.
+        for stream in sorted(streams, key=lambda name: name.startswith("session:")):
+            cause = causes[stream]
+            before = appends[-1].drafts[-1].id if appends else draft.id
+            appends.append(
+                append_of(
+                    self.log.log_id,
+                    stream,
+                    _version(self.log, stream),
+                    streams[stream],
+                    time=self.now_ms,
+                    causation=before if cause is None or cause in own else cause,
+                    correlation=correlations[stream],
+                )
+            )
+        self.log.append_now([_of_log(draft), *appends])
+
+    def _said(self, edit: facts.ForkEdit, replaced: Replaced | None = None) -> Draft:
+        event = facts.ForkEdited(
+            edit=edit,
+            by=self.by,
+            replaces=None if replaced is None else replaced.cut + 1,
+            run_id=None if replaced is None else replaced.run_id,
+        )
+        content = msgspec.json.encode(event).decode()
+        event_id = ids.derive(self.log.log_id, "edit", self.log.head(), content)
+        return Draft(event=event, id=event_id, time=self.now_ms)
+
+    def _injected(self, edit: facts.ForkEdit, cause: str) -> StreamAppend:
+        stream = ids.session_stream(edit.key)
+        state = session_of(self.log, edit.key)
+        if not state.exists:
+            known = ", ".join(name.partition(":")[2] for name in self.log.streams("session:"))
+            raise ToolRefused(
+                "invalid_request", f"--inject: no session {edit.key!r} in the fork; it has {known}"
+            )
+        message = facts.Message(
+            id=ids.derive(self.log.log_id, "message", cause),
+            role="user",
+            content=edit.value,
+            timestamp=self.now_ms,
+            provenance=facts.Provenance(kind="external_user", sender=self.by),
+        )
+        said = facts.MessageRecorded(session_id=state.session_id, message=message)
+        return append_of(
+            self.log.log_id,
+            stream,
+            _version(self.log, stream),
+            (said,),
+            time=self.now_ms,
+            causation=cause,
+            correlation=None,
+        )
+
+
+def names_anew(log_id: str, source_ids: Sequence[str], replaced: Replaced) -> dict[str, str]:
+    """Return ids for what a replaced message begins: other ones than in the source (FORK-3).
+
+    A run that called a tool to send it finds it again: its id is the one that the tool derives here.
+    """
+    names: dict[str, str] = {}
+    for recorded in replaced.events:
+        match recorded.event:
+            case facts.RunQueued(run_id=run_id):
+                names.setdefault(run_id, ids.derive(log_id, "run", "asked", run_id))
+            case facts.ExchangeAccepted() | facts.SpawnAccepted() as accepted:
+                kind, own = (
+                    ("exchange", accepted.exchange_id)
+                    if isinstance(accepted, facts.ExchangeAccepted)
+                    else ("spawn", accepted.spawn_id)
+                )
+                run_id = _called_anew(log_id, source_ids, accepted) or ids.derive(
+                    log_id, "run", "asked", accepted.run_id
+                )
+                names[accepted.run_id] = run_id
+                names[own] = ids.derive(log_id, kind, run_id)
+            case facts.MessageRecorded(message=message) if message.role == "user":
+                names[message.id] = ids.derive(log_id, "message", "asked", message.id)
+            case _:
+                pass
+    return names
+
+
+_MOST_CALLS: Final = 256
+
+
+def _called_anew(
+    log_id: str, source_ids: Iterable[str], accepted: facts.ExchangeAccepted | facts.SpawnAccepted
+) -> str | None:
+    calling = accepted.requester_run_id
+    if calling is None:
+        return None
+    for source in source_ids:
+        for attempt in range(1, 4):
+            for number in range(1, _MOST_CALLS):
+                if ids.derive(source, "run", calling, attempt, number) == accepted.run_id:
+                    return ids.derive(log_id, "run", calling, attempt, number)
+    return None
+
+
+def session_of(log: Log, key: str) -> Session:
+    """Return where a session stands, folded from the whole of its stream."""
+    state = Session()
+    for recorded in log.stream(ids.session_stream(key)):
+        state = evolve(state, recorded)
+    return state
+
+
+def _version(log: Log, stream: str) -> int:
+    return next((recorded.version for recorded in log.stream(stream, backwards=True, limit=1)), 0)
+
+
+def _of_log(draft: Draft) -> StreamAppend:
+    return StreamAppend(stream=_LOG, expected=ANY_VERSION, drafts=(draft,))
+
+
+def _with_words(event: facts.Event, text: str) -> facts.Event:
+    match event:
+        case facts.MessageRecorded(message=message) if message.role == "user":
+            return msgspec.structs.replace(event, message=msgspec.structs.replace(message, content=text))
+        case facts.ExchangeAccepted():
+            return msgspec.structs.replace(
+                event, message=text, idempotency_key=None, request_digest=None, asked_digest=None
+            )
+        case facts.SpawnAccepted():
+            return msgspec.structs.replace(event, task=text, idempotency_key=None, request_digest=None)
+        case facts.RunQueued():
+            return msgspec.structs.replace(event, idempotency_key=None, request_digest=None)
+        case _:
+            return event
+
+
+def _anew(event: facts.Event, names: Mapping[str, str]) -> facts.Event:
+    """Return an event with the ids that it has here, wherever they stand in it."""
+    topic = facts.topic_of(event)
+    return facts.decode(topic, _renamed(facts.encode(event).decode(), names).encode())
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    for there, here in names.items():
+        text = text.replace(there, here)
+    return text

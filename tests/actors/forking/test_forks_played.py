@@ -1,0 +1,187 @@
+"""Forks of a conversation at its places: closed, carried on to the end, with edits as events, and recorded agents the same again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from intersession import MemoryChannel, ToolRefused, Turn
+from intersession_events.facts import ForkEdit, ForkEdited, TurnReplied
+from intersession_events.stores import open_log
+from support.forks_played import Conversation, Played, answers, conversation, play, said
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    made = conversation(tmp_path_factory.mktemp("talk"))
+    yield made
+    made.system.close(grace=0)
+
+
+def told(played: Played, exchange: str) -> list[tuple[str, str | None]]:
+    """What was said in an exchange of a fork; that a text was withheld stands for that it arrived."""
+    with open_log(played.made.path, read_only=True) as log:
+        events = said(log, exchange)
+    return [(topic, "announced" if text == "withheld" else text) for topic, text in events]
+
+
+def check_same(talk: Conversation, at: int) -> None:
+    played = play(talk, talk.exchange, at, agents={"*": "recorded"})
+    assert played.carried.state == "ended", (at, played.carried)
+    assert played.carried.divergence is None
+    assert told(played, talk.exchange) == list(said(talk.log, talk.exchange)), at
+
+
+def exchange_positions(talk: Conversation) -> list[int]:
+    first = talk.log.stream(f"exchange:{talk.exchange}")[0].position
+    return list(range(first, talk.log.head() + 1))
+
+
+@pytest.mark.clause("FORK-4", "FORK-7")
+def test_a_fork_with_recorded_agents_is_the_same_again_from_the_middle_of_each_kind_of_step(
+    talk: Conversation,
+) -> None:
+    positions = exchange_positions(talk)
+    for at in (positions[0], positions[4], positions[7], positions[len(positions) // 2]):
+        check_same(talk, at)
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("FORK-4", "FORK-7")
+def test_a_fork_with_recorded_agents_is_the_same_again_from_every_position(talk: Conversation) -> None:
+    for at in exchange_positions(talk):
+        check_same(talk, at)
+
+
+@pytest.mark.clause("FORK-4")
+def test_another_answer_stands_in_the_place_of_the_one_that_was_given(talk: Conversation) -> None:
+    edit = ForkEdit(kind="reply", value="it was cancelled")
+    played = play(talk, talk.exchange, "turn:2", edit, agents={"main": "asks", "desk": "answers"})
+    assert played.carried.state == "ended"
+    with open_log(played.made.path, read_only=True) as log:
+        replies = {
+            one.event.turn: one.event.text
+            for one in log.stream(f"exchange:{talk.exchange}")
+            if isinstance(one.event, TurnReplied)
+        }
+        (edited,) = [one.event for one in log.stream("log") if isinstance(one.event, ForkEdited)]
+    assert replies == {1: "are you sure?", 2: "it was cancelled", 3: "are you sure?", 4: "quite sure"}
+    assert (edited.edit.kind, edited.edit.value, edited.by) == ("reply", "it was cancelled", "operator")
+    assert edited.edit.place.endswith("@turn:2")
+
+
+@pytest.mark.clause("FORK-4")
+def test_a_skip_ends_the_loop_there_and_a_drop_leaves_the_answer_out(talk: Conversation) -> None:
+    agents = {"main": "asks", "desk": "answers"}
+    skipped = play(talk, talk.exchange, "turn:2", ForkEdit(kind="skip"), agents=agents)
+    assert (skipped.carried.outcome.end, skipped.carried.outcome.turns) == ("reply_skip", 2)
+    dropped = play(talk, talk.exchange, "turn:3", ForkEdit(kind="drop"), agents=agents)
+    assert (dropped.carried.outcome.end, dropped.carried.outcome.turns) == ("no_text", 3)
+
+
+@pytest.mark.clause("FORK-4")
+def test_another_message_begins_another_exchange_and_who_sent_it_hears_its_reply(talk: Conversation) -> None:
+    edit = ForkEdit(kind="message", value="is it cancelled?")
+    played = play(
+        talk,
+        talk.exchange,
+        "start",
+        edit,
+        agents={"*": "recorded", "desk": lambda turn: f"no: {turn.message}"},
+    )
+    assert played.made.run != talk.exchange
+    with open_log(played.made.path, read_only=True) as log:
+        accepted, *_ = log.stream(f"exchange:{played.made.run}")
+        assert getattr(accepted.event, "message", None) == "is it cancelled?"
+        assert not log.stream(f"exchange:{talk.exchange}")
+    divergence = played.carried.divergence
+    assert divergence is not None
+    assert (divergence.kind, "no: is it cancelled?" in (divergence.now or "")) == ("tool", True)
+
+
+@pytest.mark.clause("FORK-4")
+def test_a_setting_holds_though_the_exchange_had_fixed_its_own(talk: Conversation) -> None:
+    edit = ForkEdit(kind="set", key="session.agentToAgent.maxPingPongTurns", value="2")
+    played = play(talk, talk.exchange, "turn:1", edit, agents={"main": "asks", "desk": "answers"})
+    assert (played.carried.outcome.end, played.carried.outcome.turns) == ("turn_limit", 2)
+
+
+@pytest.mark.clause("FORK-4")
+def test_a_further_message_is_heard_by_who_speaks_next(talk: Conversation) -> None:
+    heard: list[str] = []
+
+    def listens(turn: Turn) -> object:
+        heard.append(turn.prompt())
+        return answers(turn)
+
+    edit = ForkEdit(kind="inject", key="agent:desk:main", value="the timetable has changed")
+    play(talk, talk.exchange, "turn:1", edit, agents={"main": "asks", "desk": listens})
+    assert "the timetable has changed" in heard[0]
+
+
+@pytest.mark.clause("FORK-4")
+@pytest.mark.parametrize(
+    ("at", "edits", "says"),
+    [
+        ("start", [ForkEdit(kind="reply", value="x")], "RUN@turn:N"),
+        ("turn:2", [ForkEdit(kind="message", value="x")], "RUN@start"),
+        ("turn:2", [ForkEdit(kind="reply", value="x"), ForkEdit(kind="skip")], "both replace"),
+        ("turn:2", [ForkEdit(kind="reply", value=" ")], "--skip"),
+        ("turn:9", [], "it has turn:1 to turn:4"),
+        ("1", [], "before the run"),
+        ("turn:1", [ForkEdit(kind="inject", key="agent:desk:nobody", value="x")], "agent:desk:main"),
+        ("turn:1", [ForkEdit(kind="set", key="", value="2")], "NAME=VALUE"),
+    ],
+)
+def test_what_is_not_possible_is_refused_with_what_is(
+    talk: Conversation, at: str, edits: list[ForkEdit], says: str
+) -> None:
+    with pytest.raises(ToolRefused, match=says):
+        play(talk, talk.exchange, at, *edits)
+
+
+@pytest.mark.clause("FORK-4")
+def test_a_fork_waits_for_the_agents_that_it_is_not_given_and_says_which(talk: Conversation) -> None:
+    played = play(talk, talk.exchange, "turn:2", agents={"desk": "answers"})
+    assert (played.carried.state, played.carried.missing) == ("waits", ("main",))
+
+
+@pytest.mark.clause("FORK-7")
+def test_the_first_turn_that_is_given_something_else_is_where_a_what_if_stops(talk: Conversation) -> None:
+    edit = ForkEdit(kind="reply", value="it was cancelled")
+    played = play(talk, talk.exchange, "turn:2", edit, agents={"*": "recorded"})
+    divergence = played.carried.divergence
+    assert played.carried.state == "diverged"
+    assert divergence is not None
+    assert (divergence.kind, divergence.turn, divergence.session_key) == ("context", 3, "agent:main:main")
+    assert (divergence.recorded, divergence.now) == ("are you sure?", "it was cancelled")
+    loose = play(talk, talk.exchange, "turn:2", edit, agents={"*": "recorded"}, loose=True)
+    assert (loose.carried.state, loose.carried.outcome.turns) == ("ended", 4)
+
+
+@pytest.mark.clause("FORK-10", "FORK-5")
+def test_a_running_system_forks_a_run_and_goes_on_itself(talk: Conversation, tmp_path: Path) -> None:
+    script = tmp_path / "desk.jsonl"
+    script.write_text(
+        '{"step": "reply", "reply": "rather sure"}\n{"step": "announce", "reply": "ANNOUNCE_SKIP"}\n'
+        '{"step": "reply", "reply": "REPLY_SKIP"}\n'
+    )
+    channel = MemoryChannel()
+    fork = talk.system.fork(
+        talk.exchange,
+        at="turn:1",
+        agents={"desk": f"script:{script}", "main": "main"},
+        edits=[ForkEdit(kind="set", key="session.agentToAgent.announce", value='"always"')],
+    )
+    with fork:
+        carried = fork.carried_on(20)
+        assert (carried.state, carried.outcome.end, carried.outcome.announced) == (
+            "ended",
+            "reply_skip",
+            None,
+        )
+        assert fork.log.log_id != talk.log.log_id
+        assert channel.delivered == ()
+    assert talk.system.status()["fork"] is None
+    with pytest.raises(ToolRefused, match="no agent of the host is called that"):
+        talk.system.fork(talk.exchange, at="turn:1", agents={"main": "nobody"})
