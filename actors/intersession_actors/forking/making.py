@@ -35,6 +35,8 @@ class Wanted(NamedTuple):
     at: float | str
     edits: Sequence[facts.ForkEdit] = ()
     by: str = "operator"
+    exact: bool = False
+    """The cut is at the very position, also in the middle of a step: for a fork that is only looked at."""
 
 
 def make_fork(
@@ -57,7 +59,7 @@ def make_fork(
     flow, position, what = _located(log, wanted, now_ms)
     replacing = next((edit for edit in wanted.edits if edit.kind in REPLACING), None)
     replaced = None if replacing is None else replaced_by(log, replacing, position, what)
-    cut = consistent(log, position) if replaced is None else replaced.cut
+    cut = replaced.cut if replaced is not None else position if wanted.exact else consistent(log, position)
     _check_place(flow, replacing, cut, what)
     goes_on = flow_id(flow)
     names: dict[str, str] = {}

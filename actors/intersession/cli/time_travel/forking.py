@@ -117,7 +117,7 @@ def forked(
     """Make forks, and carry them on."""
     if otherwise.times < 1 or otherwise.parallel < 1:
         raise UsageError("--times, --parallel: give a number from 1 on")
-    agents = otherwise.agents()
+    agents, edits = otherwise.agents(), otherwise.edits()
     forker = Forker(
         source,
         reader,
@@ -126,7 +126,10 @@ def forked(
         named=_named(config, agents, otherwise.on_divergence),
         models=lambda model: _of_model(config, model),
     )
-    made = [forker.make(wanted._replace(edits=otherwise.edits()), agents) for _ in range(otherwise.times)]
+    made = [
+        forker.make(wanted._replace(edits=edits, exact=not run and not edits and not agents), agents)
+        for _ in range(otherwise.times)
+    ]
     if not run:
         return [Came(one, None) for one in made]
 
