@@ -36,7 +36,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "show": (f"{_TIME_TRAVEL}.show:show", "Draw a run: who said what to whom, and how it ended."),
     "debug": (
         f"{_TIME_TRAVEL}.debug:debug",
-        "Open a log in the browser: who said what, what agents saw, why it ended.",
+        "Open a log in the browser: who said what, and why it ended so.",
     ),
     "step": (f"{_TIME_TRAVEL}.step:step", "Step through a run on a screen: forwards, back, by causes."),
     "state": (
@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
     "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
-    "fork": (f"{_TIME_TRAVEL}.fork:fork", "Make a run a log of its own, as it stood at a place."),
+    "fork": (f"{_TIME_TRAVEL}.fork:fork", "Fork a run at a place, with something otherwise."),
     "forks": (
         f"{_TIME_TRAVEL}.fork:forks",
         "List forks, or those of a run; `forks rm ID` deletes one.",

@@ -216,6 +216,10 @@ def test_a_stream_ends_with_its_credential_and_with_the_gateway(tmp_path: Path) 
 # --- the description
 
 
+DEBUGGER = "/debug/api/"
+STREAMS = {"/events", f"{DEBUGGER}live"}
+
+
 def conform(live: LiveGateway, cases: int) -> None:
     """Call every route, and every tool, with whatever its description allows, and with what it does not."""
     with live.http() as client:
@@ -223,10 +227,17 @@ def conform(live: LiveGateway, cases: int) -> None:
     lenient = [check for check in CHECKS if check is not negative_data_rejection]
     # A query that nobody asked for is passed over.
     operations = [
-        (api, lenient if api.path in {"/events", "/metrics"} else CHECKS)
+        (api, lenient if api.path.startswith(("/events", "/metrics", DEBUGGER)) else CHECKS)
         for api in _operations(document, live.address)
     ]
-    assert {api.path for api, _ in operations} == {"/tools/invoke", "/events", "/healthz", "/metrics"}
+    paths = {api.path for api, _ in operations}
+    assert {path for path in paths if not path.startswith(DEBUGGER)} == {
+        "/tools/invoke",
+        "/events",
+        "/healthz",
+        "/metrics",
+    }
+    assert len(paths) > 20, "those of the web debugger are described, too"
     for tool, schema in zip(TOOLS, schemas(list(TOOLS), "mcp"), strict=True):
         (api,) = _operations(_of_tool(document, tool, schema["inputSchema"]), live.address)
         # What is no session of the three that are tried may be one all the same.
@@ -234,7 +245,7 @@ def conform(live: LiveGateway, cases: int) -> None:
     try:
         for api, checks in operations:
             # A stream of events would never end; from a gateway that is stopping, it has a beginning alone.
-            live.door.draining = api.path == "/events"
+            live.door.draining = api.path in STREAMS
             _try(api, checks, cases)
     finally:
         live.door.draining = False

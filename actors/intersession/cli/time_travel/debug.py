@@ -43,7 +43,7 @@ def debug(
     ] = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Open a log in the browser: who said what, what agents saw, why it ended.
+    """Open a log in the browser: who said what, and why it ended so.
 
     The log is only read, also beside a host that writes it: then what comes is shown as it comes. An OpenClaw state
     directory is imported to a temporary log first. It listens on this machine alone, and the address that it prints lets in

@@ -47,7 +47,7 @@ def fork(
     otherwise: Otherwise = OTHERWISE,
     reading: Reading = READING,
 ) -> Answer:
-    """Fork a run, as it stood at a place, with something otherwise, and carry it on.
+    """Fork a run at a place, with something otherwise.
 
     All that the run touches goes along: sessions with their whole transcripts, exchanges, spawns, deliveries, and whatever
     those refer to. The log itself is only read, also while somebody writes to it. The fork is a small file beside it, that proves
