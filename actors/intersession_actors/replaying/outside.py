@@ -84,6 +84,11 @@ class RecordedAgents:
         """Whether the agent ever began a run."""
         return agent_id in self._runners
 
+    def resumes(self, agent_id: str) -> bool:
+        """False: each attempt is given what was recorded of it, from its beginning on."""
+        del agent_id
+        return False
+
     def start(
         self, turn: tuple[str, int], done: object, late: object = None, *, inside: object = None
     ) -> None:

@@ -92,6 +92,11 @@ class SealedLog:
         """The identity of the log that is replayed: ids are derived from it."""
         return self._recording.log_id
 
+    @property
+    def forked(self) -> None:
+        """None: what is decided again is what was recorded, which sends nothing in any case."""
+        return
+
     def append(
         self,
         batch: Sequence[StreamAppend],
