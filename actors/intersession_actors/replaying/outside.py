@@ -85,7 +85,7 @@ class RecordedAgents:
         return agent_id in self._runners
 
     def resumes(self, agent_id: str) -> bool:
-        """False: each attempt is given what was recorded of it, from its beginning on."""
+        """Say no: each attempt is given what was recorded of it, from its beginning on."""
         del agent_id
         return False
 
