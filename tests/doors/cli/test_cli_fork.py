@@ -176,3 +176,14 @@ def test_an_erasing_names_the_forks_that_it_does_not_reach(forked: Forked, tmp_p
     told = ran("erase", "agent:research:main", "--yes", "--store", path, "--json").json["notReached"]
 
     assert any(forked.fork in one and forked.second in one for one in told)
+
+
+@pytest.mark.clause("FORK-7")
+def test_a_fork_goes_on_under_the_settings_that_its_run_was_under(demo_log: DemoLog, tmp_path: Path) -> None:
+    store = demo_log.copy(tmp_path)
+    edits = ("--reply", "It was cancelled.", "--agent", "*=recorded")
+
+    came = ran("fork", f"{demo_log.exchange}@reply", *edits, "--store", store, "--json")
+
+    assert came.exit_code == 1
+    assert '"reply":"It was cancelled."' in came.json["divergence"]["now"], "the send was not forbidden"

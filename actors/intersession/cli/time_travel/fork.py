@@ -57,13 +57,16 @@ def fork(
     are sealed, and what else was open is frozen. Exit code 1 says that a recording ended (--agent '*=recorded').
     """
     inside, named = in_fork(reading, run, at)
-    config = load_config(inside.config).config
     with reader_of(inside) as reader:
         view = View(reader)
         name, place = view.parted(named(run), named(at), field="run")
         what = reader.log.head() if place is None else place
+        flow = view.flow(name)
+        # What the run was under holds for its fork as well, if nothing else is given.
+        recorded = None if inside.config is not None else view.config_at(flow.accepted)
+        config = recorded or load_config(inside.config).config
         with open_log(reader.log.path, read_only=True) as source:
-            wanted = Wanted(flow_id(view.flow(name)), what)
+            wanted = Wanted(flow_id(flow), what)
             came = forked(source, reader, config, wanted, otherwise, run=not no_run)
     diverged = any(one.carried is not None and one.carried.state == "diverged" for one in came)
     code = REFUSED if diverged else OK
