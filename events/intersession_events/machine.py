@@ -62,7 +62,7 @@ def _refuse(what: str) -> None:
 
 
 def _who(depth: int) -> str:
-    frame = sys._getframe(depth)  # noqa: SLF001 - there is no other way to name who calls
+    frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way to name who calls
     return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}"
 
 

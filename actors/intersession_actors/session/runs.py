@@ -100,9 +100,10 @@ class RunStarter:
 
         `resumes`: its agent knows how to go on behind what is recorded of it.
         """
-        if running is None or self._resumed != running.waiting.queued.run_id:
+        run_id = self._resumed
+        if run_id is None or running is None or run_id != running.waiting.queued.run_id:
             return True
-        context = self._ready.pop(self._resumed, None)
+        context = self._ready.pop(run_id, None)
         if context is None:
             return True  # not read yet
         self._resumed = None

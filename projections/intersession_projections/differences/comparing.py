@@ -226,7 +226,7 @@ def _earliest(rows: Sequence[Row], side: _Of) -> Row | None:
 def _same_before(rows: Sequence[Row], first: Row, side: _Of) -> int:
     until = side(first)
     return sum(
-        row.kind == "same" and part is not None and until is not None and part.position < until.position
+        row.kind == "same" and until is not None and part.position < until.position
         for row in rows
         if (part := side(row)) is not None
     )

@@ -15,10 +15,13 @@ _ALIKE: Final = 0.3
 """Texts that share fewer of their words are two texts: what they share is chance, and marks between it can't be read."""
 
 
+Whose = Literal["both", "a", "b"]
+
+
 class Marked(msgspec.Struct, frozen=True):
     """A stretch of words: of both texts, or of one of them alone."""
 
-    of: Literal["both", "a", "b"]
+    of: Whose
     text: str
 
 
@@ -90,6 +93,8 @@ def _tidy(found: list[tuple[str, str]]) -> tuple[Marked, ...]:
     close()
     if space:
         tidy.append(Marked("both", space))
-    return tuple(
-        Marked(of, "".join(one.text for one in group)) for of, group in groupby(tidy, key=lambda one: one.of)
-    )
+    return tuple(Marked(of, "".join(one.text for one in group)) for of, group in groupby(tidy, key=_whose))
+
+
+def _whose(one: Marked) -> Whose:
+    return one.of

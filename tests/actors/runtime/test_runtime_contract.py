@@ -97,9 +97,8 @@ def happens(runtime: AnyRuntime, event: threading.Event) -> bool:
 def together(runtime: AnyRuntime, send: Callable[[int, Callable[[], None]], None], senders: int) -> None:
     """Have several send at the same time. Each gives way between two messages, which threads do by themselves."""
     if isinstance(runtime, SimulatedRuntime):
-        for asked in [
-            runtime.spawn(partial(send, number, lambda: runtime.pause(0))) for number in range(senders)
-        ]:
+        give_way = partial(runtime.pause, 0)
+        for asked in [runtime.spawn(partial(send, number, give_way)) for number in range(senders)]:
             assert runtime.run_until(asked.done)
             asked.result()
         return
