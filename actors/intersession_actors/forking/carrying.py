@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Generator
 from typing import Literal, Protocol
 
 import msgspec
@@ -35,12 +36,15 @@ class Stopping:
         """Answer a turn that the recording does not answer."""
         with self._lock:
             self.found = self.found or divergence
-        return _never() if self._otherwise is None else self._otherwise(turn, divergence)
+        return _Never() if self._otherwise is None else self._otherwise(turn, divergence)
 
 
-async def _never() -> str:
-    await asyncio.Event().wait()
-    raise RuntimeError("nobody sets it")
+class _Never:
+    """An answer that does not come. Unlike a coroutine it may be left unawaited, where the fork is closed before its loop begins."""
+
+    def __await__(self) -> Generator[None, None, str]:
+        yield from asyncio.Event().wait().__await__()
+        raise RuntimeError("nobody sets it")
 
 
 class CarriedSystem(Protocol):
