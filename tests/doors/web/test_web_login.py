@@ -12,8 +12,8 @@ import pytest
 
 import intersession.web
 from intersession.web import Alone, file_at
-from intersession.web.of_forks import Forks, forks
-from intersession.web.of_the_log import Integrity, integrity
+from intersession.web.questions.of_forks import Forks, forks
+from intersession.web.questions.of_the_log import Integrity, integrity
 from intersession_actors.debugger import open_log
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import READER, TOKEN, LiveGateway

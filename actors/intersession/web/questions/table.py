@@ -11,13 +11,13 @@ from litestar.response import Stream
 
 from intersession.web.access import ACCESS, Access
 from intersession.web.answers import declared, failed
-from intersession.web.asking import Question, answered, route_of
 from intersession.web.files import API
-from intersession.web.of_events import Event, Events, event, events
-from intersession.web.of_forks import Forks, forks
-from intersession.web.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
-from intersession.web.of_sessions import Sessions, sessions
-from intersession.web.of_the_log import (
+from intersession.web.questions.asking import Question, answered, route_of
+from intersession.web.questions.of_events import Event, Events, event, events
+from intersession.web.questions.of_forks import Forks, forks
+from intersession.web.questions.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
+from intersession.web.questions.of_sessions import Sessions, sessions
+from intersession.web.questions.of_the_log import (
     Deliveries,
     Integrity,
     Nothing,

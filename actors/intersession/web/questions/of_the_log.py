@@ -6,8 +6,8 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from intersession.web.of_events import head_of, span_of
-from intersession.web.of_runs import positions_of
+from intersession.web.questions.of_events import head_of, span_of
+from intersession.web.questions.of_runs import positions_of
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import CursorText, KeyText, Name, PlaceText

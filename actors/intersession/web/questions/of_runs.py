@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession.web.kept import Kept
-from intersession.web.of_events import is_seen, span_of
+from intersession.web.questions.kept import Kept
+from intersession.web.questions.of_events import is_seen, span_of
 from intersession_actors.debugger import Debugger, View, smells_of
 from intersession_actors.gate import AgentId, CursorText, KeyText, Name, PlaceText, SearchText
 from intersession_actors.service import bounded
