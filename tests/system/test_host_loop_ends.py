@@ -10,6 +10,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import RunFailed, RunStarted
+from support.hosts_loops import end_loop
 from support.running import QUIET, SEES_ALL, WAIT, merged, recorded, wait_for_number
 
 Run = Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]
@@ -75,7 +76,7 @@ def test_a_loop_for_each_request_leaves_no_run_behind(tmp_path: Path, run: Run) 
     assert [answer["status"] for answer in answers] == ["ok"] * 4, answers
     assert [answer["reply"] for answer in answers] == [f"re {n}" for n in range(4)]
     if isinstance(run, StoppedBetween):
-        run.loop.close()
+        end_loop(run.loop)
     else:
         assert started == 4  # none of them was ever on a loop that ended
 

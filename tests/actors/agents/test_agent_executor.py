@@ -13,6 +13,7 @@ from intersession_actors.agents.executor import MOST_LOST
 from intersession_actors.host import HostsLoop
 from intersession_actors.runtime import Handler, PooledRuntime
 from intersession_events.facts import Message, Provenance, Usage
+from support.hosts_loops import end_loop
 
 WAIT = 20.0
 
@@ -719,7 +720,7 @@ def test_a_call_that_its_loop_leaves_behind_is_interrupted_and_never_waited_for(
     executor.start(a_turn(), results)
     assert results.next() == Answered(text="on a loop of our own")
     if loop is not None:
-        loop.close()
+        end_loop(loop)
 
 
 def answering_async(text: str) -> Any:
