@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 from support.paths import ROOT
 
@@ -17,6 +18,7 @@ PARTS = frozenset(
         "Coordinator",
         "Outbox",
         "PooledRuntime",
+        "RulesInForce",
         "Service",
         "SessionActor",
         "Spawner",
@@ -25,6 +27,8 @@ PARTS = frozenset(
         "World",
     }
 )
+JUDGING = frozenset({"Requester", "Speaker", "judge_send", "tools_for"})
+"""What judges a session, or says who is judged: it is for `RulesInForce`."""
 
 PLANTED = """
 from intersession_actors import streams
@@ -70,6 +74,40 @@ def test_all_parts_are_constructed_there() -> None:
     made = {part for path in WIRING.glob("*.py") for _, part in parts_made(path.read_text(encoding="utf-8"))}
 
     assert made == PARTS
+
+
+def rules_of(folder: Path) -> set[str]:
+    """Return how the places of a folder have rules in force made, and what they judge themselves."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py")]
+    made = {
+        ast.unparse(keyword.value)
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "RulesInForce"
+        for keyword in node.keywords
+        if keyword.arg == "offered"
+    }
+    judged = {
+        each.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+        if each.name in JUDGING
+    }
+    return made | judged
+
+
+def test_a_replay_asks_the_rules_that_a_running_system_asks() -> None:
+    assert rules_of(WIRING) == rules_of(REPLAY) == {"tools_offered"}
+
+
+def test_a_rule_that_a_replay_has_of_its_own_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "replayer.py").write_text(
+        "from intersession_actors.policy import judge_send\nrules = RulesInForce(config, offered=mine)\n"
+    )
+
+    assert rules_of(tmp_path) == {"mine", "judge_send"}
 
 
 def test_a_part_that_is_constructed_elsewhere_is_noticed() -> None:

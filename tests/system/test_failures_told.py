@@ -4,7 +4,7 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 
 from intersession import (
     Channel,
+    Config,
     ConfigError,
     DeliveryInDoubt,
     DeliveryRefused,
@@ -23,6 +24,7 @@ from intersession import (
     Turn,
 )
 from intersession_actors.session import CheckSend
+from intersession_actors.streams import RulesInForce
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import DeliveryDecided, DeliveryFailed, RunCompleted, RunFailed
 from intersession_events.log import Moment, SqlValue
@@ -436,16 +438,20 @@ def test_a_configuration_that_is_refused_while_serving_is_told(booth: Booth, hea
     assert "session.scope" in (heard.next("config_refused").error or "")
 
 
+def _ruled_by(system: SessionSystem, config: Callable[[], Config]) -> None:
+    world = system.service.world
+    world.rules = RulesInForce(config, offered=lambda _config, _caller: (), has_channel=world.channels.has)
+
+
 def test_a_handler_that_is_slow_is_told(booth: Booth, heard: Heard) -> None:
     clock = ManualClock()
     system = booth.start({"main": parrot}, clock=clock, on_failure=heard)
-    judge = system.service.world.judge_send
 
-    def slow(**given: Any) -> Any:
+    def slow() -> Config:
         clock.advance(5_000)
-        return judge(**given)
+        return system.config
 
-    system.service.world.judge_send = slow
+    _ruled_by(system, slow)
     system.gateway.call("chat.send", {"sessionKey": "main", "message": "hi", "idempotencyKey": "1"})
 
     failure = heard.next("slow_handler")
@@ -463,10 +469,10 @@ def test_an_actor_that_fails_is_told_each_time_and_when_it_is_given_up(
 ) -> None:
     speak(worldly)
 
-    def breaks(**_given: Any) -> Any:
+    def breaks() -> Config:
         raise ZeroDivisionError("the judge is broken")
 
-    worldly.service.world.judge_send = breaks
+    _ruled_by(worldly, breaks)
     for _ in range(3):
         worldly.service.supervisor.tell_session(MAIN, _policy_question())
         assert heard.next("actor_restarted").actor == MAIN

@@ -239,7 +239,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         self._asking[stream] = hold_id, outcome
         if is_asked:
             return True
-        route = self.world.announce_route(accepted)
+        route = self.world.rules.announce_route(accepted)
         going = GoingOn(
             run_id=accepted.run_id,
             exchange_id=accepted.exchange_id,
@@ -311,7 +311,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         cause: str | None,
     ) -> StreamAppend:
         accepted = state.accepted
-        route = self.world.announce_route(accepted)
+        route = self.world.rules.announce_route(accepted)
         if route is None:  # the rules decided a delivery because there was a route
             raise RuntimeError(f"exchange {accepted.exchange_id} lost its route")
         decided = facts.DeliveryDecided(
@@ -339,7 +339,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             log_id=self.world.log.log_id,
             now_ms=self.world.now_of(state.budget),
             requester_has_agent=self._has_agent(accepted.requester),
-            has_route=self.world.announce_route(accepted) is not None,
+            has_route=self.world.rules.announce_route(accepted) is not None,
             refused=dict(flow.refused),
             spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
             orders=self._orders(state, ruling),

@@ -206,7 +206,7 @@ class GatewayAbout:
         )
         run_id = run_id_of(service, call, method="send", idempotency_key=given.idempotency_key)
         row = service.sessions.get(str(key))
-        verdict = service.world.judge_send(
+        verdict = service.world.rules.judge_send(
             key=str(key),
             channel=given.channel,
             chat_type=row.chat_type if row is not None else key.chat_type,

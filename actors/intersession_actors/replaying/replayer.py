@@ -9,11 +9,10 @@ import msgspec
 from intersession_actors.agents import AgentExecutor, runner_of
 from intersession_actors.chains import ChainLedger, RunUse, UnderWay
 from intersession_actors.channels import ChannelCaller
-from intersession_actors.config import Config, SendAction, milliseconds
+from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator, OpenExchange
 from intersession_actors.holding import HeldSessions, Holds, RuleCaller
-from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
 from intersession_actors.replaying.difference import Difference, failed, missing
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for
 from intersession_actors.replaying.outside import (
@@ -34,12 +33,10 @@ from intersession_actors.runtime import Failure, Handler, Ref, handled_here
 from intersession_actors.session import Archive, Enqueue, ReadAgain, RunReturned, SessionActor
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.spawn import Spawner
-from intersession_actors.streams import Command, Step, StepTaken, World
+from intersession_actors.streams import Command, RulesInForce, Step, StepTaken, World
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
-from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
 from intersession_events.ids import session_stream
-from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 
 T = TypeVar("T")
@@ -87,7 +84,7 @@ class Replayer:
             reports=NoReports(clock=self._runtime.clock, threads=self._runtime.threads),
             agents=cast("AgentExecutor", self._agents),
             channels=cast("ChannelCaller", self._channels),
-            judge_send=self._judge_send,
+            rules=RulesInForce(self._config, offered=tools_offered, has_channel=self._channels.has),
             tell_session=self._tell_session,
             tell_flow=self._tell_flow,
             set_aside=self._set_aside,
@@ -102,11 +99,8 @@ class Replayer:
             under_way=UnderWay(),
             passivated=_nothing,
             agent_of=runner_of,
-            tools_of=self._tools_of,
             on_disk=_never_done,
-            announce_route=self._announce_route,
             transcript_path=recording.transcripts.get,
-            failure_text=lambda: self._config().runs.failure_text,
             retry_interrupted=self._config().runs.retry_interrupted,
             idle_ms=0,
             store_retry_ms=0,
@@ -281,32 +275,6 @@ class Replayer:
 
     def _config(self) -> Config:
         return self._configs.at(self._position)
-
-    def _judge_send(
-        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
-    ) -> Verdict:
-        session = self._config().session
-        return judge_send(
-            session.send_policy,
-            Speaker(
-                key=SessionKey.recorded(key, main_key=session.main_key),
-                channel=channel,
-                chat_type=chat_type,
-                override=override,
-            ),
-        )
-
-    def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
-        if accepted.route is not None or not self._channels.has("webchat"):
-            return accepted.route
-        return Route(channel="webchat", to=accepted.target)
-
-    def _tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
-        key = SessionKey.recorded(opened.key)
-        session = Requester(
-            key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
-        )
-        return tools_offered(self._config(), session)
 
 
 _BEFORE_A_MESSAGE = facts.SessionOpened | facts.RouteChanged | facts.RunAborted | facts.ThreadBound

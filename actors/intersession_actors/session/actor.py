@@ -407,7 +407,7 @@ class SessionActor(Handler):
 
     def _policy(self, channel: str | None) -> Verdict:
         """Return the send policy's word on this session's words (POL-3)."""
-        return self.world.judge_send(
+        return self.world.rules.judge_send(
             key=self.key,
             channel=channel or self.state.channel,
             chat_type=self.state.chat_type,
@@ -454,7 +454,7 @@ class SessionActor(Handler):
             self.state,
             events,
             key=self.key,
-            text=world.failure_text(),
+            text=world.rules.failure_text(),
             log_id=world.log.log_id,
             now_ms=world.clock.now_ms(),
         )

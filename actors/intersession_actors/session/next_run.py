@@ -72,7 +72,7 @@ class NextRun:
 
     def _tools(self, state: Session) -> tuple[str, ...] | None:
         """Return the names of the tools that the session has now; they are recorded with the run's start (LENS-1)."""
-        return None if state.opened is None else self._world.tools_of(state.opened)
+        return None if state.opened is None else self._world.rules.tools_of(state.opened)
 
     def _has_agent(self) -> bool:
         return self._world.agents.has(self._world.agent_of(self._key))

@@ -10,13 +10,12 @@ from typing import Protocol, TypeVar
 from intersession_actors.agents import AgentExecutor
 from intersession_actors.chains import ChainLedger, UnderWay
 from intersession_actors.channels import ChannelCaller
-from intersession_actors.config import SendAction
 from intersession_actors.failures import Reports
 from intersession_actors.holding import Holds
-from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
-from intersession_events.facts import Budget, ChatType, ExchangeAccepted, Route, SessionOpened
+from intersession_actors.streams.rules_in_force import RulesInForce
+from intersession_events.facts import Budget, ExchangeAccepted
 from intersession_events.log import Log
 
 T = TypeVar("T")
@@ -32,16 +31,6 @@ class OnDisk(Protocol):
         ...
 
 
-class SendJudge(Protocol):
-    """The send policy as it is now (POL-1, POL-2)."""
-
-    def __call__(
-        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
-    ) -> Verdict:
-        """Say whether the words may go out, and by which rule."""
-        ...
-
-
 @dataclass(kw_only=True, eq=False)
 class World:
     """Everything an actor needs, handed in once and whole by the system."""
@@ -53,7 +42,8 @@ class World:
     """Tells the operator what goes wrong."""
     agents: AgentExecutor
     channels: ChannelCaller
-    judge_send: SendJudge
+    rules: RulesInForce
+    """What the settings in force say of a session."""
     tell_session: Callable[[str, Command], None]
     """Reaches a session's actor, by the session's key."""
     tell_flow: Callable[[str, Command], None]
@@ -74,8 +64,6 @@ class World:
     """Is told that a session's actor went to sleep."""
     agent_of: Callable[[str], str]
     """Says who runs a session."""
-    tools_of: Callable[[SessionOpened], tuple[str, ...]]
-    """Says which tools a session has, by how it was opened and the settings in force."""
     on_disk: OnDisk
     accepted_as: Callable[[ExchangeAccepted], ExchangeAccepted]
     """Says with which settings an exchange goes on: those it was accepted with, but for what was set in a fork (FORK-4)."""
@@ -85,12 +73,8 @@ class World:
     """The runs that do not go on, since they were open when the log was forked and are not of the run that was (FORK-6)."""
     cut_runs: Container[str]
     """The runs that were under way when the log was forked, and go on."""
-    announce_route: Callable[[ExchangeAccepted], Route | None]
-    """Says where an exchange's announce goes."""
     transcript_path: Callable[[str], str | None]
     """Says where the transcript of a session id is mirrored, if it is (LIST-5)."""
-    failure_text: Callable[[], str]
-    """What a person is told whose message found no answer."""
     retry_interrupted: int
     idle_ms: int
     store_retry_ms: int

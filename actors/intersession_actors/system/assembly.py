@@ -10,7 +10,7 @@ from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_o
 from intersession_actors.chains import ChainLedger, RunUse, UnderWay
 from intersession_actors.channels import AnyChannel, ChannelCaller
 from intersession_actors.checkpoints import Checkpointer, Publisher, Target
-from intersession_actors.config import Config, SendAction, milliseconds
+from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator
@@ -18,20 +18,18 @@ from intersession_actors.failures import OnFailure, Reports, described
 from intersession_actors.forking import fixed_by, set_in
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
-from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
 from intersession_actors.runtime import Clock, Runtime, TimerWheel
 from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
-from intersession_actors.streams import World
+from intersession_actors.streams import RulesInForce, World
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
 from intersession_actors.tools import tools_offered
-from intersession_events.facts import ChatType, ExchangeAccepted, ForkEdit, Route, SessionOpened
-from intersession_events.keys import SessionKey
+from intersession_events.facts import ExchangeAccepted, ForkEdit
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
 from intersession_events.stores import Tail, ViewFile
@@ -160,7 +158,7 @@ class Assembly:
             reports=self.reports,
             agents=self.executor,
             channels=self.caller,
-            judge_send=self._judge_send,
+            rules=RulesInForce(config, offered=tools_offered, has_channel=self.caller.has),
             tell_session=self.supervisor.tell_session,
             tell_flow=self.supervisor.tell_flow,
             set_aside=self.supervisor.set_aside,
@@ -175,11 +173,8 @@ class Assembly:
             frozen_runs=frozen.runs,
             cut_runs=frozen.cut,
             agent_of=runner_of,
-            tools_of=self._tools_of,
             on_disk=self._on_disk,
-            announce_route=self._announce_route,
             transcript_path=reader.transcript_path,
-            failure_text=lambda: config().runs.failure_text,
             retry_interrupted=runs.retry_interrupted,
             idle_ms=round(runs.idle_seconds * 1000),
             store_retry_ms=round(runs.store_retry_max_seconds * 1000),
@@ -256,33 +251,6 @@ class Assembly:
         self._runtime.close()
 
     # --- what actors are handed
-
-    def _judge_send(
-        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
-    ) -> Verdict:
-        session = self._config().session
-        return judge_send(
-            session.send_policy,
-            Speaker(
-                key=SessionKey.recorded(key, main_key=session.main_key),
-                channel=channel,
-                chat_type=chat_type,
-                override=override,
-            ),
-        )
-
-    def _announce_route(self, accepted: ExchangeAccepted) -> Route | None:
-        """Return the route an announce goes to; a host with a `webchat` channel hears what has none (ANN-2)."""
-        if accepted.route is not None or not self.caller.has("webchat"):
-            return accepted.route
-        return Route(channel="webchat", to=accepted.target)
-
-    def _tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
-        key = SessionKey.recorded(opened.key)
-        session = Requester(
-            key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
-        )
-        return tools_offered(self._config(), session)
 
     def _resume_flow(self, stream: str) -> None:
         """Have one flow carried on as after a restart; the views are read outside of any actor."""

@@ -249,7 +249,7 @@ def _accept(send: Send, target: Target) -> None:
 def _policy(service: Service, target: Target) -> Verdict:
     """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
     row = target.row
-    verdict = service.world.judge_send(
+    verdict = service.world.rules.judge_send(
         key=str(target.key),
         channel=(row.channel or row.last_channel) if row is not None else None,
         chat_type=row.chat_type if row is not None else None,

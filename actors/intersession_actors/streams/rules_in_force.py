@@ -1,0 +1,59 @@
+"""What the settings in force say of a session: asked by its actor and by the managers of flows, live and in a replay. Pure."""
+
+from collections.abc import Callable
+from typing import final
+
+from intersession_actors.config import Config, SendAction
+from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
+from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
+from intersession_events.keys import SessionKey
+
+
+@final
+class RulesInForce:
+    """The rules under which actors decide. There is no other kind of them: a replay asks these, with the settings of then.
+
+    `offered` says which tools a caller has, `has_channel` whether a channel is here.
+    """
+
+    def __init__(
+        self,
+        config: Callable[[], Config],
+        *,
+        offered: Callable[[Config, Requester], tuple[str, ...]],
+        has_channel: Callable[[str], bool],
+    ) -> None:
+        self._config = config
+        self._offered = offered
+        self._has_channel = has_channel
+
+    def judge_send(
+        self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
+    ) -> Verdict:
+        """Say whether a session's words may go out, and by which rule (POL-1, POL-2)."""
+        session = self._config().session
+        speaker = Speaker(
+            key=SessionKey.recorded(key, main_key=session.main_key),
+            channel=channel,
+            chat_type=chat_type,
+            override=override,
+        )
+        return judge_send(session.send_policy, speaker)
+
+    def announce_route(self, accepted: ExchangeAccepted) -> Route | None:
+        """Return where an exchange's announce goes; a host with a `webchat` channel hears what has no route (ANN-2)."""
+        if accepted.route is not None or not self._has_channel("webchat"):
+            return accepted.route
+        return Route(channel="webchat", to=accepted.target)
+
+    def tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
+        """Return the tools that a session has, by how it was opened."""
+        key = SessionKey.recorded(opened.key)
+        session = Requester(
+            key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
+        )
+        return self._offered(self._config(), session)
+
+    def failure_text(self) -> str:
+        """Return what a person is told whose message found no answer."""
+        return self._config().runs.failure_text
