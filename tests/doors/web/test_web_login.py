@@ -1,6 +1,7 @@
 """Who gets in with a browser, and what a cookie is good for; the pages without anybody in; the debugger that stands alone."""
 
 import gzip
+import json
 import lzma
 import re
 from collections.abc import Iterator
@@ -179,6 +180,43 @@ async def test_a_log_of_another_version_is_verified_as_it_is_stored(tmp_path: Pa
         found = integrity(log.debug.view, Integrity(verify=True))
 
     assert (found["ok"], found["findings"]) == (True, [])
+
+
+STRANGE = ["é", "\U0001f511", "\ud800", "\x00", "x" * 100_000]
+
+
+async def test_no_word_and_no_cookie_is_too_strange_to_be_refused(demo_log: DemoLog) -> None:
+    with open_log(demo_log.path) as log:
+        app: Any = Alone(log.debug.view.reader, monotonic=lambda: 0.0)
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
+        ) as client:
+            bodies = [json.dumps({"token": word}) for word in STRANGE] + [
+                "",
+                "[" * 4_000,
+                '{"token": 1}',
+                "null",
+            ]
+            logins = [
+                (await client.post("/debug/login", content=body, headers=OURS)).status_code for body in bodies
+            ]
+            cookies = [
+                (
+                    await client.get("/debug/api/about", headers={b"cookie": b"intersession=" + word})
+                ).status_code
+                for word in (b"\xe9", b"\xf0\x9f\x94\x91", b"\x00", b"=", b'"')
+            ]
+
+    assert set(logins + cookies) == {401}
+
+
+@pytest.mark.parametrize("word", STRANGE[:2])
+def test_a_gateway_refuses_a_strange_token_like_any_other(gateway: LiveGateway, word: str) -> None:
+    with gateway.http(None) as client:
+        login = client.post("/debug/login", json={"token": word}, headers=OURS)
+        cookie = client.get("/debug/api/about", headers={b"cookie": f"intersession={word}".encode()})
+
+    assert (login.status_code, cookie.status_code) == (401, 401)
 
 
 async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log: DemoLog) -> None:
