@@ -86,7 +86,7 @@ def conversation(path: Path) -> Conversation:
 
 def wait_at_rest(system: SessionSystem) -> None:
     """Wait until nothing is open any more."""
-    carry_on(system, "", timeout=WAIT)
+    carry_on(system.service, "", timeout=WAIT)
 
 
 class Played(NamedTuple):
@@ -133,7 +133,7 @@ def play(
     made_agents = {name: specs.agent(name, spec, stopping) for name, spec in given.items()}
     system = SessionSystem(made.path, agents=made_agents, channels=channels or {}, config=CONFIG)
     try:
-        carried = carry_on(system, made.run, stopping=stopping, timeout=WAIT)
+        carried = carry_on(system.service, made.run, stopping=stopping, timeout=WAIT)
     finally:
         system.close(grace=0)
     return Played(made, carried, system)

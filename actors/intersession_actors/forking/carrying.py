@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Generator
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -47,19 +47,6 @@ class _Never:
         raise RuntimeError("nobody sets it")
 
 
-class CarriedSystem(Protocol):
-    """The outline of a `SessionSystem` on a fork."""
-
-    @property
-    def service(self) -> Service:
-        """What it is made of."""
-        ...
-
-    def close(self, grace: float | None = None) -> None:
-        """Stop it."""
-        ...
-
-
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """How far a fork was carried on. `missing` are the agents that it waits for, `divergence` is where a recording ended."""
 
@@ -70,13 +57,12 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def carry_on(
-    system: CarriedSystem, run: str, *, stopping: Stopping | None = None, timeout: float | None = None
+    service: Service, run: str, *, stopping: Stopping | None = None, timeout: float | None = None
 ) -> Carried:
-    """Wait until what was forked has ended, or goes on no more. It blocks; the system stays open.
+    """Wait until what was forked has ended, or goes on no more. It blocks; the fork's system stays open.
 
     `timeout` in seconds; None is no limit.
     """
-    service = system.service
     agents, reader = service.world.agents, service.reader
 
     def has_agent(key: str) -> bool:

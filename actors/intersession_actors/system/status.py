@@ -1,12 +1,21 @@
 """How a system is, for `status`: the head of the log, who is awake, who is degraded, what waits, what was set aside."""
 
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
 import msgspec
 
 from intersession_actors.agents import is_agent, runner_of
+from intersession_actors.service import Reader
 from intersession_actors.system.assembly import Assembly
-from intersession_actors.system.open_work import open_work
 from intersession_actors.system.settings import Settings
+from intersession_events.facts import SessionPatched
 from intersession_events.plain_json import JsonObject
+from intersession_projections.flows import held_value
+from intersession_projections.held_sessions import HeldSessions
+
+_NEWEST: Final = 20
 
 
 def status_of(parts: Assembly, settings: Settings) -> JsonObject:
@@ -27,11 +36,64 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
         "failures": reports.counts,
         "checkpoints": parts.checkpointer.status,
         "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
-        **open_work(
+        **_open_work(
             parts.service.reader,
             has_channel=parts.caller.has,
             has_agent=lambda key: parts.executor.has(runner_of(key)),
         ),
         "notices": list(settings.notices),
         "configError": settings.error,
+    }
+
+
+def _open_work(
+    reader: Reader, *, has_channel: Callable[[str], bool], has_agent: Callable[[str], bool]
+) -> JsonObject:
+    """Return what does not go on by itself: runs that wait for an agent, by session key, and deliveries, by channel and how they stand.
+
+    And what is held until somebody releases it (LIVE-1), and those of the newest runs that failed and that nobody has tried again (GATE-6).
+
+    `has_agent` is asked for a session's key, `has_channel` for a channel's name.
+    """
+    frozen = reader.frozen().runs
+    parked = Counter(
+        run.session_key
+        for run in reader.runs.open_runs()
+        if run.status == "queued" and run.run_id not in frozen and not has_agent(run.session_key)
+    )
+    deliveries: dict[str, Counter[str]] = {"waiting": Counter(), "retrying": Counter(), "underWay": Counter()}
+    for channel, state, number in reader.flows.open_deliveries_by_channel():
+        if not has_channel(channel):
+            deliveries["waiting"][channel] += number
+        elif state == "retrying":
+            deliveries["retrying"][channel] += number
+        else:
+            deliveries["underWay"][channel] += number
+    return {
+        "fork": _fork(reader),
+        "parkedRuns": dict(parked),
+        "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
+        "held": [held_value(exchange) for exchange in reader.flows.held_exchanges()],
+        "heldSessions": {
+            recorded.stream.partition(":")[2]: recorded.event.values["hold"]
+            for recorded in HeldSessions(reader.log).all()
+            if isinstance(recorded.event, SessionPatched)
+        },
+        "failedRuns": [
+            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
+            for run in reader.runs.failed_lately(_NEWEST)
+        ],
+    }
+
+
+def _fork(reader: Reader) -> JsonObject | None:
+    """Return of which log this one is a fork, and what stays as it was at its cut (FORK-6); None for one that is none."""
+    forked = reader.log.forked
+    if forked is None:
+        return None
+    frozen = reader.frozen()
+    return {
+        "from": {"logId": forked.log_id, "position": forked.position},
+        "flow": forked.flow,
+        "frozen": {"flows": sorted(frozen.flows), "runs": sorted(frozen.runs)},
     }

@@ -8,19 +8,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Never, Self, Unpack, cast
+from typing import Any, Literal, Never, Self, Unpack
 
-import msgspec
 import pykka
 
 from intersession_actors.agents import ACP, Agent, is_agent
-from intersession_actors.answers import AcceptedAnswer, HoldAnswer, InboundAnswer, ReleaseAnswer
+from intersession_actors.answers import InboundAnswer
 from intersession_actors.channels import AnyChannel
 from intersession_actors.config import Config
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
-from intersession_actors.forking import Carried, Forker, Stopping, Wanted, carry_on, set_in
+from intersession_actors.forking import Carried, Cast, MadeFork, Stopping, Wanted, set_in
 from intersession_actors.gate import (
     CREDENTIAL,
     IDENTITY,
@@ -29,7 +28,6 @@ from intersession_actors.gate import (
     checked,
     invalid,
     mapping_of,
-    path_of,
     position_of,
     seconds_of,
     text_of,
@@ -37,45 +35,38 @@ from intersession_actors.gate import (
 )
 from intersession_actors.holding import HoldRule
 from intersession_actors.host import DoorThreads
-from intersession_actors.methods import GatewayMethods, ReleaseFields, hold_params, release_params
+from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime
 from intersession_actors.service import (
     Caller,
     ChatDoor,
     Imports,
     InboundFields,
-    Result,
     RunDoor,
-    Service,
-    ask_session,
 )
-from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
+from intersession_actors.system.forks import Forks
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_reload
+from intersession_actors.system.operated import Operated
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.system.settings import Settings
-from intersession_actors.system.state_export import export_state
 from intersession_actors.system.status import status_of
 from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import ForkEdit, HoldBefore
+from intersession_events.facts import ForkEdit
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
-from intersession_events.machine import machine_entropy
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import MEMORY, SqliteLog, remove_fork
-from intersession_events.transcripts.openclaw import ImportReport, OnTaken
-from intersession_projections.openclaw_state import ExportReport
 from intersession_projections.smells import SmellRule
 
 logger = logging.getLogger("intersession.config")
 
 
-class SessionSystem:
+class SessionSystem(Operated):
     """A running session system over one log.
 
     `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
@@ -86,7 +77,7 @@ class SessionSystem:
     are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. `hold`
     is a rule, sync or async, that is asked about each text of an exchange before it goes on, outside of any actor: True or a text that says why holds it
     (LIVE-1), and so does a rule that fails. The channels of a fork are sealed (FORK-5),
-    but for those that `deliver` names. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    but for those that `deliver` names; `stopping` is what its recorded agents do where their recording ends, which `fork` hands in. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.
@@ -109,6 +100,7 @@ class SessionSystem:
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
         smells: Sequence[SmellRule] = (),
         deliver: Collection[str] = (),
+        stopping: Stopping | None = None,
         hold: HoldRule | None = None,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
@@ -127,7 +119,7 @@ class SessionSystem:
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
-        self._stopping: Stopping | None = None
+        self._stopping = stopping
         self._pykka_door: PykkaDoor | None = None
         self._opening_door = threading.Lock()
         self.start()
@@ -168,6 +160,7 @@ class SessionSystem:
             self._runs = RunDoor(parts.service)
             self._chat = ChatDoor(parts.service, self._runs, parts.threads)
             self._imports = Imports(parts.service)
+            self._forks = Forks(parts.service, named=self._agents, stopping=self._stopping)
             self.gateway = GatewayMethods(
                 parts.service,
                 self._runs,
@@ -239,11 +232,6 @@ class SessionSystem:
     def notices(self) -> tuple[str, ...]:
         """What was said of the configuration when it came into force."""
         return self._settings.notices
-
-    @property
-    def service(self) -> Service:
-        """What doors work with. For those who build another door."""
-        return self._parts.service
 
     @property
     def threads(self) -> DoorThreads:
@@ -327,80 +315,6 @@ class SessionSystem:
         with self._parts.hosts_loop.visited():
             return await self._chat.ainbound(unnamed, given)
 
-    def import_openclaw(
-        self,
-        directory: Path | str,
-        *,
-        on_taken: OnTaken = "beside",
-        progress: Callable[[int, int], None] | None = None,
-    ) -> ImportReport:
-        """Import an OpenClaw state directory into the log, beside all that goes on (IMP-1). It blocks until it is done.
-
-        Sessions that are used meanwhile are never mixed with what is imported: those are kept beside them, or refused with
-        `on_taken="refuse"`. `progress` is told (events appended, events to append).
-
-        Raises:
-            ImportFailed: it is no state directory, or has keys that the log has and should be refused.
-            ToolRefused: another import is under way (`busy`).
-            StoreUnavailable: the store could not take it; what was appended stays, importing again goes on.
-        """
-        not_on_a_loop("system.import_openclaw(…)", "await asyncio.to_thread(system.import_openclaw, …)")
-        return self._imports.openclaw(path_of("directory", directory), on_taken=on_taken, progress=progress)
-
-    def export_openclaw(
-        self,
-        directory: Path | str,
-        *,
-        as_of: int | str | None = None,
-        sessions: Collection[str] = (),
-        progress: Callable[[int, int], None] | None = None,
-    ) -> ExportReport:
-        """Write an OpenClaw state directory of the log, beside all that goes on (EXP-1). It blocks until it is done.
-
-        `directory` must be empty or not there. `as_of` is a position or an ISO time; `sessions` are those to write, by key
-        or session id, all if none is named. `progress` is told (sessions written, sessions to write).
-
-        Raises:
-            ExportFailed: the directory is not empty or can't be written; a part of the export may be in it.
-            ToolRefused: there is no such session, position or time.
-            CorruptEvent: a row of the log can't be read.
-        """
-        not_on_a_loop("system.export_openclaw(…)", "await asyncio.to_thread(system.export_openclaw, …)")
-        return export_state(
-            self.service.reader,
-            path_of("directory", directory),
-            as_of=as_of,
-            sessions=texts_of("sessions", sessions),
-            progress=progress,
-        )
-
-    def erase(
-        self,
-        session: str,
-        *,
-        message_ids: Collection[str] = (),
-        reason: str = "",
-        unsent: Literal["refuse", "giveUp"] = "refuse",
-    ) -> Result:
-        """Erase what was said in a session, or in some of its messages, for good (ERASE-1). It blocks until it is done.
-
-        `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
-        read `[erased]`. Texts of it that are still to be delivered keep it from that, or are given up (`unsent`).
-        Returns `{ok, key, erased, streams, position, notReached}`, `erased` being a number of events.
-
-        Raises:
-            ToolRefused: there is no such session or message, or something is still under way in it (`busy`).
-            StoreUnavailable: the store could not take it; erasing again goes on.
-        """
-        not_on_a_loop("system.erase(…)", "await asyncio.to_thread(system.erase, …)")
-        asked: JsonObject = {
-            "key": session,
-            "messageIds": texts_of("message_ids", message_ids),
-            "reason": reason,
-            "unsent": unsent,
-        }
-        return self.gateway.perform("sessions.erase", asked)
-
     def fork(
         self,
         run: str,
@@ -427,30 +341,19 @@ class SessionSystem:
         """
         not_on_a_loop("system.fork(…)", "await asyncio.to_thread(system.fork, …)")
         given = mapping_of("agents", agents)
-        if not isinstance(self.log, SqliteLog) or self.log.path == MEMORY:
-            raise invalid("run", "a log in memory can't be forked, keep it in a file")
-        forker = Forker(
-            self.log,
-            self.service.reader,
-            new_id=self.service.new_id,
-            entropy=machine_entropy,
-            named=self._agents,
-        )
-        made = forker.make(Wanted(run, at, tuple(edits), by), given)
-        try:
-            cast_of = forker.cast(made, given, on_divergence=on_divergence, loose=loose)
-            system = SessionSystem(
+
+        def opened(made: MadeFork, cast: Cast) -> SessionSystem:
+            return SessionSystem(
                 made.path,
-                agents=cast_of.agents,
+                agents=cast.agents,
                 channels={name: self._channels[name] for name in deliver if name in self._channels},
                 config=self.config,
                 deliver=deliver,
+                stopping=cast.stopping,
             )
-        except BaseException:
-            remove_fork(Path(made.path))
-            raise
-        system._stopping = cast_of.stopping
-        return system
+
+        wanted = Wanted(run, at, tuple(edits), by)
+        return self._forks.opened(wanted, given, opened, on_divergence=on_divergence, loose=loose)
 
     def carried_on(self, timeout: float | None = None) -> Carried:
         """Wait until what was forked has ended, waits for agents that are not here, or has left its recording (FORK-7).
@@ -461,70 +364,7 @@ class SessionSystem:
             ToolRefused: this log is no fork.
         """
         not_on_a_loop("system.carried_on(…)", "await asyncio.to_thread(system.carried_on, …)")
-        forked = self.log.forked
-        if forked is None:
-            raise invalid("log", "it is no fork, `system.fork` makes one")
-        if timeout is not None:
-            seconds_of("timeout", timeout, most=RUN_TIME.most)
-        return carry_on(self, forked.flow, stopping=self._stopping, timeout=timeout)
-
-    def abort(self, run_id: str, *, by: str = "operator") -> bool:
-        """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
-        not_on_a_loop("system.abort(…)", "await asyncio.to_thread(system.abort, …)")
-        return self._runs.abort(run_id, by=by)
-
-    def retry(self, run_id: str) -> AcceptedAnswer:
-        """Have the message of a run that failed answered after all (GATE-6): `{runId, status, sessionKey, retryOf, …}`.
-
-        The words are recorded anew, in the same session, and a new run answers them. Asked for again, it is the same run.
-
-        Raises:
-            ToolRefused: there is no such run, or it can't be tried again; the error says why, and what to do.
-            CalledOnLoop: this is a coroutine, where `await system.gateway.acall("runs.retry", …)` does it.
-        """
-        not_on_a_loop("system.retry(…)", 'await system.gateway.acall("runs.retry", …)')
-        return cast("AcceptedAnswer", self.gateway.perform("runs.retry", {"runId": run_id}))
-
-    def hold(
-        self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
-    ) -> HoldAnswer:
-        """Have an exchange stop before a text goes on, until somebody releases it (LIVE-1).
-
-        It is named by one of its runs, or by its id. With `session_key` all exchanges of that session stop, those to come as
-        well.
-
-        Raises:
-            ToolRefused: there is no such run or session, or nothing of it is still to go on.
-            CalledOnLoop: this is a coroutine, where `ahold` is awaited.
-        """
-        not_on_a_loop("system.hold(…)", "await system.ahold(…)")
-        asked = hold_params(run_id, session_key, before)
-        return cast("HoldAnswer", self.gateway.perform("exchanges.hold", asked))
-
-    async def ahold(
-        self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
-    ) -> HoldAnswer:
-        """Do what `hold` does, without blocking the event loop."""
-        asked = hold_params(run_id, session_key, before)
-        return cast("HoldAnswer", await self.gateway.aperform("exchanges.hold", asked))
-
-    def release(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
-        """Let a held exchange go on (LIVE-1): as it is, with another `text`, or by `action` without it (`drop`), or not at all (`end`).
-
-        `hold_id` is the hold that is meant, so that saying it twice releases one. `for_good`: it is not held again. With
-        `session_key` all that is held of that session goes on, and its own hold is taken away.
-
-        Raises:
-            ToolRefused: there is no such run or session, it is not held, or was released in another way.
-            CalledOnLoop: this is a coroutine, where `arelease` is awaited.
-        """
-        not_on_a_loop("system.release(…)", "await system.arelease(…)")
-        return cast("ReleaseAnswer", self.gateway.perform("exchanges.release", release_params(run_id, given)))
-
-    async def arelease(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
-        """Do what `release` does, without blocking the event loop."""
-        answer = await self.gateway.aperform("exchanges.release", release_params(run_id, given))
-        return cast("ReleaseAnswer", answer)
+        return self._forks.carried_on(timeout)
 
     def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Recorded]:
         """Iterate over committed events from behind a position (None: from now on), as they come.
@@ -605,29 +445,6 @@ class SessionSystem:
             self._parts.reports.tell("config_refused", error=str(error))
             raise
         record_reload(self.service, self.config)
-
-    def checkpoint(self) -> JsonObject:
-        """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.
-
-        Raises:
-            StoreUnavailable: the store could not take it.
-            CorruptEvent: a row of the log can't be read.
-        """
-        not_on_a_loop("system.checkpoint()", "await asyncio.to_thread(system.checkpoint)")
-        last = self._parts.checkpointer.take()
-        checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
-        return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
-
-    def unbind_thread(self, session_key: str) -> bool:
-        """Take its thread from a session (SPAWN-12); True if it had one.
-
-        Raises:
-            InvalidKey: this is no session key.
-            ToolRefused: it could not be made durable.
-        """
-        not_on_a_loop("system.unbind_thread(…)", "await asyncio.to_thread(system.unbind_thread, …)")
-        key = SessionKey.parse(text_of("session_key", session_key), main_key=self.config.session.main_key)
-        return bool(ask_session(self.service, str(key), Unbind()).recorded)
 
     def status(self) -> JsonObject:
         """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""

@@ -12,7 +12,7 @@ from intersession.cli.shell import Screen, UsageError, safe
 from intersession_actors.agents import Agent, ConfiguredAgent, configured_agents
 from intersession_actors.config import Config
 from intersession_actors.debugger import View
-from intersession_actors.forking import Carried, Forker, MadeFork, Outcome, Wanted, carry_on
+from intersession_actors.forking import Carried, Forker, MadeFork, Outcome, Wanted
 from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
@@ -146,9 +146,11 @@ def _carry(
     forker: Forker, made: MadeFork, agents: dict[str, str], otherwise: Otherwise, config: Config
 ) -> Came:
     cast = forker.cast(made, agents, on_divergence=otherwise.on_divergence, loose=otherwise.loose)
-    system = SessionSystem(made.path, agents=cast.agents, config=config, deliver=otherwise.deliver)
+    system = SessionSystem(
+        made.path, agents=cast.agents, config=config, deliver=otherwise.deliver, stopping=cast.stopping
+    )
     try:
-        carried = carry_on(system, made.run, stopping=cast.stopping)
+        carried = system.carried_on()
         return Came(made, carried, _divergence(system, carried))
     finally:
         system.close(grace=0)
