@@ -120,7 +120,7 @@ FORKS: tuple[Kind, ...] = (
         _said_of_fork("logId", "'00000000-0000-4000-8000-000000000000'"),
     ),
     Kind("the place that the fork names", "verify", "changed", _said_of_fork("position", "5")),
-    Kind("what the fork says is otherwise in it", "verify", "changed", _said_of_fork("by", "'nobody'")),
+    Kind("which edits the fork says it has", "verify", "changed", _said_of_fork("by", "'nobody'")),
     Kind("a proof that the fork has", "verify", "changed", _said_of_fork("proofs[0].index", "2")),
     Kind(
         "how the fork began taken away",

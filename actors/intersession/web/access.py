@@ -1,4 +1,4 @@
-"""What the web debugger needs of who looks: a way to ask the log as they see it, and to hear of what comes."""
+"""Access to a log for the web debugger: questions answered as far as the caller may see, and live positions."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""The web debugger on a log that is only read: an application of its own for this machine's browser, with no system behind it.
+"""The web debugger on a read-only log: an ASGI application for a browser on this machine, with no running system behind it.
 
 Whoever has the one-time word of its address gets the cookie; it listens on the loopback alone, and changes nothing.
 """

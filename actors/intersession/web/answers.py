@@ -1,4 +1,4 @@
-"""How HTTP says what went wrong: one shape for programs, for the gateway's routes and the web debugger's alike."""
+"""Error responses over HTTP: one JSON shape, shared by the gateway's routes and the web debugger's."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The cookie of somebody who is in with a browser, and the header without which nothing is changed. Used by whoever lets in.
+"""The login cookie of a browser, and the header that every request that changes something must have.
 
 The cookie holds a random word that stands for a token, never the token. No script reads it, no other site sends it.
 """

@@ -1,4 +1,4 @@
-"""The files of the web debugger, and the page that every address of it is. Used by whoever lets a browser in.
+"""Serves the web debugger's files. Every address of the debugger is the same page, which reads the address itself.
 
 The page holds nothing but links to its own files: what it shows it asks for itself.
 """

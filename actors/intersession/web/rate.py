@@ -1,4 +1,4 @@
-"""How often one caller may ask: so many requests at once, then so many a second. Used by whoever lets callers in."""
+"""How often one caller may ask: so many requests at once, then so many a second."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Forks: where a log is cut, what is otherwise behind the cut, and who answers there (FORK)."""
+"""Forks that run on: where a log is cut, which edits follow the cut, and which agents answer there (FORK)."""
 
 from intersession_actors.forking.agents import AgentSpecs
 from intersession_actors.forking.carrying import Carried, Stopping, carry_on

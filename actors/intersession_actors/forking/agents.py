@@ -1,4 +1,4 @@
-"""Agents by SPEC, as every door of forks reads them: a registered name, `recorded`, `script:FILE`, a model, `module:name` (FORK-4)."""
+"""Reads the SPEC of an agent for a fork: a registered name, `recorded`, `script:FILE`, a model, `module:name` (FORK-4)."""
 
 import importlib
 import sys

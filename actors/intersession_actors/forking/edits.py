@@ -1,4 +1,4 @@
-"""What is otherwise in a fork: which edits go together, which event each replaces, and how it is written (FORK-4).
+"""The edits of a fork: which can be made together, which event each one replaces, and how it is written (FORK-4).
 
 An edit is written into the fork before it is opened, in one append with the event that says so. What follows from it the actors
 decide, as after a crash.

@@ -1,4 +1,4 @@
-"""How a fork stands: whether something still happens in it, which agents it waits for, and how it came out (FORK-8)."""
+"""Where a fork stands: whether it is still running, which agents it waits for, and how it ended (FORK-8)."""
 
 from collections.abc import Callable
 

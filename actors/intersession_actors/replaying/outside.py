@@ -1,4 +1,4 @@
-"""What a replay has in place of the world: agents, channels, timers and a clock that do nothing but what was recorded."""
+"""Stand-ins for the outside world in a replay: agents, channels, timers and a clock that give what was recorded."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a simulation has in place of threads: greenlets, of which one runs until it waits; and time that passes only when told."""
+"""Greenlets in place of threads, for simulations: one runs until it waits, and time passes only when the simulation says so."""
 
 import asyncio
 from asyncio import events

@@ -329,7 +329,7 @@ class SessionSystem(Operated):
     ) -> "SessionSystem":
         """Fork a run, as it stood at a place, and carry the fork on: the system that is returned runs on it (FORK-10).
 
-        `at` is a place, also without the run (`turn:2`). `edits` say what is otherwise there. `agents` answer in the fork: by
+        `at` is a place, also without the run (`turn:2`). `edits` say what is changed there. `agents` answer in the fork: by
         id, `*` for all others, each an agent or a SPEC: `recorded`, `script:FILE`, `module:name`, or the name of an agent of this
         system. Runs whose agent is not given wait. Channels are sealed, but for `deliver`. `carried_on` waits for its end.
         The fork lies beside the log, as `<store>.forks/<id>.db`; this log is only read.

@@ -103,7 +103,7 @@ class Erased(Fact, frozen=True, kw_only=True):
 
 @ready
 class ForkEdit(Fact, frozen=True, kw_only=True):
-    """What somebody wanted otherwise in a fork (FORK-4).
+    """An edit that somebody wanted in a fork (FORK-4).
 
     `place` is where, as it was asked for. `key` is what is changed, where there are several: an agent's id, a setting, a
     session. `value` is what it is now: a text, an agent's SPEC, a setting's value as JSON.
@@ -147,7 +147,7 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
 
     All events up to that position are the other log's, with their positions, hashes and salts; they are hashed under its id.
     `heads` has the last event of each of their streams: its name, version and hash. Of the stream `log` single events
-    were taken, and it has each of them. `flow` is the run, exchange or spawn that goes on here, `edits` what is otherwise, `by`
+    were taken, and it has each of them. `flow` is the run, exchange or spawn that goes on here, `edits` what was changed, `by`
     who wanted it. `proofs` show by the other log's own `checkpoints` that heads are part of it.
     """
 
@@ -162,7 +162,7 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
 
 
 class ForkEdited(Fact, frozen=True, kw_only=True):
-    """Something is otherwise in a fork from here on (FORK-4), and `by` wanted it. What follows from it names it as its cause.
+    """An edit of a fork takes effect here (FORK-4); `by` wanted it. What follows from it names it as its cause.
 
     `replaces` is the position, in the log that was forked, of the event that stands no more; None for an edit that adds. `run_id`
     is the run whose message or answer it is.

@@ -53,7 +53,7 @@ class ForkWanted(NamedTuple):
     """What a fork is to have.
 
     `streams` are taken whole, up to the position `at`: it is for the caller that nothing in them refers to anything outside.
-    `flow` is the run, exchange or spawn that goes on, `edits` what is otherwise, `by` who wants it.
+    `flow` is the run, exchange or spawn that goes on, `edits` what was changed, `by` who wants it.
     """
 
     streams: Collection[str]

@@ -1,4 +1,4 @@
-"""Says what is wrong with the tables of a log, beside the events: another schema, triggers, small tables that can't be true.
+"""Says what is wrong with the tables of a log, beside the events: another schema, triggers, impossible values in small tables.
 
 Somebody with plain SQL can stop or divert a writer without touching an event. A writer looks before it begins, and
 verification looks again.

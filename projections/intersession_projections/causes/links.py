@@ -1,4 +1,4 @@
-"""Which event led to which: read from rows as they lie in the log, since a whole log of events would take long to make.
+"""Links from cause to effect, read from the stored rows without decoding each event, so that a whole log is read fast.
 
 Nothing is proven here. What is shown of an event is read by its position, and proven then.
 """

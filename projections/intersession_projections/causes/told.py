@@ -1,4 +1,4 @@
-"""An event as somebody reads it who asks why: who did what to whom, in which words, also where other events say who that is."""
+"""Tells an event for `why`: who did what to whom, in which words; names that stand in other events are looked up."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What there is to be said of a fork: of which log, from where on, what is otherwise in it, and how it came out (FORK-9).
+"""What lists say of a fork: its source, where it was cut, its edits, and how it ended (FORK-9).
 
 It is read from the flow's own stream: a fork that nobody has carried on has no views yet.
 """

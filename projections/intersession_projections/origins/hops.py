@@ -1,4 +1,4 @@
-"""Words at the places where they were said or came to, and from which of these to which. Pure."""
+"""Hops of words: each place where they were said or arrived, and which place they came from. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal

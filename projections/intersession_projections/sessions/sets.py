@@ -1,4 +1,4 @@
-"""The sets that the session list is kept in, each in its own order: who uses them asks for one place after the other.
+"""Ordered sets of sessions: the session list reads the set that fits its filters, place by place.
 
 A set is of one agent and one kind, of all sessions or of those that one session spawned, with any label or with one. So
 whatever is asked for is a few sets, and a page of it costs a page. What stood where is kept as well, in levels: a place that was

@@ -92,7 +92,7 @@ def listed(
 ) -> Answer:
     """List the forks of a log, or of a run.
 
-    Each with the log it was made of, where it was cut, what is otherwise in it, and how it came out. Forks of forks are among them.
+    Each with its source log, where it was cut, its edits, and how it ended. Forks of forks are among them.
     """
     path = store_path(store_url(reading, load_config(reading.config).config))
     files = forks_beside(path) if path != MEMORY else []

@@ -25,7 +25,7 @@ from intersession_projections.timeline import counted
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Otherwise:
-    """What is otherwise in a fork, and who answers there."""
+    """How a fork is edited, and which agents answer in it."""
 
     reply: Annotated[str | None, Parameter(help="Another answer in this place.")] = None
     message: Annotated[str | None, Parameter(help="Another message in this place, such as RUN@start.")] = None

@@ -1,4 +1,4 @@
-"""The web debugger behind the gateway's door: who is in asks as they may, and a browser gets in with a cookie."""
+"""The web debugger behind the gateway: a browser logs in and gets a cookie; each caller sees what its credential may see."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

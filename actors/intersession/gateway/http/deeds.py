@@ -1,4 +1,4 @@
-"""What the web debugger can have done: a few methods, called by whoever's cookie or token has their scope."""
+"""The actions of the web debugger: a few methods, called with the scope of the caller's cookie or token."""
 
 import msgspec
 from litestar import Request, Response, post

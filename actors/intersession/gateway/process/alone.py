@@ -1,4 +1,4 @@
-"""Runs the web debugger on a log that is only read, for `intersession debug`: no system behind it, this machine's browser before it."""
+"""Runs the web debugger on a read-only log, for `intersession debug`: on loopback, for a browser on this machine."""
 
 import asyncio
 import contextlib

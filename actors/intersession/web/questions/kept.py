@@ -1,4 +1,4 @@
-"""Keeps what was made for as long as it is true, by what stands for it; for parts of a run that are asked for again and again."""
+"""A small cache: keeps parts of a run that pages ask for again and again, for as long as nothing is added to the run."""
 
 from collections import OrderedDict
 from collections.abc import Callable

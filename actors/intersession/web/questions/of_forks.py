@@ -1,4 +1,4 @@
-"""The question about forks: which were made of this log, where they were cut, what is otherwise in them, how they came out."""
+"""The question about forks: which forks this log has, where each was cut, how it was edited, and how it ended."""
 
 from typing import Annotated
 

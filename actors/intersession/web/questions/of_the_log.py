@@ -1,4 +1,4 @@
-"""Questions about the log as a whole: places in words, deliveries, whether it is as it was written, the settings in force."""
+"""Questions about the log as a whole: places in words, deliveries, whether it verifies, the settings in force."""
 
 from itertools import islice
 from threading import Lock

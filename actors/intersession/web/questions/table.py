@@ -1,4 +1,4 @@
-"""All that the web debugger can ask: the verbs of the debugger, and the lists and parts that its pages show."""
+"""The table of questions: the debugger's verbs, and the lists and parts that the pages show, each a route."""
 
 from typing import Annotated, Final
 
