@@ -20,8 +20,12 @@ class Access(Protocol):
         """Who looks, and what they may do: `{who, isOperator, readOnly, can: [action …], store, version}`."""
         ...
 
-    async def ask(self, name: str, given: JsonMapping, question: Question) -> Mapping[str, object]:
+    async def ask(
+        self, name: str, given: JsonMapping, question: Question, *, view: str | None = None
+    ) -> Mapping[str, object]:
         """Answer a question without blocking the event loop; a receipt is kept where receipts are (VIS-4).
+
+        Questions that say the same of `view` show one thing: asked again, they leave no second receipt.
 
         Raises:
             ToolRefused: the question was refused.

@@ -55,13 +55,15 @@ class ReadOnly:
             "version": installed_version(),
         }
 
-    async def ask(self, name: str, given: JsonMapping, question: Question) -> Mapping[str, object]:
+    async def ask(
+        self, name: str, given: JsonMapping, question: Question, *, view: str | None = None
+    ) -> Mapping[str, object]:
         """Answer a question.
 
         Raises:
             ToolRefused: it was refused, or the log can't be read (`unavailable`).
         """
-        del name, given
+        del name, given, view
         try:
             return await asyncio.to_thread(question, View(self._reader))
         except ToolRefused:

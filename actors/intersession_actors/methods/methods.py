@@ -234,10 +234,12 @@ class GatewayMethods:
         question: Callable[[View], Mapping[str, object]],
         *,
         caller: Caller = OPERATOR,
+        view: str | None = None,
     ) -> Mapping[str, object]:
         """Answer a question about the log as a caller sees it, without blocking the event loop. For doors that show more than verbs do.
 
-        A receipt is left of what shows a session, under its name, with what was asked for in `params`.
+        A receipt is left of what shows a session, under its name, with what was asked for in `params`. Of a `view` that is asked
+        for again and again, as a page does that follows the log, one is left for the same sessions in an hour.
 
         Raises:
             ToolRefused: the question was refused.
@@ -245,14 +247,16 @@ class GatewayMethods:
 
         def asked() -> Mapping[str, object]:
             call = Call(caller, self._service.reader.requester(None))
-            with self._receipt(name, params, call, shows=True):
+            with self._receipt(name, params, call, shows=True, view=view):
                 return self._debug.ask(call, question)
 
         with self._service.refusing_without_store():
             return await self._threads.run(asked, (caller.name, name))
 
     @contextmanager
-    def _receipt(self, method: str, params: JsonMapping, call: Call, *, shows: bool) -> Generator[None]:
+    def _receipt(
+        self, method: str, params: JsonMapping, call: Call, *, shows: bool, view: str | None = None
+    ) -> Generator[None]:
         """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
         refused = True
         try:
@@ -266,7 +270,7 @@ class GatewayMethods:
             if summary.denied_targets or (shows and not refused and (summary.keys or method in METHODS)):
                 # Nothing was shown of what a refused call had found.
                 shown = msgspec.structs.replace(summary, keys=()) if refused else summary
-                self._service.receipts.keep(call.caller, method, params, shown)
+                self._service.receipts.keep(call.caller, method, params, shown, view=view)
 
 
 def _lane(method: str, params: Mapping[str, object], caller: Caller) -> Hashable:

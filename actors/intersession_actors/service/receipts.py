@@ -6,7 +6,9 @@ does not wait.
 
 import hashlib
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Final
 
 import msgspec
@@ -20,6 +22,9 @@ from intersession_events.plain_json import JsonMapping, JsonValue
 
 logger = logging.getLogger("intersession.store")
 
+_A_VIEW_MS: Final = 3_600_000
+_MOST_VIEWS: Final = 4_096
+
 
 class Receipts:
     """Writes receipts; `level` says how much: all, denied, off (`audit.access`)."""
@@ -31,13 +36,30 @@ class Receipts:
         self._now_ms = now_ms
         self._new_id = new_id
         self._level = level
+        self._views = _Views()
 
-    def keep(self, caller: Caller, called: str, arguments: JsonMapping, summary: AccessSummary) -> None:
-        """Record the decisions of one call of a tool or a method, as far as `audit.access` wants them."""
+    def keep(
+        self,
+        caller: Caller,
+        called: str,
+        arguments: JsonMapping,
+        summary: AccessSummary,
+        *,
+        view: str | None = None,
+    ) -> None:
+        """Record the decisions of one call of a tool or a method, as far as `audit.access` wants them.
+
+        With a `view`, what shows the same sessions in it to the same caller within an hour is recorded once: a page that follows
+        the log asks again each time that something comes.
+        """
         level = self._level()
         denied = max(summary.denied, len(summary.denied_targets))
         if level == "off" or (level == "denied" and not denied):
             return
+        if view is not None and not denied:
+            seen = (caller.name, view, keys_digest(summary.keys))
+            if self._views.was_seen(seen, self._now_ms()):
+                return
         event = AccessRecorded(
             requester=caller.key,
             tool=called,
@@ -60,6 +82,26 @@ class Receipts:
         self._log.append(
             (StreamAppend(stream=stream, expected=ANY_VERSION, drafts=(draft,)),), _note, patient=True
         )
+
+
+class _Views:
+    """Which views were looked at lately. The one that was recorded longest ago is forgotten where there are too many."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._lock = Lock()
+
+    def was_seen(self, view: tuple[str, str, str], now_ms: int) -> bool:
+        """Whether a view was looked at within the last hour; if not, it is now."""
+        with self._lock:
+            last = self._seen.get(view)
+            if last is not None and 0 <= now_ms - last < _A_VIEW_MS:
+                return True
+            self._seen[view] = now_ms
+            self._seen.move_to_end(view)
+            while len(self._seen) > _MOST_VIEWS:
+                self._seen.popitem(last=False)
+            return False
 
 
 def _note(outcome: Outcome) -> None:

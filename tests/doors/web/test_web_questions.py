@@ -133,13 +133,42 @@ def test_what_shows_a_session_leaves_a_receipt_and_what_shows_none_leaves_none(s
     def receipts() -> list[str]:
         return [one.event.tool for one in system.log.all() if isinstance(one.event, AccessRecorded)]
 
+    run = the_exchange(served)
     system.checkpoint()  # what was put off is in the log by now
     before = len(receipts())
     asked(served, "integrity")
-    asked(served, "run", token=READER, run=the_exchange(served))
+    asked(served, "run", token=READER, run=run)
     system.checkpoint()
 
-    assert receipts()[before:] == ["debug.runs", "debug.run"]
+    assert receipts()[before:] == ["debug.run"]
+
+
+@pytest.mark.clause("VIS-4")
+def test_a_page_that_asks_again_and_again_leaves_one_receipt_for_a_view_of_a_place(served: Served) -> None:
+    """Of a run: what is asked for its parts and for the way to a place is one view; what stood at a place is one a place."""
+    system, _ = served
+    run = the_exchange(served)
+    system.checkpoint()
+    before = [one.position for one in system.log.all() if isinstance(one.event, AccessRecorded)]
+
+    for at in ("turn:1", "turn:2", "turn:1"):
+        asked(served, "run", run=run)
+        asked(served, "steps", run=run)
+        asked(served, "rows", run=run)
+        asked(served, "place", run=run, at=at)
+        asked(served, "state", of=run, at=f"{run}@{at}")
+        asked(served, "runs", words="crossing")
+    with served[1].http() as client:
+        for _ in range(2):
+            client.get("/debug/api/state", params={"of": "agent:nobody:main"})
+    system.checkpoint()
+
+    kept = [
+        one.event
+        for one in system.log.all(after=max(before, default=0))
+        if isinstance(one.event, AccessRecorded)
+    ]
+    assert [one.tool for one in kept] == ["debug.run", "debug.state", "debug.runs", "debug.state"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +215,7 @@ def test_every_question_is_described_with_its_arguments(served: Served) -> None:
         "search",
     } <= described.keys()
     state = {one["name"]: one for one in described["state"]["parameters"]}
-    assert {"of", "at", "from", "to", "as", "limit", "messages"} == state.keys()
+    assert {"of", "at", "from", "to", "as", "limit", "messages", "fork"} == state.keys()
     assert all(one.get("description") for each in described.values() for one in each.get("parameters", ()))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from intersession import SessionSystem
@@ -16,12 +17,14 @@ HOSTILE = [str(given(row)) for row in rows("R")]
 
 
 @contextmanager
-def played(*, hostile: bool = False, **config: Any) -> Generator[tuple[SessionSystem, LiveGateway]]:
-    """Serve the demo's log, in which everything has happened."""
+def played(
+    *, hostile: bool = False, store: Path | None = None, **config: Any
+) -> Generator[tuple[SessionSystem, LiveGateway]]:
+    """Serve the demo's log, in which everything has happened; in memory, if no file is given."""
     channel = MemoryChannel(idempotent=True)
     with (
         SessionSystem(
-            ":memory:",
+            ":memory:" if store is None else f"sqlite:///{store}",
             agents=AGENTS,
             channels={"telegram": channel, "discord": channel},
             config=merged(CONFIG, GATEWAY, config),

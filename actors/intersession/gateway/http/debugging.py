@@ -43,7 +43,9 @@ class DoorAccess:
             "version": installed_version(),
         }
 
-    async def ask(self, name: str, given: JsonMapping, question: Question) -> Mapping[str, object]:
+    async def ask(
+        self, name: str, given: JsonMapping, question: Question, *, view: str | None = None
+    ) -> Mapping[str, object]:
         """Answer a question.
 
         Raises:
@@ -52,7 +54,9 @@ class DoorAccess:
         if "operator.read" not in all_scopes(self._credential.scopes):
             raise ToolRefused("forbidden", "missing scope: operator.read")
         try:
-            return await self._door.system.gateway.aask(name, given, question, caller=self._credential.caller)
+            return await self._door.system.gateway.aask(
+                name, given, question, caller=self._credential.caller, view=view
+            )
         except (IntersessionError, RuntimeError) as error:
             raise self._door.known(error, name) from None
 

@@ -14,6 +14,7 @@ from litestar.params import QueryParameter
 from intersession.web.access import ACCESS, Access
 from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
+from intersession.web.questions.of_forks import asked_in
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import read_arguments
@@ -28,6 +29,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     arguments: type[msgspec.Struct]
+    part_of: str | None = None
+    """The question of which it answers a part: whoever looks at both has looked once."""
     call: Callable[[View, Any], Mapping[str, object]]  # its own arguments, which `arguments` names
 
 
@@ -41,11 +44,20 @@ def route_of(question: Question) -> HTTPRouteHandler:
         typed: JsonObject = {
             name: value for name in fields if (value := given.get(_parameter(name))) is not None
         }
+        fork = given.get("fork")
+        where: JsonObject = {} if fork is None else {"fork": fork}
         return await answered(
-            access, question.name, typed, lambda view: question.call(view, read(question, typed))
+            access,
+            question.name,
+            typed | where,
+            asked_in(
+                fork if isinstance(fork, str) else None,
+                lambda view: question.call(view, read(question, typed)),
+            ),
+            view=_view(question, typed | where),
         )
 
-    parameters = [_query(field) for field in fields.values()]
+    parameters = [_query(field) for field in fields.values()] + [_FORK]
     parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     request = inspect.Parameter(
         "request",
@@ -74,8 +86,23 @@ def route_of(question: Question) -> HTTPRouteHandler:
     )(asked)
 
 
+_PAGING: Final = frozenset({"cursor", "limit", "verify"})
+
+
+def _view(question: Question, given: JsonObject) -> str:
+    """Return what a question shows, however far it is read: what is asked again there leaves no second receipt."""
+    left_out = _PAGING if question.part_of is None else _PAGING | {"at", "from"}
+    of = {name: value for name, value in given.items() if name not in left_out}
+    return msgspec.json.encode([question.part_of or question.name, of], order="sorted").decode()
+
+
 async def answered(
-    access: Access, name: str, given: JsonObject, question: Callable[[View], Mapping[str, object]]
+    access: Access,
+    name: str,
+    given: JsonObject,
+    question: Callable[[View], Mapping[str, object]],
+    *,
+    view: str | None = None,
 ) -> Response[object]:
     """Answer a question as far as who asks may have it answered, and not too often."""
     wait = access.may_ask()
@@ -84,7 +111,7 @@ async def answered(
         response.set_header("retry-after", str(int(wait) + 1))
         return response
     try:
-        answer = await access.ask(f"debug.{name}", given, question)
+        answer = await access.ask(f"debug.{name}", given, question, view=view)
     except ToolRefused as refused:
         return told(refused)
     return Response(answer, status_code=200)
@@ -114,6 +141,19 @@ def _query(field: msgspec.structs.FieldInfo) -> inspect.Parameter:
         default=inspect.Parameter.empty if required else None,
         annotation=Annotated[kind if required else kind | None, said],
     )
+
+
+_FORK: Final = inspect.Parameter(
+    "fork",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None,
+        QueryParameter(
+            name="fork", max_length=64, description="Ask this fork of the log, by its id, and not the log."
+        ),
+    ],
+)
 
 
 def _typed(info: msgspec.inspect.Type) -> tuple[Any, str | None]:  # a type, as annotations have it

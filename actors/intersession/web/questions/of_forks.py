@@ -1,18 +1,25 @@
-"""The question about forks: which forks this log has, where each was cut, how it was edited, and how it ended."""
+"""Questions about forks: which forks this log has and how they ended; anything at all of one of them; and both compared."""
 
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
 
-from intersession_actors.debugger import View
+from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import KeyText
+from intersession_actors.gate import KeyText, Name, PlaceText, invalid
+from intersession_actors.service import Reader
+from intersession_events.errors import LogError
 from intersession_events.facts import ready
-from intersession_events.forks import forks_beside
+from intersession_events.forks import forks_beside, forks_called
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import open_log
+from intersession_events.stores import MEMORY, open_log
 from intersession_projections.forks import fork_told
+from intersession_projections.inline_views import inline_views
 from intersession_projections.places import flow_id
+
+_OPERATORS = "forks hold whole sessions, they are the operator's to see"
 
 
 @ready
@@ -29,16 +36,88 @@ def forks(view: View, given: Forks) -> JsonObject:
         ToolRefused: who asks sees a part of the log only (`forbidden`), or there is no such run (`invalid_request`).
     """
     if not view.is_operator:
-        raise ToolRefused("forbidden", "forks hold whole sessions, they are the operator's to see")
+        raise ToolRefused("forbidden", _OPERATORS)
     wanted = None if given.run is None else flow_id(view.flow(given.run))
     found: list[JsonObject] = []
-    for file in forks_beside(view.log.path):
-        with open_log(str(file), read_only=True) as log:
-            told = fork_told(log)
-        if told is not None and wanted in {None, told.run}:
+    for file in forks_beside(view.log.path) if view.log.path != MEMORY else ():
+        try:
+            with open_log(str(file), read_only=True) as log:
+                told = fork_told(log)
+        except LogError as error:
+            found.append({"id": file.stem, "file": str(file), "timeMs": 0, "problem": str(error)})
+            continue
+        if told is not None and wanted in {None, told.run, told.outcome.run}:
             found.append({**msgspec.to_builtins(told), "file": str(file)})
     here = view.log.forked
     return {
         "forks": sorted(found, key=lambda fork: -fork["timeMs"]),
-        "from": None if here is None else {"logId": here.log_id, "position": here.position},
+        "from": None
+        if here is None
+        else {"logId": here.log_id, "position": here.position, "flow": here.flow},
     }
+
+
+@contextmanager
+def in_fork(view: View, name: str | None) -> Generator[View]:
+    """Yield the log of a fork as the operator sees it, by the fork's id or the beginning of it; without one, the log itself.
+
+    Raises:
+        ToolRefused: who asks sees a part of the log only (`forbidden`), or there is no such fork (`invalid_request`).
+    """
+    if name is None or name == view.log.log_id:
+        yield view
+        return
+    if not view.is_operator:
+        raise ToolRefused("forbidden", _OPERATORS)
+    found = forks_called(view.log.path, name) if view.log.path != MEMORY else []
+    if len(found) != 1:
+        many = (
+            "several forks are called so, give more of the id"
+            if found
+            else "no fork of this log is called so"
+        )
+        raise invalid("fork", f"{name[:64]!a}: {many}")
+    reader = view.reader
+    with open_log(str(found[0]), read_only=True, inline=inline_views()) as log:
+        inside = View(Reader(log, config=lambda: reader.config, clock=reader.clock, smells=reader.smells))
+        try:
+            yield inside
+        finally:
+            view.touched |= inside.touched
+
+
+def asked_in(
+    name: str | None, question: Callable[[View], Mapping[str, object]]
+) -> Callable[[View], Mapping[str, object]]:
+    """Return a question that is asked of a fork; of the log itself, if none is named."""
+
+    def asked(view: View) -> Mapping[str, object]:
+        with in_fork(view, name) as inside:
+            return question(inside)
+
+    return asked
+
+
+@ready
+class Compare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is compared."""
+
+    a: Annotated[PlaceText, msgspec.Meta(description="A run, or a place of one.")]
+    b: Annotated[PlaceText, msgspec.Meta(description="What it is compared with, named likewise.")]
+    other: Annotated[Name | None, msgspec.Meta(description="The fork that B is in. Default: this log.")] = (
+        None
+    )
+    exact: Annotated[bool, msgspec.Meta(description="Ids, times, positions and hashes count, too.")] = False
+
+
+def compare(view: View, given: Compare) -> JsonObject:
+    """Return what differs between two runs, or between a run and its fork; of a fork also where it was `cut`, and its `edits`.
+
+    Raises:
+        ToolRefused: a run, a place or the fork is none.
+    """
+    with in_fork(view, given.other) as inside:
+        found = Debugger(view).diff(given.a, given.b, exact=given.exact, other=Debugger(inside))
+        born = inside.log.forked if given.other is not None else None
+        cut = None if born is None else {"position": born.position, "edits": msgspec.to_builtins(born.edits)}
+        return {**found, "cut": cut}

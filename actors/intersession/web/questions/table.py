@@ -14,7 +14,7 @@ from intersession.web.answers import declared, failed
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of
 from intersession.web.questions.of_events import Event, Events, event, events
-from intersession.web.questions.of_forks import Forks, forks
+from intersession.web.questions.of_forks import Compare, Forks, compare, forks
 from intersession.web.questions.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession.web.questions.of_the_log import (
@@ -37,6 +37,12 @@ QUESTIONS: Final = (
         for verb in VERBS.values()
     ),
     Question(
+        name="compare",
+        title="What differs between two runs, or a run and its fork",
+        arguments=Compare,
+        call=compare,
+    ),
+    Question(
         name="deliveries",
         title="Texts that went outside, or should have",
         arguments=Deliveries,
@@ -48,8 +54,10 @@ QUESTIONS: Final = (
     Question(
         name="integrity", title="Whether the log is as it was written", arguments=Integrity, call=integrity
     ),
-    Question(name="place", title="A place in words", arguments=Place, call=place),
-    Question(name="rows", title="A part of the rows of a run's diagram", arguments=Part, call=rows),
+    Question(name="place", title="A place in words", arguments=Place, call=place, part_of="run"),
+    Question(
+        name="rows", title="A part of the rows of a run's diagram", arguments=Part, call=rows, part_of="run"
+    ),
     Question(name="run", title="A run: who took part, how it ended, its outline", arguments=Run, call=run),
     Question(
         name="runs", title="Exchanges, spawns and runs, the newest first", arguments=RunsAsked, call=runs
@@ -58,7 +66,7 @@ QUESTIONS: Final = (
         name="sessions", title="Sessions, as sessions_list gives them", arguments=Sessions, call=sessions
     ),
     Question(name="settings", title="The settings in force", arguments=Nothing, call=settings),
-    Question(name="steps", title="A part of the events of a run", arguments=Part, call=steps),
+    Question(name="steps", title="A part of the events of a run", arguments=Part, call=steps, part_of="run"),
 )
 
 
