@@ -1,5 +1,6 @@
 """Sealed replay: what was recorded, executed again by today's rules and actors with nothing but the recorded inputs (SEAL)."""
 
+from intersession_actors.replaying.as_test import name_of_test, text_of_test
 from intersession_actors.replaying.difference import Difference, Field
 from intersession_actors.replaying.replayed import Recordings, Replayed, replay_all, replay_file, replay_run
 
@@ -8,7 +9,9 @@ __all__ = [
     "Field",
     "Recordings",
     "Replayed",
+    "name_of_test",
     "replay_all",
     "replay_file",
     "replay_run",
+    "text_of_test",
 ]

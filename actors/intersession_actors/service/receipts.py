@@ -6,9 +6,7 @@ does not wait.
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Final
 
 import msgspec
@@ -85,23 +83,20 @@ class Receipts:
 
 
 class _Views:
-    """Which views were looked at lately. The one that was recorded longest ago is forgotten where there are too many."""
+    """Which views were looked at lately. Where there are too many, all are forgotten: one receipt more does no harm."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[str, str, str], int] = OrderedDict()
-        self._lock = Lock()
+        self._seen: dict[tuple[str, str, str], int] = {}
 
     def was_seen(self, view: tuple[str, str, str], now_ms: int) -> bool:
         """Whether a view was looked at within the last hour; if not, it is now."""
-        with self._lock:
-            last = self._seen.get(view)
-            if last is not None and 0 <= now_ms - last < _A_VIEW_MS:
-                return True
-            self._seen[view] = now_ms
-            self._seen.move_to_end(view)
-            while len(self._seen) > _MOST_VIEWS:
-                self._seen.popitem(last=False)
-            return False
+        last = self._seen.get(view)
+        if last is not None and 0 <= now_ms - last < _A_VIEW_MS:
+            return True
+        if len(self._seen) >= _MOST_VIEWS:
+            self._seen = {}
+        self._seen[view] = now_ms
+        return False
 
 
 def _note(outcome: Outcome) -> None:

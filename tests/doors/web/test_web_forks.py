@@ -1,12 +1,19 @@
-"""Forks in the web debugger: asked like the log itself, and compared with it."""
+"""Forks in the web debugger, and runs as files: asked like the log itself, compared with it, handed out."""
 
+import io
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
-from intersession import SessionSystem
-from intersession_events.facts import ForkEdit
+from intersession import SessionSystem, replay_file
+from intersession_actors.debugger import open_log
+from intersession_events.facts import AccessRecorded, ForkEdit
+from intersession_events.log import verify_log
+from intersession_events.stores import open_log as open_store
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 
@@ -57,6 +64,51 @@ def test_a_run_and_its_fork_are_compared_from_the_cut_on(forked: Forked) -> None
     assert found["cut"]["edits"][0]["value"] == "Only up to 2.8 tonnes this week."
     assert found["cut"]["position"] < found["firstDivergence"]["place"]["position"]
     assert forked.ask("compare", a=forked.run, b=forked.run)["same"] is True
+
+
+def file_of(forked: Forked, what: str, **given: Any) -> httpx.Response:
+    with forked.gateway.http() as client:
+        return client.get("/debug/api/file", params={"run": forked.run, "what": what, **given})
+
+
+def test_a_run_is_handed_out_as_a_test_that_passes(forked: Forked, tmp_path: Path) -> None:
+    answer = file_of(forked, "test")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        archive.extractall(tmp_path)
+
+    assert answer.headers["content-disposition"].startswith('attachment; filename="test_run_')
+    (recording,) = tmp_path.glob("*.jsonl")
+    assert replay_file(recording)["same"]
+    assert f"test_run_{forked.run.replace('-', '_')}_is" in recording.with_suffix(".py").read_text("utf-8")
+
+
+def test_a_run_is_handed_out_as_a_bundle_that_proves_itself(forked: Forked, tmp_path: Path) -> None:
+    answer = file_of(forked, "bundle", at=f"{forked.run}@turn:2")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        archive.extractall(tmp_path)
+
+    assert {"README.txt", "report.html", "run.db", "run.svg", "verify.json"} < {
+        file.name for file in tmp_path.iterdir()
+    }
+    report = (tmp_path / "report.html").read_text("utf-8")
+    assert "As it was written" in report
+    assert "Is the lake crossing open on Saturday?" in report
+    assert "<script" not in report
+    with open_log(tmp_path / "run.db") as part:
+        assert part.debug.state(forked.run)["exchanges"][0]["turns"] == 2
+    with open_store(str(tmp_path / "run.db"), read_only=True) as stored:
+        assert verify_log(stored).ok
+
+
+@pytest.mark.clause("VIS-4")
+def test_a_file_leaves_a_receipt_and_a_limited_credential_gets_none(forked: Forked) -> None:
+    assert file_of(forked, "log").content.startswith(b"SQLite format 3")
+    forked.system.checkpoint()
+    assert "debug.file" in [
+        one.event.tool for one in forked.system.log.all() if isinstance(one.event, AccessRecorded)
+    ]
+    assert forked.ask("file", token=READER, run=forked.run, what="log").status_code == 403
+    assert file_of(forked, "nonsense").status_code == 400
 
 
 def test_a_fork_that_is_none_or_not_within_reach_is_refused(forked: Forked) -> None:

@@ -1,29 +1,16 @@
 """`intersession export-test`: a run as a test that replays it sealed, for anybody's own tests."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.time_travel.seeing import debugger_of
-from intersession_actors.replaying import Recordings
+from intersession_actors.replaying import Recordings, name_of_test, text_of_test
 from intersession_events.plain_json import JsonObject
 from intersession_projections.places import flow_id
 from intersession_projections.timeline import counted
-
-_TEST: Final = '''"""Run {run}, decided again by today's rules: `intersession export-test` wrote this, and the file beside it."""
-
-from pathlib import Path
-
-from intersession import replay_file
-
-
-def test_run_{name}_is_decided_as_it_was_recorded() -> None:
-    replayed = replay_file(Path(__file__).with_suffix(".jsonl"))
-
-    assert replayed["same"], replayed["firstDifference"]
-'''
 
 
 def export_test(
@@ -48,8 +35,7 @@ def export_test(
     """
     with debugger_of(reading) as debugger:
         flow = debugger.view.flow(run)
-        name = flow_id(flow).replace("-", "_")
-        test = Path(f"test_run_{name.partition('_')[0]}.py") if output is None else output
+        test = Path(name_of_test(flow_id(flow))) if output is None else output
         recording = test.with_suffix(".jsonl")
         if test.suffix != ".py":
             raise UsageError(f"--output: {test} is no Python file, end its name in .py")
@@ -58,7 +44,7 @@ def export_test(
                 raise UsageError(f"--output: {file} exists already, name a new file")
         try:
             events = Recordings(debugger.view.log).write(flow, recording)
-            test.write_text(_TEST.format(run=flow_id(flow), name=name), encoding="utf-8")
+            test.write_text(text_of_test(flow_id(flow)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--output: {test} can't be written: {error.strerror}") from None
     value: JsonObject = {

@@ -1,6 +1,7 @@
 """The table of questions: the debugger's verbs, and the lists and parts that the pages show, each a route."""
 
-from typing import Annotated, Final
+from http import HTTPStatus
+from typing import Annotated, Final, Literal
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
@@ -13,8 +14,9 @@ from intersession.web.access import ACCESS, Access
 from intersession.web.answers import declared, failed
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of
+from intersession.web.questions.files import FileWanted, as_attachment, handed_out
 from intersession.web.questions.of_events import Event, Events, event, events
-from intersession.web.questions.of_forks import Compare, Forks, compare, forks
+from intersession.web.questions.of_forks import Compare, Forks, asked_in, compare, forks
 from intersession.web.questions.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession.web.questions.of_the_log import (
@@ -29,7 +31,7 @@ from intersession.web.questions.of_the_log import (
     speakers,
 )
 from intersession_actors.debugger import VERBS
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, is_object, present
 
 QUESTIONS: Final = (
     *(
@@ -87,6 +89,45 @@ async def about(request: Request[object, object, State]) -> Response[object]:
 
 
 @get(
+    f"{API}file",
+    operation_id="debugFile",
+    summary="A run as a file: a test, a log of its own, or a bundle for an auditor",
+    media_type="application/octet-stream",
+    responses={
+        200: ResponseSpec(
+            data_container=bytes,
+            description="The file, by its name.",
+            media_type="application/octet-stream",
+            generate_examples=False,
+        ),
+        **declared(400, 401, 403, 421, 429, 503),
+    },
+    raises=[],
+)
+async def file(
+    request: Request[object, object, State],
+    run: Annotated[str, QueryParameter(description="An exchange, a spawn or a run, by any name of it.")],
+    what: Annotated[
+        Literal["test", "log", "bundle"],
+        QueryParameter(description="A test that replays it, a log of its own, or both with a report."),
+    ],
+    at: Annotated[
+        str | None, QueryParameter(description="The place up to which it is handed out. Default: head.")
+    ] = None,
+    fork: Annotated[
+        str | None, QueryParameter(max_length=64, description="The fork that the run is of.")
+    ] = None,
+) -> Response[object]:
+    """Hand a run out as a file."""
+    access: Access = request.scope["state"][ACCESS]
+    given: JsonObject = present({"run": run, "what": what, "at": at, "fork": fork})
+    wanted = FileWanted(run=run, what=what, at=at)
+    response = await answered(access, "file", given, asked_in(fork, lambda view: handed_out(view, wanted)))
+    found = response.content
+    return as_attachment(found) if response.status_code == HTTPStatus.OK and is_object(found) else response
+
+
+@get(
     f"{API}live",
     operation_id="debugLive",
     summary="Positions as they come",
@@ -124,4 +165,4 @@ async def live(
 
 def routes() -> list[HTTPRouteHandler]:
     """Return all routes; they find in a request's state who looks."""
-    return [about, live, *map(route_of, QUESTIONS)]
+    return [about, file, live, *map(route_of, QUESTIONS)]

@@ -1,0 +1,26 @@
+"""A run as a test that replays it sealed, for anybody's own tests. The command line and the web debugger hand it out."""
+
+from typing import Final
+
+_TEST: Final = '''"""Run {run}, decided again by today's rules; the file beside it is what was recorded."""
+
+from pathlib import Path
+
+from intersession import replay_file
+
+
+def test_run_{name}_is_decided_as_it_was_recorded() -> None:
+    replayed = replay_file(Path(__file__).with_suffix(".jsonl"))
+
+    assert replayed["same"], replayed["firstDifference"]
+'''
+
+
+def name_of_test(run: str) -> str:
+    """Return what the test's file is called; its recording lies beside it, as `.jsonl`."""
+    return f"test_run_{run.partition('-')[0]}.py"
+
+
+def text_of_test(run: str) -> str:
+    """Return the text of the test of a run, by the run's id."""
+    return _TEST.format(run=run, name=run.replace("-", "_"))
