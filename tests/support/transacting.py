@@ -6,6 +6,7 @@ from typing import TypeVar
 from intersession_events.log import Log, Sql
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.folding import PlainSql
+from intersession_events.stores.sqlite.connections import raw_of
 
 T = TypeVar("T")
 
@@ -13,4 +14,4 @@ T = TypeVar("T")
 def transact(log: Log, work: Callable[[Sql], T]) -> T:
     """Run work on a log's tables between two appends. What it raises comes back, and undoes it."""
     assert isinstance(log, SqliteLog)
-    return log._the_writer().transact(lambda cursor: work(PlainSql(cursor.sqlite_cursor.connection)), 30.0)
+    return log._the_writer().transact(lambda cursor: work(PlainSql(raw_of(cursor))), 30.0)

@@ -22,7 +22,7 @@ from intersession_events.errors import (
 from intersession_events.facts import RunCompleted, Usage
 from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, Unavailable
 from intersession_events.stores import SqliteLog, holder_of, open_log
-from intersession_events.stores.sqlite import group_commit
+from intersession_events.stores.portable import group_commit
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
 

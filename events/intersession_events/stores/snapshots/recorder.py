@@ -1,44 +1,62 @@
-"""The eventsourcing library's recorder of snapshots, whose rows ride on the commits of the log's one writer.
-
-The table is the library's own. It is made with the first snapshot, so that a small log has none.
-"""
+"""What a recorder of snapshots does in any database: its rows ride on the commits of the log's one writer."""
 
 import logging
-import sqlite3
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Any, Final
 from uuid import UUID
 
-from eventsourcing.persistence import StoredEvent
-from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDatastore
+from eventsourcing.persistence import AggregateRecorder, StoredEvent
 
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.log import Row
+from intersession_events.stores.database import Cursor, Failures
 
 TABLE: Final = "stored_snapshots"
 """As the library calls it."""
 
+_COLUMNS: Final = "originator_id, originator_version, topic, state"
+_ALL: Final = 2**63 - 1
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 Rows = Callable[[str, Sequence[str | int]], list[Row]]
 """Runs a reading statement on a connection that never waits for the writer."""
 
 
-class SnapshotRecorder(SQLiteAggregateRecorder):
+class KeepsSnapshots(AggregateRecorder):
     """Keeps the snapshots of a log's streams. `rows` and, for the writer, `submit` are set by whoever opens the log."""
 
-    def __init__(self, datastore: SQLiteDatastore, events_table_name: str = TABLE) -> None:
-        super().__init__(datastore, events_table_name)
-        self.insert_events_statement = f"INSERT OR REPLACE INTO {events_table_name} VALUES (?,?,?,?)"  # noqa: S608 - the name is the library's
-        columns = "originator_id, originator_version, topic, state"
-        self.select_events_statement = f"SELECT {columns} FROM {events_table_name} WHERE originator_id=? "  # noqa: S608 - the same
+    failures: Failures
+    """What the errors of the database mean."""
+
+    def __init__(
+        self, *args: Any, **kwargs: Any
+    ) -> None:  # the library's recorder for the database has its own
+        super().__init__(*args, **kwargs)
         self.rows: Rows = _no_rows
         self.submit: Callable[[OnTheWay], None] | None = None
         self.erasures = 0
         """How many erasures were committed since the log was opened."""
         self._erased: dict[str, int] = {}
         """The streams of them, each with the number of its last one."""
+
+    @abstractmethod
+    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
+        """Return whether there is a table of snapshots, as a query says."""
+
+    @abstractmethod
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
+        """Write rows over those of the same version, inside a transaction; the table is made if there is none."""
+
+    @abstractmethod
+    def drop_table(self, cursor: Cursor) -> None:
+        """Leave no row, inside a transaction."""
+
+    @abstractmethod
+    def problems(self) -> Iterator[str]:
+        """Say whether the table is another than the library's."""
 
     def insert_events(self, stored_events: Sequence[StoredEvent], *, as_of: int = 0, **_: object) -> None:
         """Have snapshots written with the next commit. Nobody waits for that, and nobody hears of it when it fails.
@@ -50,7 +68,7 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
         """
         if self.submit is None:
             raise StoreUnavailable("no snapshot was taken: the log is open for reading only")
-        self.submit(OnTheWay(lambda cursor: self._write(cursor, stored_events, as_of)))
+        self.submit(OnTheWay(self.failures, lambda cursor: self._write(cursor, stored_events, as_of)))
 
     def select_events(
         self,
@@ -62,7 +80,7 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
         """Return the rows of a stream with `gt < version <= lte`, unproven; none where no snapshot was ever taken."""
-        statement = self.select_events_statement
+        statement = f"SELECT {_COLUMNS} FROM {TABLE} WHERE originator_id=? "  # noqa: S608 - the name is the library's
         parameters: list[str | int] = [str(originator_id)]
         if gt is not None:
             statement += "AND originator_version>? "
@@ -71,13 +89,13 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
             statement += "AND originator_version<=? "
             parameters.append(lte)
         statement += f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
-        parameters.append(-1 if limit is None else limit)
+        parameters.append(_ALL if limit is None else limit)
         return [StoredEvent(*row) for row in self._read(statement, parameters)]
 
     def versions(self, stream: str, topic: str) -> list[int]:
         """Return the versions of a stream that have a snapshot of a shape, in order."""
         statement = (
-            f"SELECT originator_version FROM {self.events_table_name} "  # noqa: S608 - the name is the library's
+            f"SELECT originator_version FROM {TABLE} "  # noqa: S608 - the name is the library's
             "WHERE originator_id=? AND topic=? ORDER BY originator_version"
         )
         found = self._read(statement, (stream, topic))
@@ -88,38 +106,34 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
         return [
             name
             for (name,) in self._read(
-                f"SELECT DISTINCT originator_id FROM {self.events_table_name} ORDER BY originator_id",  # noqa: S608 - the same
+                f"SELECT DISTINCT originator_id FROM {TABLE} ORDER BY originator_id",  # noqa: S608 - the same
                 (),
             )
         ]
 
-    def problems(self) -> Iterator[str]:
-        """Say whether the table is another than the library's."""
-        (made,) = self.create_table_statements
-        for (found,) in self.rows("SELECT sql FROM sqlite_master WHERE name=?", (self.events_table_name,)):
-            if " ".join(str(found).split()) != made.replace(" IF NOT EXISTS", ""):
-                yield f"the table {self.events_table_name} is not as it was made: {found}"
-
     def forget(self, stream: str, version: int, topic: str) -> None:
         """Have a snapshot dropped with the next commit, and those of its stream that have another shape than `topic`."""
         statement = (
-            f"DELETE FROM {self.events_table_name} "  # noqa: S608 - the same
+            f"DELETE FROM {TABLE} "  # noqa: S608 - the same
             "WHERE originator_id=? AND (originator_version=? OR topic<>?)"
         )
         if self.submit is not None:
             with suppress(LogError):
-                self.submit(OnTheWay(lambda cursor: cursor.execute(statement, (stream, version, topic))))
+                self.submit(
+                    OnTheWay(
+                        self.failures, lambda cursor: cursor.execute(statement, (stream, version, topic))
+                    )
+                )
 
-    def erase(self, cursor: SQLiteCursor, streams: Sequence[str]) -> None:
+    def erase(self, cursor: Cursor, streams: Sequence[str]) -> None:
         """Drop the snapshots of streams in which something is erased, inside the transaction that does it.
 
         They may hold words of what was under way then. So may what was folded before, and is only on its way here.
         """
         self._erased.update(dict.fromkeys(streams, self.erasures + 1))
-        cursor.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (self.events_table_name,))
-        if cursor.fetchone() is not None:
+        if self.is_there(partial(_found, cursor)):
             cursor.executemany(
-                f"DELETE FROM {self.events_table_name} WHERE originator_id=?",  # noqa: S608 - the same
+                f"DELETE FROM {TABLE} WHERE originator_id=?",  # noqa: S608 - the same
                 [(stream,) for stream in streams],
             )
 
@@ -127,29 +141,29 @@ class SnapshotRecorder(SQLiteAggregateRecorder):
         """Hear that an erasure is durable: what is folded from now on can't hold its words."""
         self.erasures += 1
 
-    def clear(self, cursor: SQLiteCursor) -> int:
+    def clear(self, cursor: Cursor) -> int:
         """Drop all snapshots, inside a transaction; return how many there were."""
-        cursor.execute("SELECT 1 FROM sqlite_master WHERE name=?", (self.events_table_name,))
-        if cursor.fetchone() is None:
+        if not self.is_there(partial(_found, cursor)):
             return 0
-        cursor.execute(f"SELECT COUNT(*) FROM {self.events_table_name}")  # noqa: S608 - the same
+        cursor.execute(f"SELECT COUNT(*) FROM {TABLE}")  # noqa: S608 - the same
         count: int = cursor.fetchone()[0]
-        cursor.execute(f"DROP TABLE {self.events_table_name}")
+        self.drop_table(cursor)
         return count
 
-    def _write(self, cursor: SQLiteCursor, stored_events: Sequence[StoredEvent], as_of: int) -> None:
+    def _write(self, cursor: Cursor, stored_events: Sequence[StoredEvent], as_of: int) -> None:
         fresh = [one for one in stored_events if self._erased.get(str(one.originator_id), 0) <= as_of]
         if fresh:
-            self._create_table(cursor)
-            self._insert_events(cursor, fresh)
+            self.insert_rows(cursor, fresh)
 
     def _read(self, statement: str, parameters: Sequence[str | int]) -> list[Row]:
         """Return rows, or none: nobody needs a snapshot. A store that fails says so when the events are read."""
         try:
             return self.rows(statement, parameters)
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                if not self.rows("SELECT 1 FROM sqlite_master WHERE name=?", (self.events_table_name,)):
+        except Exception as error:
+            if not self.failures.is_known(error):
+                raise
+            with suppress(Exception):
+                if not self.is_there(self.rows):
                     return []
             _LOGGER.warning("the snapshots can't be read: %s", error)
             return []
@@ -160,22 +174,25 @@ class OnTheWay:
 
     alone = False
 
-    def __init__(self, write: Callable[[SQLiteCursor], None]) -> None:
+    def __init__(self, failures: Failures, write: Callable[[Cursor], object]) -> None:
+        self._failures = failures
         self._write = write
 
-    def write(self, cursor: SQLiteCursor) -> None:
+    def write(self, cursor: Cursor) -> None:
         """Do the work, or nothing of it."""
         cursor.execute("SAVEPOINT snapshot")
         try:
             self._write(cursor)
-        except sqlite3.Error as error:
+        except Exception as error:
+            if not self._failures.is_known(error):
+                raise
             # A table that somebody altered, or a disk that is full: what must be stored will find out about the disk.
-            with suppress(sqlite3.Error):
+            with suppress(Exception):
                 cursor.execute("ROLLBACK TO snapshot")
             _LOGGER.warning("a snapshot was not kept: %s", error)
         cursor.execute("RELEASE snapshot")
 
-    def is_stored(self, cursor: SQLiteCursor) -> bool:  # noqa: ARG002 - nobody needs to know
+    def is_stored(self, cursor: Cursor) -> bool:  # noqa: ARG002 - nobody needs to know
         """Return False."""
         return False
 
@@ -190,3 +207,9 @@ class OnTheWay:
 
 def _no_rows(statement: str, parameters: Sequence[str | int]) -> list[Row]:
     raise StoreUnavailable(f"nobody reads yet: {statement} {parameters}")
+
+
+def _found(cursor: Cursor, statement: str, parameters: Sequence[str | int]) -> list[Row]:
+    cursor.execute(statement, parameters)
+    rows: list[Row] = cursor.fetchall()
+    return rows

@@ -15,7 +15,7 @@ from eventsourcing.persistence import EventStore
 
 from intersession_events.errors import CorruptEvent, LogError
 from intersession_events.log import EVERY, LARGEST_STATE, Folded, Folding, Recorded, Snapshot
-from intersession_events.stores.snapshots.recorder import SnapshotRecorder
+from intersession_events.stores.snapshots.recorder import KeepsSnapshots
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
@@ -48,7 +48,7 @@ class StreamStates:
         self, snapshots: EventStore[str], *, read: Read, later: Later, clear: Callable[[], int]
     ) -> None:
         self._snapshots = snapshots
-        self._recorder = cast("SnapshotRecorder", snapshots.recorder)
+        self._recorder = cast("KeepsSnapshots", snapshots.recorder)
         self._read = read
         self._later = later
         self._clear = clear

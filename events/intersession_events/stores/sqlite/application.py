@@ -7,10 +7,10 @@ from typing import ClassVar, Final, cast
 
 from eventsourcing.application import Application, Repository
 from eventsourcing.persistence import ApplicationRecorder, EventStore
-from eventsourcing.sqlite import SQLiteCursor
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.errors import NoSuchStore
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import check_one_name
 from intersession_events.stores.library import ChainedMapper, Erasures
 from intersession_events.stores.snapshots import (
@@ -18,13 +18,13 @@ from intersession_events.stores.snapshots import (
     OnTheWay,
     Read,
     SnapshotMapper,
-    SnapshotRecorder,
     StreamStates,
 )
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore, LogFactory, database_uri
 from intersession_events.stores.sqlite.readers import FileReaders, Readers, rows
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder, ReadingRecorder
+from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 NAME: Final = "intersession"
 """Under this name the library's tracking recorders keep how far a view is: it never changes."""
@@ -77,7 +77,7 @@ class LogApplication(Application[str]):
         *,
         read: Read,
         later: Later,
-        transact: Callable[[Callable[[SQLiteCursor], int]], int],
+        transact: Callable[[Callable[[Cursor], int]], int],
     ) -> StreamStates:
         """Return the states of the streams. What the arguments do is the log's: it has the readers and the writer."""
         recorder, snapshots = self.snapshot_recorder, cast("EventStore[str]", self.snapshots)

@@ -22,7 +22,8 @@ from eventsourcing.sqlite import (
 from eventsourcing.utils import Environment, EnvType
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.snapshots import SnapshotRecorder
+from intersession_events.stores.database import Cursor
+from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
@@ -154,6 +155,11 @@ class PinnedConnection(SQLiteConnection):
     def raw(self) -> sqlite3.Connection:
         """SQLite's own connection."""
         return self._sqlite_conn
+
+
+def raw_of(cursor: Cursor) -> sqlite3.Connection:
+    """Return SQLite's own connection of a cursor in a transaction."""
+    return cast("SQLiteCursor", cursor).sqlite_cursor.connection
 
 
 class PinnedPool(SQLiteConnectionPool):

@@ -1,14 +1,14 @@
 """Turns what SQLite and the library raise into the errors of the log."""
 
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Final
 
 from eventsourcing.persistence import PersistenceError
-from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable
+from intersession_events.stores.database import another
+from intersession_events.stores.database import typed as typed_by
 
 _PRIMARY: Final = 0xFF  # the low byte of an extended result code
 
@@ -19,7 +19,7 @@ def log_error(error: BaseException) -> LogError:
     The library wraps what SQLite raised, so the cause is looked for first.
     """
     if isinstance(error, LogError):
-        return _another(error)
+        return another(error)
     found = sqlite_error(error)
     if found is None:
         return StoreUnavailable(f"the store failed: {type(error).__name__}: {error}")
@@ -32,21 +32,9 @@ def log_error(error: BaseException) -> LogError:
             return StoreUnavailable(f"the store refused: {name(found)}: {found}")
 
 
-def _another(error: LogError) -> LogError:
-    """Return an error like this one. Raised by several callers, one object would gather all their tracebacks."""
-    copy = type(error).__new__(type(error), *error.args)
-    copy.__dict__.update(error.__dict__)
-    copy.__cause__ = error.__cause__
-    return copy
-
-
-@contextmanager
-def typed() -> Generator[None]:
+def typed() -> AbstractContextManager[None]:
     """Let no error of SQLite or of the library out of a block, only typed ones."""
-    try:
-        yield
-    except (sqlite3.Error, PersistenceError) as error:
-        raise log_error(error) from error
+    return typed_by(FAILURES)
 
 
 def sqlite_error(error: BaseException) -> sqlite3.Error | None:
@@ -99,19 +87,20 @@ def is_of_the_store(error: BaseException) -> bool:
     }
 
 
-def attempt(cursor: SQLiteCursor, work: Callable[[], None]) -> Exception | None:
-    """Do work under a savepoint; return its error, with nothing of it kept, or None.
+class _SqliteFailures:
+    """What SQLite's errors mean, for what is written for any database."""
 
-    An error of the store itself is raised: the whole transaction is lost then, not this work alone.
-    """
-    cursor.execute("SAVEPOINT attempt")
-    try:
-        work()
-    except Exception as error:
-        if is_of_the_store(error):
-            raise
-        cursor.execute("ROLLBACK TO attempt")
-        cursor.execute("RELEASE attempt")
-        return error
-    cursor.execute("RELEASE attempt")
-    return None
+    def log_error(self, error: BaseException) -> LogError:
+        return log_error(error)
+
+    def is_known(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.Error | PersistenceError)
+
+    def is_of_the_store(self, error: BaseException) -> bool:
+        return is_of_the_store(error)
+
+    def is_final(self, error: BaseException) -> bool:
+        return is_input_output(error)
+
+
+FAILURES: Final = _SqliteFailures()

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
-from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.facts import TOPICS, UPCASTERS
@@ -23,6 +22,7 @@ from intersession_events.log import (
     place_problems,
     schema_problems,
 )
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_bytes
@@ -89,7 +89,7 @@ def inspect(path: str) -> Identity | None:
         raise NotALog(f"{path} is damaged or no SQLite file: {error}; nothing was written to it") from error
 
 
-def create(cursor: SQLiteCursor, *, log_id: str, now_ms: int) -> None:
+def create(cursor: Cursor, *, log_id: str, now_ms: int) -> None:
     """Make an empty file a log, inside a transaction."""
     cursor.execute(f"PRAGMA application_id={APPLICATION_ID}")
     for statement in FORMATS[FORMAT].values():
@@ -97,14 +97,14 @@ def create(cursor: SQLiteCursor, *, log_id: str, now_ms: int) -> None:
     cursor.execute("INSERT INTO log_identity VALUES (?, ?, 0, ?)", (log_id, FORMAT, now_ms))
 
 
-def take_epoch(cursor: SQLiteCursor) -> int:
+def take_epoch(cursor: Cursor) -> int:
     """Begin a new epoch, inside a transaction: every earlier writer is over."""
     cursor.execute("UPDATE log_identity SET epoch=epoch+1 RETURNING epoch")
     epoch: int = cursor.fetchone()[0]
     return epoch
 
 
-def check_epoch(cursor: SQLiteCursor, mine: int) -> bool:
+def check_epoch(cursor: Cursor, mine: int) -> bool:
     """Check, inside a transaction, that no other writer has taken over; return whether a view was touched by anybody else.
 
     Raises:

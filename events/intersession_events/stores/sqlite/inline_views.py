@@ -6,12 +6,13 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InlineView, Recorded, SetAside
+from intersession_events.stores.database import Cursor, attempt
 from intersession_events.stores.folding import Fold, Made, Page, PlainSql, layout_of, lost
-from intersession_events.stores.sqlite.failures import attempt
+from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.failures import FAILURES
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
@@ -35,7 +36,7 @@ class InlineViews:
         """The views' names, in the order given."""
         return tuple(self._views)
 
-    def apply(self, cursor: SQLiteCursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
+    def apply(self, cursor: Cursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
         """Take committed-to-be events into every view that is up to date, inside their transaction.
 
         Under a savepoint SQLite keeps a copy of every page before it changes, as much as the commit itself writes. So a
@@ -54,7 +55,7 @@ class InlineViews:
         crash_point("B1")
         _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
 
-    def look(self, cursor: SQLiteCursor) -> None:
+    def look(self, cursor: Cursor) -> None:
         """Look, at the beginning of a transaction, which views somebody else has written into."""
         cursor.execute("SELECT name FROM inline_views WHERE position<0")
         for (name,) in cursor.fetchall():
@@ -67,7 +68,7 @@ class InlineViews:
                     name,
                 )
 
-    def position_of(self, cursor: SQLiteCursor, name: str, head: int) -> int | None:
+    def position_of(self, cursor: Cursor, name: str, head: int) -> int | None:
         """Return how far a view has got; None if it has to be built anew, since its shape or the log is another."""
         cursor.execute("SELECT shape, position FROM inline_views WHERE name=?", (name,))
         row = cursor.fetchone()
@@ -79,7 +80,7 @@ class InlineViews:
         position: int = row[1]
         return position
 
-    def begin(self, cursor: SQLiteCursor, name: str) -> None:
+    def begin(self, cursor: Cursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
         sql = _sql(cursor)
         queries = {
@@ -93,7 +94,7 @@ class InlineViews:
         cursor.execute("DELETE FROM inline_views WHERE name=?", (name,))
         cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
 
-    def mark(self, cursor: SQLiteCursor, name: str) -> None:
+    def mark(self, cursor: Cursor, name: str) -> None:
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
         # Of all tables: a mark goes with its table when somebody gives that another name.
         there: dict[str, str] = dict(
@@ -106,7 +107,7 @@ class InlineViews:
                 cursor.execute(f"DROP TRIGGER {trigger}")
             cursor.execute(str(statement))
 
-    def advance(self, cursor: SQLiteCursor, name: str, page: Page) -> None:
+    def advance(self, cursor: Cursor, name: str, page: Page) -> None:
         """Take a page of old events into a view, and put aside what can't even be read."""
         self._take_in(cursor, name, page.events)
         for row, error in page.unread:
@@ -121,10 +122,10 @@ class InlineViews:
         """Return whether the tables of a view are there as it makes them."""
         return layout_of(self._views[name]).is_whole_in(made)
 
-    def swap(self, cursor: SQLiteCursor, fold: Fold) -> None:
+    def swap(self, cursor: Cursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
         self.begin(cursor, fold.name)
-        sql = cursor.sqlite_cursor.connection.cursor()
+        sql = raw_of(cursor).cursor()
         layout = layout_of(self._views[fold.name])
         for table in layout.all_tables:
             if table in layout.text_indexes:
@@ -145,26 +146,26 @@ class InlineViews:
         self._live.add(name)
         self._touched.discard(name)
 
-    def _take_in(self, cursor: SQLiteCursor, name: str, events: Sequence[Recorded]) -> None:
+    def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql = self._views[name], _sql(cursor)
-        if attempt(cursor, partial(view.apply, sql, events)) is None:
+        if attempt(FAILURES, cursor, partial(view.apply, sql, events)) is None:
             return
         # One of them is poison. Find out which, each under a savepoint of its own.
         for event in events:
-            error = attempt(cursor, partial(view.apply, sql, [event]))
+            error = attempt(FAILURES, cursor, partial(view.apply, sql, [event]))
             if error is not None:
                 _set_aside(cursor, lost(name, event, error))
 
 
-def _sql(cursor: SQLiteCursor) -> PlainSql:
-    return PlainSql(cursor.sqlite_cursor.connection)
+def _sql(cursor: Cursor) -> PlainSql:
+    return PlainSql(raw_of(cursor))
 
 
-def _set_aside(cursor: SQLiteCursor, one: SetAside) -> None:
+def _set_aside(cursor: Cursor, one: SetAside) -> None:
     cursor.execute("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(one))
 
 
-def _remember(cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:
+def _remember(cursor: Cursor, names: Sequence[str], position: int) -> None:
     cursor.execute(
         f"UPDATE inline_views SET position=? WHERE name IN ({', '.join('?' * len(names))})",  # noqa: S608 - only question marks
         (position, *names),

@@ -2,51 +2,35 @@
 
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
 
-from intersession_events.errors import ForkedStoreError, ForkFailed, StoreUnavailable
-from intersession_events.facts import ForkedFrom, ForkEdit
+from intersession_events.errors import ForkFailed
+from intersession_events.facts import ForkEdit
 from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
 from intersession_events.log import (
-    Committed,
-    InFlight,
     InlineView,
-    Lineage,
     Moment,
-    OnCommitted,
-    OnLoaded,
-    OnOutcome,
-    Recorded,
     SetAside,
     SqlValue,
-    StreamAppend,
-    Unavailable,
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.folding import ViewsBeside, layout_of, made_in
-from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
+from intersession_events.stores.portable import PAGE_TIMEOUT_S, EventReader, PortableLog, Writer
 from intersession_events.stores.snapshots import StreamStates
-from intersession_events.stores.sqlite.appends import NotTaken
 from intersession_events.stores.sqlite.application import LogApplication, SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY
-from intersession_events.stores.sqlite.event_reader import EventReader
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.follower import Follower
+from intersession_events.stores.sqlite.inline_views import InlineViews
+from intersession_events.stores.sqlite.keeping import Keeping
 from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders, rows
-from intersession_events.stores.sqlite.recorder import Row
-from intersession_events.stores.sqlite.writer import PAGE_TIMEOUT_S, Writer
 
 
-class SqliteLog:
+class SqliteLog(PortableLog):
     """A `Log` in one SQLite file, or in memory (`:memory:`).
 
     `clock` gives milliseconds, `entropy` that many random bytes, `new_log_id` a UUID for a log that is made.
@@ -79,15 +63,10 @@ class SqliteLog:
         on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         # The real path, so that two names of one file share one lock.
-        self.path: Final = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
-        self._process = os.getpid()
-        self._closed = False
-        self._is_served = False
-        """Whether a simulation does our work while somebody waits."""
-        self._following = threading.Lock()
-        self._follower: Follower | None = None
-        self._loader = Loader(threads=threads, check=self._check_process)
-        self._writer: Writer | None = None
+        self.path = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
+        super().__init__(threads=threads)
+        self._writer = None
+        self._keeping: Keeping | None = None
         self._beside: ViewsBeside | None = None
         self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
         if read_only:
@@ -97,163 +76,37 @@ class SqliteLog:
             self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
         )
         self._log_id, self._epoch = opened.log_id, opened.epoch
-        recorder = opened.recorder
+        recorder = opened.app.commits
         if self.path != MEMORY:
             recorder.readers = FileReaders(self.path, alone=False)
         self._readers = recorder.readers
+        self._recorder = recorder
         self._events = EventReader(recorder, opened.mapper)
         self._frontier = recorder.frontier = Frontier(opened.head)
         self._application: LogApplication = opened.app
         self._states = self._states_of(opened.app)
         try:
+            views = InlineViews(inline)
             self._writer = Writer(
                 opened,
-                inline=inline,
+                views=views,
                 entropy=entropy,
                 events=self._events,
                 frontier=self._frontier,
                 by_hand=not threads,
-                on_folding=on_folding,
             )
+            self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
+            if inline:
+                self._keeping.take_up(on_folding)
         except BaseException:
             opened.close()
             self._readers.close()
             raise
 
     @property
-    def log_id(self) -> str:
-        """The log's identity, a UUID."""
-        return self._log_id
-
-    @property
-    def epoch(self) -> int:
-        """The writer's epoch; 0 for a reader."""
-        return self._epoch
-
-    @property
-    def forked(self) -> ForkedFrom | None:
-        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
-        return self.lineage.forked
-
-    @property
-    def log_ids(self) -> tuple[str, ...]:
-        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
-        return (self._log_id, *(fork.log_id for fork in self.lineage.forks))
-
-    @property
-    def lineage(self) -> Lineage:
-        """Which log each event was written in: this one, or one that it was forked from."""
-        return self._application.chained.lineage
-
-    @property
-    def states(self) -> StreamStates:
-        """The states of the log's streams, folded from their last snapshots on."""
-        return self._states
-
-    @property
     def application(self) -> LogApplication:
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         return self._application
-
-    def append(
-        self,
-        batch: Sequence[StreamAppend],
-        on_outcome: OnOutcome,
-        *,
-        patient: bool = False,
-        behind: InFlight | None = None,
-    ) -> InFlight:
-        """Queue events of one or several streams for one atomic append; never blocks.
-
-        A `patient` one waits up to 10 ms for another append whose sync it can share. One that is `behind` another is
-        recorded only if that one is, after it; else it is a `Conflict` on a stream of that one.
-
-        `on_outcome` is called once: from the writer's thread after the sync, or at once, in the calling thread, if
-        the append is refused (busy, closed, forked, read only, not storable).
-        """
-        try:
-            writer = self._the_writer()
-        except StoreUnavailable as error:
-            tell(on_outcome, Unavailable(error=error))
-            return NotTaken(batch[0].stream if batch else "")
-        return writer.append(batch, on_outcome, patient=patient, behind=behind)
-
-    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
-        """Append and wait: the blocking form, for doors.
-
-        Raises:
-            AppendConflict: a stream was not at its expected version.
-            NotStorable: an event can't be stored; no retry helps.
-            StoreUnavailable: the store could not take it in time.
-        """
-        return self._the_writer().append_now(batch, timeout)
-
-    def stream(
-        self,
-        stream: str,
-        *,
-        after: int = 0,
-        to: int | None = None,
-        backwards: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[Recorded]:
-        """Read the events of a stream with `after < version <= to`; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        self._check_process()
-        return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
-
-    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
-        """Read a stream behind a version, off a reader's thread; never blocks."""
-        self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
-
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
-        """Read all events with `after < position <= to`, in order; every row is proven.
-
-        Raises:
-            CorruptEvent: a row was changed; its `position` says where to read on.
-            UnknownTopic: a row is of a newer version; the same.
-        """
-        self._check_process()
-        return self._events.all(after=after, to=to, limit=limit)
-
-    def streams(self, prefix: str) -> Sequence[str]:
-        """Return the names of the streams that begin with a prefix, sorted."""
-        self._check_process()
-        return self._events.streams(prefix)
-
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
-        """Return rows after a position (None: all there are) as they lie in the table, unproven: for verification."""
-        self._check_process()
-        return self._events.rows(after=after, limit=limit)
-
-    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
-        """Return the first events whose ids begin with a text."""
-        self._check_process()
-        return self._events.with_id(beginning, limit)
-
-    def proven(self, row: Row) -> Recorded:
-        """Return the event of a row.
-
-        Raises:
-            CorruptEvent: it was changed.
-            UnknownTopic: it is of a newer version.
-        """
-        self._check_process()
-        return self._events.proven(row)
-
-    def positions_given(self) -> int:
-        """Return the last position that was ever given: more than `head()` only if rows were taken away."""
-        self._check_process()
-        return self._events.positions_given()
-
-    def head(self) -> int:
-        """Return the position of the last committed event; 0 for an empty log."""
-        self._check_process()
-        return self._events.head() if self._writer is None else self._frontier.head
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Run a reading statement on a view's tables; rows are tuples.
@@ -303,33 +156,9 @@ class SqliteLog:
 
             yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
 
-    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
-        """Call a listener with every committed batch, in order. Returns a way to stop."""
-        self._check_process()
-        stop = self._frontier.listen(listener)
-        self._follow()
-        return stop
-
-    def wait_for(self, position: int, *, timeout: float) -> bool:
-        """Wait until the log has reached a position; False if it has not in time."""
-        self._check_process()
-        self._follow()
-        if self._loader.by_hand and not self._is_served:
-            while self._frontier.head < position and self.step():
-                pass
-        return self._frontier.wait_for(position, timeout)
-
     def set_aside(self) -> Sequence[SetAside]:
         """Return the events that an inline view could not take in, and why, in log order."""
-        if self._beside is not None:
-            return self._beside.set_aside
-        found = self.query(
-            "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
-        )
-        return [
-            SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
-            for view, position, stream, version, topic, reason in found
-        ]
+        return super().set_aside() if self._beside is None else self._beside.set_aside
 
     def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
         """Build inline views anew from the log, beside the old ones; what was set aside for them is tried again.
@@ -342,7 +171,9 @@ class SqliteLog:
             KeyError: this log has no such view.
             StoreUnavailable: this log is open for reading only.
         """
-        self._the_writer().rebuild(views, progress)
+        self._the_writer()
+        if self._keeping is not None:
+            self._keeping.rebuild(views, progress)
 
     def fork(
         self,
@@ -375,41 +206,7 @@ class SqliteLog:
             entropy=self._entropy,
         )
 
-    def announce_gateway(self, address: str | None) -> None:
-        """Write into the lock where this writer's gateway is, for commands in other processes."""
-        self._the_writer().announce(address)
-
-    def step(self) -> bool:
-        """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
-        return self._loader.step() or self._the_writer().step()
-
-    @property
-    def has_work(self) -> bool:
-        """Whether `step` would write or load something."""
-        return self._loader.has_work or (self._writer is not None and self._writer.has_work)
-
-    def waits_on(self, condition: threading.Condition) -> None:
-        """Have those who wait for the log do it on this condition: a simulation's, which does other work meanwhile."""
-        self._frontier.waits_on(condition)
-        self._is_served = True
-
-    def crash(self) -> None:
-        """Let go of the file as a process does that ends without a word: what was queued is not written. Only without `threads`."""
-        self._loader.forget()
-        self._the_writer().forget()
-        self.close()
-
-    def close(self) -> None:
-        """Finish what was queued, close, and give up the lock. Nothing happens in a forked child."""
-        if self._closed or os.getpid() != self._process:
-            return
-        self._closed = True
-        self._loader.close()
-        with self._following:
-            if self._follower is not None:
-                self._follower.close()
-        if self._writer is not None:
-            self._writer.drain()
+    def _end(self) -> None:
         # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
         self._readers.close()
         if self._beside is not None:
@@ -418,15 +215,6 @@ class SqliteLog:
             self._writer.close()
         else:
             self._application.close()
-        self._frontier.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _open_reader(
         self, inline: Sequence[InlineView], on_folding: Callable[[int, int], None] | None
@@ -435,6 +223,7 @@ class SqliteLog:
         self._application = app
         self._log_id, self._epoch = app.log_id, 0
         self._readers = app.reading.readers
+        self._recorder = app.reading
         self._events = EventReader(app.reading, app.chained)
         self._frontier = Frontier(0)
         self._states = self._states_of(app)
@@ -463,20 +252,6 @@ class SqliteLog:
             made = made_in(connection)
         return all(layout_of(view).is_whole_in(made) for view in views)
 
-    def _the_writer(self) -> Writer:
-        self._check_process()
-        if self._writer is None:
-            raise StoreUnavailable(f"{self.path} is open for reading only")
-        return self._writer
-
-    def _follow(self) -> None:
-        if self._writer is not None:
-            return
-        with self._following:
-            if self._follower is None and not self._closed:
-                self._frontier.advance(self._events.head())
-                self._follower = Follower(self._readers, partial(self._events.tell, self._frontier))
-
     def _states_of(self, app: LogApplication) -> StreamStates:
         return app.states(
             self._readers,
@@ -484,9 +259,3 @@ class SqliteLog:
             later=self._loader.later,
             transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
         )
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise ForkedStoreError(
-                f"{self.path} was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
-            )

@@ -2,24 +2,20 @@
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from eventsourcing.sqlite import SQLiteCursor
-
-from intersession_events.errors import CorruptEvent
-from intersession_events.log import SHORT_FROM, Lineage, opened
+from intersession_events.log import SHORT_FROM, Lineage
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.library import ChainedMapper
+from intersession_events.stores.portable import latest_time_in
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import MEMORY, database_uri
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
+from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
-
-_LAST_EVENTS: Final = 512
-"""So many are looked at for the time that the log has reached: the last ones may be of an import, with times of their own."""
 
 
 class Opened(NamedTuple):
@@ -39,9 +35,31 @@ class Opened(NamedTuple):
         return self.app.commits
 
     @property
+    def snapshots(self) -> SnapshotRecorder:
+        """What keeps snapshots."""
+        return self.app.snapshot_recorder
+
+    @property
     def mapper(self) -> ChainedMapper:
         """What makes rows of events."""
         return self.app.chained
+
+    def check(self, cursor: Cursor) -> bool:
+        """Check, as a transaction begins, that no other writer has taken over; return whether somebody touched a view.
+
+        Raises:
+            WriterSuperseded: another one has.
+        """
+        return identity.check_epoch(cursor, self.epoch)
+
+    def erased(self) -> None:
+        """Leave nothing of what was just erased in the write-ahead log."""
+        self.app.datastore.fold()
+
+    def announce(self, gateway: str | None) -> None:
+        """Write into the lock where this writer's gateway is, for commands in other processes."""
+        if self.lock is not None:
+            self.lock.tell(Holder(pid=os.getpid(), epoch=self.epoch, gateway=gateway))
 
     def close(self) -> None:
         """Finish what waits to be written, and give up the locks last."""
@@ -87,7 +105,7 @@ def open_for_writing(
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
-                latest_time = _latest_time(cursor)
+                latest_time = latest_time_in(cursor)
             if not memory:
                 app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm")
         except BaseException:
@@ -111,13 +129,3 @@ def _known(path: str) -> identity.Identity | None:
     if found is not None:
         found.check_writable(path)
     return found
-
-
-def _latest_time(cursor: SQLiteCursor) -> int:
-    """Return the latest time (ms) of the last events; 0 if there is none that can be read."""
-    cursor.execute("SELECT state FROM stored_events ORDER BY rowid DESC LIMIT ?", (_LAST_EVENTS,))
-    latest = 0
-    for (state,) in cursor.fetchall():
-        with suppress(CorruptEvent):  # whoever reads the event says so
-            latest = max(latest, opened(state, where="a row").time)
-    return latest

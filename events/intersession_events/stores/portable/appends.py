@@ -2,12 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, cast
 
 import msgspec
-from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
+from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Erased
 from intersession_events.log import (
     ANY_VERSION,
@@ -25,11 +26,11 @@ from intersession_events.log import (
     erasures,
     opened,
 )
+from intersession_events.stores.database import COLUMNS, Cursor, Row, notification_of
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Pending
-from intersession_events.stores.snapshots import SnapshotRecorder
-from intersession_events.stores.sqlite.failures import log_error
-from intersession_events.stores.sqlite.recorder import COLUMNS, GroupCommitRecorder, Row, notification_of
+from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.snapshots import KeepsSnapshots
 
 CACHED: Final = 20_000
 """This many streams are remembered (a few megabytes); the others are read again."""
@@ -49,15 +50,15 @@ EMPTY: Final = Head(0, FIRST)
 
 
 class Heads:
-    """A bounded memory of stream heads. Only the writer has one: its word is the file's as long as it alone writes."""
+    """A bounded memory of stream heads. Only the writer has one: its word is the log's as long as it alone writes."""
 
-    def __init__(self, mapper: ChainedMapper, recorder: GroupCommitRecorder) -> None:
+    def __init__(self, mapper: ChainedMapper, recorder: Committing) -> None:
         self._mapper = mapper
         self._recorder = recorder
         self._known: OrderedDict[str, Head] = OrderedDict()
 
-    def of(self, cursor: SQLiteCursor, stream: str) -> Head:
-        """Return the head of a stream, from the file if need be.
+    def of(self, cursor: Cursor, stream: str) -> Head:
+        """Return the head of a stream, from the log if need be.
 
         Raises:
             CorruptEvent: the stream's last row is damaged, so nothing can follow it.
@@ -117,16 +118,30 @@ class LogClock:
         return self._latest
 
 
+_LAST_EVENTS: Final = 512
+"""So many are looked at for the time that the log has reached: the last ones may be of an import, with times of their own."""
+
+
+def latest_time_in(cursor: Cursor) -> int:
+    """Return the latest time (ms) of the last events; 0 if there is none that can be read."""
+    cursor.execute("SELECT state FROM stored_events ORDER BY rowid DESC LIMIT ?", (_LAST_EVENTS,))
+    latest = 0
+    for (state,) in cursor.fetchall():
+        with suppress(CorruptEvent):  # whoever reads the event says so
+            latest = max(latest, opened(state, where="a row").time)
+    return latest
+
+
 class Sealing(NamedTuple):
     """What the appends of one writer have in common."""
 
     mapper: ChainedMapper
-    recorder: GroupCommitRecorder
+    recorder: Committing
     epoch: int
     entropy: Callable[[int], bytes]
     heads: Heads
     clock: LogClock
-    snapshots: SnapshotRecorder
+    snapshots: KeepsSnapshots
 
 
 class NotTaken:
@@ -168,7 +183,7 @@ class Append:
         self._on_outcome = on_outcome
         self._verdict: Outcome | None = None
 
-    def write(self, cursor: SQLiteCursor) -> None:
+    def write(self, cursor: Cursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
         self.recorded, self._verdict, self.stands = (), None, False
         before = self._behind
@@ -219,7 +234,7 @@ class Append:
         """Whether one of the events erases what was said in others."""
         return any(type(one.event) is Erased for one in self.recorded)
 
-    def _erase(self, cursor: SQLiteCursor) -> None:
+    def _erase(self, cursor: Cursor) -> None:
         """Erase payloads in the transaction of the event that authorises it: both are there, or neither."""
         self._sealing.recorder.flush(cursor)
         for stream, version, stands in erasures(self.recorded):
@@ -231,8 +246,8 @@ class Append:
         self._sealing.snapshots.erase(cursor, sorted({stream for stream, _, _ in erasures(self.recorded)}))
         crash_point("E1")
 
-    def is_stored(self, cursor: SQLiteCursor) -> bool:
-        """Say whether the rows are in the file, byte for byte: no other append has the same salts and hashes."""
+    def is_stored(self, cursor: Cursor) -> bool:
+        """Say whether the rows are in the log, byte for byte: no other append has the same salts and hashes."""
         for recorded, row in zip(self.recorded, self._in_order, strict=True):
             found = _row(cursor, _AT_POSITION, (recorded.position,))
             if found is None or found[1:] != (
@@ -248,7 +263,9 @@ class Append:
         """Tell the caller."""
         if error is not None or self._verdict is None:
             self.recorded = ()
-            self._verdict = Unavailable(error=log_error(error or RuntimeError("never written")))
+            self._verdict = Unavailable(
+                error=self._sealing.recorder.failures.log_error(error or RuntimeError("never written"))
+            )
         self.stands = isinstance(self._verdict, Committed)
         if self.stands and self.erases:
             self._sealing.snapshots.erased()
@@ -272,7 +289,7 @@ class Append:
             yield recorded
             ends[stream] = Head(recorded.version, recorded.hash)
 
-    def _recorded_before(self, cursor: SQLiteCursor) -> tuple[Recorded, ...] | None:
+    def _recorded_before(self, cursor: Cursor) -> tuple[Recorded, ...] | None:
         """Return the same events if an earlier try recorded them all, or None.
 
         Where a version was expected, the event of that version is compared by id. Where any was, the event lies
@@ -299,7 +316,7 @@ class Append:
         return None
 
     def _recorded_in(
-        self, order: Sequence[Pending], known: dict[str, Row], cursor: SQLiteCursor
+        self, order: Sequence[Pending], known: dict[str, Row], cursor: Cursor
     ) -> tuple[Recorded, ...] | None:
         first = next(
             (
@@ -347,7 +364,7 @@ def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:
     return ordered
 
 
-def _row(cursor: SQLiteCursor, statement: str, parameters: Sequence[object]) -> Row | None:
+def _row(cursor: Cursor, statement: str, parameters: Sequence[object]) -> Row | None:
     cursor.execute(statement, parameters)
     row = cursor.fetchone()
     return None if row is None else tuple(row)

@@ -4,11 +4,9 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from eventsourcing.sqlite import SQLiteCursor
-
 from intersession_events.errors import AppendConflict, StoreUnavailable
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable
-from intersession_events.stores.sqlite.failures import is_of_the_store, log_error
+from intersession_events.stores.database import Cursor, Failures
 
 T = TypeVar("T")
 
@@ -18,21 +16,22 @@ class Transact(Generic[T]):
 
     alone = True
 
-    def __init__(self, work: Callable[[SQLiteCursor], T], then: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[Cursor], T], then: Callable[[], None], failures: Failures) -> None:
         self._work = work
         self._then = then
+        self._failures = failures
         self._told = threading.Event()
         self._returned: list[T] = []
         self._error: Exception | None = None
         self._abandoned = False
 
-    def write(self, cursor: SQLiteCursor) -> None:
+    def write(self, cursor: Cursor) -> None:
         """Run the function, unless nobody waits for it any more."""
         if self._abandoned:
             raise StoreUnavailable("given up before its turn came")
         self._returned = [self._work(cursor)]
 
-    def is_stored(self, cursor: SQLiteCursor) -> bool:  # noqa: ARG002 - the protocol's
+    def is_stored(self, cursor: Cursor) -> bool:  # noqa: ARG002 - the protocol's
         """Return False: only the caller could tell, so it is told that it failed and looks."""
         return False
 
@@ -62,8 +61,8 @@ class Transact(Generic[T]):
             raise StoreUnavailable(f"the writer had no time for it in {timeout:g} s")
         if self._error is None:
             return self._returned[0]
-        if is_of_the_store(self._error):
-            raise log_error(self._error) from self._error
+        if self._failures.is_of_the_store(self._error):
+            raise self._failures.log_error(self._error) from self._error
         raise self._error
 
 

@@ -1,12 +1,9 @@
 """The one writer of a log: puts events and their views into one transaction, which fails once another writer took over."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from typing import Final, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
-from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
@@ -14,30 +11,87 @@ from intersession_events.facts import Event, ExchangeAccepted, TurnRequested
 from intersession_events.log import (
     Committed,
     InFlight,
-    InlineView,
     OnOutcome,
     Recorded,
     StreamAppend,
     Unavailable,
 )
-from intersession_events.stores.folding import Fold, Made, made_in, page_of
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import Fresh, Frontier, Pending
-from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.appends import Append, Heads, LogClock, NotTaken, Part, Sealing
-from intersession_events.stores.sqlite.blocking import Transact, Waiting
-from intersession_events.stores.sqlite.event_reader import EventReader
-from intersession_events.stores.sqlite.group_commit import Work
-from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
-from intersession_events.stores.sqlite.opening import Opened
-from intersession_events.stores.sqlite.recorder import COLUMNS, Row
-from intersession_events.stores.sqlite.writer_lock import Holder
+from intersession_events.stores.library import ChainedMapper, Fresh, Frontier, Pending
+from intersession_events.stores.portable.appends import Append, Heads, LogClock, NotTaken, Part, Sealing
+from intersession_events.stores.portable.blocking import Transact, Waiting
+from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.group_commit import Work
+from intersession_events.stores.snapshots import KeepsSnapshots
 
 T = TypeVar("T")
 
 PUT_TIMEOUT_S = 30.0
 PAGE_TIMEOUT_S = 3600.0
 """A page of a rebuild is given this long; it waits behind appends."""
+
+
+class Opened(Protocol):
+    """A log that was opened for writing, in its database."""
+
+    @property
+    def epoch(self) -> int:
+        """The writer's epoch."""
+        ...
+
+    @property
+    def latest_time(self) -> int:
+        """The latest time that the log has recorded, in ms."""
+        ...
+
+    @property
+    def recorder(self) -> Committing:
+        """What writes."""
+        ...
+
+    @property
+    def mapper(self) -> ChainedMapper:
+        """What makes rows of events."""
+        ...
+
+    @property
+    def snapshots(self) -> KeepsSnapshots:
+        """What keeps snapshots."""
+        ...
+
+    def check(self, cursor: Cursor) -> bool:
+        """Check, as a transaction begins, that no other writer has taken over; return whether somebody touched a view.
+
+        Raises:
+            WriterSuperseded: another one has.
+        """
+        ...
+
+    def erased(self) -> None:
+        """Leave nothing of what was just erased where the database keeps what was replaced."""
+        ...
+
+    def announce(self, gateway: str | None) -> None:
+        """Tell other processes where the writer's gateway is."""
+        ...
+
+    def close(self) -> None:
+        """Finish what waits to be written, and give up the log last."""
+        ...
+
+
+class Views(Protocol):
+    """The views that are written with the events."""
+
+    def look(self, cursor: Cursor) -> None:
+        """Look, as a transaction begins, which views somebody else has written into."""
+        ...
+
+    def apply(self, cursor: Cursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
+        """Take committed-to-be events into every view that is up to date, inside their transaction."""
+        ...
 
 
 class Writer:
@@ -47,12 +101,11 @@ class Writer:
         self,
         opened: Opened,
         *,
-        inline: Sequence[InlineView],
+        views: Views,
         entropy: Callable[[int], bytes],
         events: EventReader,
         frontier: Frontier,
         by_hand: bool,
-        on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         self._opened = opened
         self._events = events
@@ -72,11 +125,9 @@ class Writer:
             entropy,
             self._heads,
             LogClock(opened.latest_time),
-            opened.app.snapshot_recorder,
+            opened.snapshots,
         )
-        self.views = InlineViews(inline)
-        if inline:
-            self._take_up_views(on_folding)
+        self._views = views
 
     def append(
         self,
@@ -106,47 +157,15 @@ class Writer:
         return waiting.committed(timeout)
 
     def transact(
-        self, work: Callable[[SQLiteCursor], T], timeout: float, then: Callable[[], None] = lambda: None
+        self, work: Callable[[Cursor], T], timeout: float, then: Callable[[], None] = lambda: None
     ) -> T:
         """Run work in a transaction of its own, between appends; `then` follows a success, before the next."""
         self._check_may_wait()
-        transact = Transact(work, then)
+        transact = Transact(work, then, self._recorder.failures)
         self._recorder.submit(transact)
         while self._recorder.commits.by_hand and not transact.is_done and self.step():
             pass
         return transact.result(timeout)
-
-    def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
-        """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
-
-        Raises:
-            KeyError: there is no such view.
-        """
-        if unknown := sorted(set(names) - set(self.views.names)):
-            raise KeyError(
-                f"no inline view {unknown[0]!r}; there are {', '.join(self.views.names) or 'none'}"
-            )
-        with ExitStack() as stack:
-            folds = [stack.enter_context(closing(self.views.fold(name))) for name in names]
-            position = 0
-            while len(rows := self._events.rows(after=position, limit=PAGE)) == PAGE:
-                position = _fold(folds, rows, self._events.proven)
-                if progress is not None:
-                    progress(position, self._frontier.head)
-
-            def swap(cursor: SQLiteCursor, position: int = position) -> None:
-                while rows := _page(cursor, position):
-                    position = _fold(folds, rows, self._events.proven)
-                for fold in folds:
-                    self.views.swap(cursor, fold)
-
-            def join() -> None:
-                for name in names:
-                    self.views.join(name)
-
-            self.transact(swap, PAGE_TIMEOUT_S, join)
-            if progress is not None:
-                progress(self._frontier.head, self._frontier.head)
 
     def step(self) -> bool:
         """Write one batch in the calling thread (by hand only)."""
@@ -166,13 +185,12 @@ class Writer:
         self._recorder.close()
 
     def close(self) -> None:
-        """Close, and give up the lock last."""
+        """Close, and give up the log last."""
         self._opened.close()
 
     def announce(self, gateway: str | None) -> None:
         """Tell other processes where the writer's gateway is."""
-        if self._opened.lock is not None:
-            self._opened.lock.tell(Holder(pid=os.getpid(), epoch=self._opened.epoch, gateway=gateway))
+        self._opened.announce(gateway)
 
     # What a transaction consists of beside the work itself, and what the library's event store puts:
 
@@ -198,19 +216,19 @@ class Writer:
             raise IntegrityError(str(error)) from error
         return [cast("Pending", event).recorded.position for event in stored_events]
 
-    def begin(self, cursor: SQLiteCursor) -> None:
+    def begin(self, cursor: Cursor) -> None:
         """Refuse the transaction if another writer has taken over (`WriterSuperseded`), and see what was touched."""
-        if identity.check_epoch(cursor, self._opened.epoch):
-            self.views.look(cursor)
+        if self._opened.check(cursor):
+            self._views.look(cursor)
 
-    def finish(self, cursor: SQLiteCursor, written: Sequence[Work], *, carefully: bool) -> None:
+    def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
         recorded = _recorded(written)
         if fresh := {event.topic for event in recorded} - self._topics:
             for topic in sorted(fresh):
-                cursor.execute("INSERT OR IGNORE INTO log_topics VALUES (?)", (topic,))
+                cursor.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (topic,))
             self._topics |= fresh
-        self.views.apply(cursor, recorded, carefully=carefully)
+        self._views.apply(cursor, recorded, carefully=carefully)
         _pass(_STORING, recorded)
 
     def committed(self, written: Sequence[Work]) -> None:
@@ -219,7 +237,7 @@ class Writer:
         _pass(_STORED, recorded)
         if any(isinstance(work, Append) and work.erases for work in written):
             crash_point("E2")
-            self._opened.app.datastore.fold()
+            self._opened.erased()
         if self._unsure:
             self._unsure = False
             self._tell_unheard(recorded[0].position - 1 if recorded else None)
@@ -261,80 +279,6 @@ class Writer:
             raise StoreUnavailable(
                 "the writer's own thread can't wait for the writer: append with a callback"
             )
-
-    def _take_up_views(self, on_folding: Callable[[int, int], None] | None) -> None:
-        """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew."""
-        behind: dict[str, bool | None] = {}
-
-        def look(cursor: SQLiteCursor) -> None:
-            last, made = _last_position(cursor), made_in(cursor.sqlite_cursor.connection)
-            behind.update((name, self._is_behind(cursor, name, last, made)) for name in self.views.names)
-
-        def join() -> None:
-            for name, is_behind in behind.items():
-                if is_behind is False:
-                    self.views.join(name)
-
-        self.transact(look, PAGE_TIMEOUT_S, join)
-        for name, is_behind in behind.items():
-            if is_behind:
-                self._catch_up(name)
-        if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
-            self.rebuild(outdated, on_folding)
-
-    def _is_behind(self, cursor: SQLiteCursor, name: str, last: int, made: Sequence[Made]) -> bool | None:
-        """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""
-        position = self.views.position_of(cursor, name, last)
-        if position is not None and self.views.is_whole(name, made):
-            return position < last
-        if last:
-            return None
-        self.views.begin(cursor, name)
-        self.views.mark(cursor, name)
-        return False
-
-    def _catch_up(self, name: str) -> None:
-        """Take page after page into a view; with the last one it joins those that get each append."""
-        ended = False
-
-        def page(cursor: SQLiteCursor) -> None:
-            nonlocal ended
-            ended = self._take_page(cursor, name) >= _last_position(cursor)
-
-        def join() -> None:
-            if ended:
-                self.views.join(name)
-
-        while not ended:
-            self.transact(page, PAGE_TIMEOUT_S, join)
-
-    def _take_page(self, cursor: SQLiteCursor, name: str) -> int:
-        position = self.views.position_of(cursor, name, _last_position(cursor)) or 0
-        rows = _page(cursor, position)
-        if not rows:
-            return position
-        page = page_of(rows, self._events.proven)
-        self.views.advance(cursor, name, page)
-        return page.position
-
-
-def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Recorded]) -> int:
-    """Take rows into views, and return the position of the last."""
-    page = page_of(rows, proven)
-    for fold in folds:
-        fold.take(page)
-    return page.position
-
-
-def _page(cursor: SQLiteCursor, after: int) -> list[Row]:
-    cursor.execute(COLUMNS + "WHERE rowid>? ORDER BY rowid LIMIT ?", (after, PAGE))
-    return [tuple(row) for row in cursor.fetchall()]
-
-
-def _last_position(cursor: SQLiteCursor) -> int:
-    cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
-    position: int = cursor.fetchone()[0]
-    return position
 
 
 def _recorded(written: Sequence[Work]) -> list[Recorded]:

@@ -6,10 +6,9 @@ from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import FIRST, Lineage, Recorded, of_id
+from intersession_events.stores.database import COLUMNS, Row, notification_of, typed
 from intersession_events.stores.library import ChainedMapper, Frontier
-from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.readers import event_rows, rows
-from intersession_events.stores.sqlite.recorder import COLUMNS, ReadingRecorder, Row, notification_of
+from intersession_events.stores.portable.reading import ReadsLog
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""
@@ -23,9 +22,14 @@ _STREAM_AFTER: Final = "SELECT MIN(originator_id) FROM stored_events WHERE origi
 class EventReader:
     """Reads streams and the whole log by a recorder, through a mapper."""
 
-    def __init__(self, recorder: ReadingRecorder, mapper: ChainedMapper) -> None:
+    def __init__(self, recorder: ReadsLog, mapper: ChainedMapper) -> None:
         self._recorder = recorder
         self._mapper = mapper
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in."""
+        return self._mapper.lineage
 
     def stream(
         self,
@@ -42,7 +46,7 @@ class EventReader:
             CorruptEvent: one of them was changed or is missing.
             UnknownTopic: one of them is of a newer version.
         """
-        with typed():
+        with typed(self._recorder.failures):
             # A row that somebody gave a version below 1 is read with the others, and does not hash.
             found = self._recorder.select_events(
                 stream, gt=after or None, lte=to, desc=backwards, limit=limit
@@ -71,7 +75,7 @@ class EventReader:
         left = limit
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
-            with typed():
+            with typed(self._recorder.failures):
                 page = self._recorder.select_notifications(after, size, to, inclusive_of_start=False)
             yield from map(self._mapper.to_domain_event, page)
             if len(page) < PAGE:
@@ -84,8 +88,8 @@ class EventReader:
         names: list[str] = []
         statement, name = _STREAM_FROM, prefix
         while True:
-            with typed():
-                (found,) = event_rows(self._recorder.readers, statement, (name,))[0]
+            with typed(self._recorder.failures):
+                (found,) = self._recorder.event_rows(statement, (name,))[0]
             if isinstance(found, bytes):
                 raise CorruptEvent(f"the name of a stream is no text: {found!r}")
             if found is None or not found.startswith(prefix):
@@ -95,9 +99,8 @@ class EventReader:
 
     def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
         """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be."""
-        with typed():
-            return event_rows(
-                self._recorder.readers,
+        with typed(self._recorder.failures):
+            return self._recorder.event_rows(
                 COLUMNS + f"WHERE rowid{'>=' if after is None else '>'}? AND rowid<=? ORDER BY rowid LIMIT ?",
                 (-(2**63) if after is None else after, 2**63 - 1 if to is None else to, limit),
             )
@@ -105,9 +108,8 @@ class EventReader:
     def with_id(self, beginning: str, limit: int) -> list[Recorded]:
         """Return the first events whose ids begin with a text, in the order of the log."""
         for condition, parameters in of_id(beginning):
-            with typed():
-                found = event_rows(
-                    self._recorder.readers,
+            with typed(self._recorder.failures):
+                found = self._recorder.event_rows(
                     COLUMNS + f"WHERE {condition} ORDER BY rowid LIMIT ?",
                     (*parameters, limit),
                 )
@@ -119,15 +121,13 @@ class EventReader:
 
     def head(self) -> int:
         """Return the position of the last event; 0 if there is none."""
-        with typed():
+        with typed(self._recorder.failures):
             return self._recorder.max_notification_id() or 0
 
     def positions_given(self) -> int:
         """Return the last position that was ever given to an event."""
-        with typed():
-            found = rows(self._recorder.readers, "SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
-        # Others can write into this table: what is no number is told by verification.
-        return max((seq for (seq,) in found if isinstance(seq, int)), default=0)
+        with typed(self._recorder.failures):
+            return self._recorder.positions_given()
 
     def proven(self, row: Row) -> Recorded:
         """Return the event of a row.

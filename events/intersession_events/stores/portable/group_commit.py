@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from eventsourcing.sqlite import SQLiteCursor
-
 from intersession_events.errors import ForkedStoreError, StoreBusy, StoreUnavailable
+from intersession_events.stores.database import Cursor
 
 BATCH: Final = 512
 """At most this many pieces of work share a transaction."""
@@ -26,12 +25,12 @@ class Work(Protocol):
         """Whether it needs a transaction of its own."""
         ...
 
-    def write(self, cursor: SQLiteCursor) -> None:
+    def write(self, cursor: Cursor) -> None:
         """Write, inside the transaction. An error fails this piece of work alone. May be called again."""
         ...
 
-    def is_stored(self, cursor: SQLiteCursor) -> bool:
-        """Say whether what was written is in the file: asked when nobody knows how the commit ended."""
+    def is_stored(self, cursor: Cursor) -> bool:
+        """Say whether what was written is in the log: asked when nobody knows how the commit ended."""
         ...
 
     def undo(self) -> None:
@@ -127,7 +126,7 @@ class GroupCommit:
         """Make sure that this is still the process that opened the store.
 
         Raises:
-            ForkedStoreError: it is a child of that one: SQLite's connections and the lock are the parent's.
+            ForkedStoreError: it is a child of that one: the connections and the lock are the parent's.
         """
         if os.getpid() != self._process:
             raise ForkedStoreError(

@@ -1,0 +1,108 @@
+"""What is asked of a database that a log lies in: a cursor, readers, and what its errors mean. Used by all of this room."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, cast
+
+import msgspec
+from eventsourcing.persistence import Notification
+
+from intersession_events.errors import LogError
+
+Row = tuple[int, str, int, str, bytes]
+"""Position, stream, version, topic and state, as they lie in the table."""
+
+COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+"""How each statement begins that reads a `Row`. A database in which the position has another name gives it this one."""
+
+
+class StoredRow(msgspec.Struct, frozen=True, gc=False):
+    """A row with the fields of the library's `Notification`: made in a sixth of the time that its dataclass takes."""
+
+    id: int
+    originator_id: str
+    originator_version: int
+    topic: str
+    state: bytes
+
+
+def notification_of(row: Row) -> Notification:
+    """Return a row as the library has it."""
+    return cast("Notification", StoredRow(*row))
+
+
+class Cursor(Protocol):
+    """A cursor of a database inside a transaction: portable SQL with `?` parameters, as views have it."""
+
+    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> object:  # what a column takes
+        """Run a statement."""
+        ...
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[Any]], /) -> object:  # the same
+        """Run a statement with each of many parameters."""
+        ...
+
+    def fetchone(self) -> Any:  # a row or None; what its columns hold is known where the statement is
+        """Return the next row, or None."""
+        ...
+
+    def fetchall(self) -> Any:  # the rows, the same
+        """Return all rows."""
+        ...
+
+
+class Failures(Protocol):
+    """Knows what the errors of one database mean."""
+
+    def log_error(self, error: BaseException) -> LogError:
+        """Return a typed error for whatever was raised, a new one for each caller that is told."""
+        ...
+
+    def is_known(self, error: BaseException) -> bool:
+        """Return whether the database or its library raised it."""
+        ...
+
+    def is_of_the_store(self, error: BaseException) -> bool:
+        """Return whether the store or the machine failed, and not the statement that it was given."""
+        ...
+
+    def is_final(self, error: BaseException) -> bool:
+        """Return whether nothing may be written any more until the log is opened again."""
+        ...
+
+
+def another(error: LogError) -> LogError:
+    """Return an error like this one. Raised by several callers, one object would gather all their tracebacks."""
+    copy = type(error).__new__(type(error), *error.args)
+    copy.__dict__.update(error.__dict__)
+    copy.__cause__ = error.__cause__
+    return copy
+
+
+@contextmanager
+def typed(failures: Failures) -> Generator[None]:
+    """Let no error of the database or of the library out of a block, only typed ones."""
+    try:
+        yield
+    except Exception as error:
+        if failures.is_known(error):
+            raise failures.log_error(error) from error
+        raise
+
+
+def attempt(failures: Failures, cursor: Cursor, work: Callable[[], None]) -> Exception | None:
+    """Do work under a savepoint; return its error, with nothing of it kept, or None.
+
+    An error of the store itself is raised: the whole transaction is lost then, not this work alone.
+    """
+    cursor.execute("SAVEPOINT attempt")
+    try:
+        work()
+    except Exception as error:
+        if failures.is_of_the_store(error):
+            raise
+        cursor.execute("ROLLBACK TO attempt")
+        cursor.execute("RELEASE attempt")
+        return error
+    cursor.execute("RELEASE attempt")
+    return None

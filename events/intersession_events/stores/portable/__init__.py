@@ -1,0 +1,21 @@
+"""What a log is in any SQL database: both halves of a recorder, group commit, appends, the one writer, the reader of events."""
+
+from intersession_events.stores.portable.appends import NotTaken, latest_time_in
+from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.portable.reading import Follows, ReadsLog
+from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
+
+__all__ = [
+    "PAGE_TIMEOUT_S",
+    "Committing",
+    "EventReader",
+    "Follows",
+    "NotTaken",
+    "Opened",
+    "PortableLog",
+    "ReadsLog",
+    "Writer",
+    "latest_time_in",
+]

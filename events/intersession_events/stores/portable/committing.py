@@ -1,0 +1,263 @@
+"""The half of a recorder that writes a log, for any database: the work of many callers in one transaction with one sync.
+
+All rows of events go in by `insert_rows`. An error fails only the work that it comes from, and a commit of which nobody knows how
+it ended is read back.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, Final, Protocol
+
+from eventsourcing.persistence import IntegrityError, StoredEvent
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.stores.database import Cursor, attempt
+from intersession_events.stores.portable.blocking import Transact
+from intersession_events.stores.portable.group_commit import GroupCommit, Work
+from intersession_events.stores.portable.reading import ReadsLog
+
+
+class BatchObserver(Protocol):
+    """Whoever has a say in each transaction."""
+
+    def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
+        """Append events of the library's event store and wait; see `Committing.insert_events`."""
+        ...
+
+    def begin(self, cursor: Cursor) -> None:
+        """Look, before anything is written, whether it may be. An error fails the batch."""
+        ...
+
+    def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
+        """Add to the transaction, last of all. An error has it tried again, `carefully`; then it fails the batch."""
+        ...
+
+    def committed(self, written: Sequence[Work]) -> None:
+        """Hear that the transaction is durable, before those who wait do."""
+        ...
+
+    def acknowledged(self, written: Sequence[Work]) -> None:
+        """Hear that all who waited were told."""
+        ...
+
+    def undone(self) -> None:
+        """Hear that a transaction was rolled back, or may have been: what was seen in it is void."""
+        ...
+
+
+class Committing(ReadsLog):
+    """Writes the work of many callers in one transaction with one sync; an error fails only the work it comes from."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # as `ReadsLog` has it
+        super().__init__(*args, **kwargs)
+        self.commits = GroupCommit(self._commit)
+        self.observer: BatchObserver = _Nobody(self)
+        """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
+        self._queued: list[StoredEvent] = []
+        """Rows of the transaction that goes on, to be inserted together."""
+        self._given = 0
+        """The last position that was given, in the transaction that goes on."""
+        self._broken: Exception | None = None
+        """Why nothing may be written any more, until the log is opened again."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Cursor]:
+        """Run a writing transaction round a block: what it reads stays true until it ends."""
+
+    @abstractmethod
+    def looking_back(self) -> AbstractContextManager[Cursor]:
+        """Look, round a block, at what is in the log once no earlier transaction of this writer goes on any more."""
+
+    @abstractmethod
+    def last_given(self, cursor: Cursor) -> int:
+        """Return the last position that was ever given, inside a transaction."""
+
+    @abstractmethod
+    def insert_rows(
+        self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
+    ) -> Sequence[int]:
+        """Insert rows from a position on, and return their positions: the only place where that happens."""
+
+    @abstractmethod
+    def is_taken(self, error: Exception) -> bool:
+        """Return whether an error says that a stream has an event of that version already."""
+
+    def check_present(self) -> None:
+        """Make sure, after a commit, that it went to where the next start will find it.
+
+        Raises:
+            StoreUnavailable: it did not; nothing may be written any more.
+        """
+
+    def submit(self, work: Work, *, patient: bool = False) -> None:
+        """Queue any work for the next transaction, `patient` work for that of other work; never blocks.
+
+        Raises:
+            StoreBusy: too many wait already.
+            StoreUnavailable: the store is closed, or its device failed and it must be opened again.
+        """
+        self._check_whole()
+        self.commits.submit(work, patient=patient)
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: object) -> Sequence[int]:
+        """Append sealed or pending events and wait until they are durable; return their positions.
+
+        Raises:
+            IntegrityError: a stream was not at the version that an event expects (`EventStore.put` asks for that).
+            StoreUnavailable: the store could not take them.
+        """
+        return list(self.observer.put(stored_events))
+
+    def queue(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
+        """Give events the next positions, inside a transaction; they are inserted with those of others by `flush`."""
+        first = self._given + 1
+        self._given += len(stored_events)
+        self._queued += stored_events
+        return range(first, self._given + 1)
+
+    def insert(self, stored_events: Sequence[StoredEvent], cursor: Cursor) -> Sequence[int]:
+        """Insert events as they are, inside a transaction."""
+        return self.insert_rows(cursor, stored_events, first=self.last_given(cursor) + 1)
+
+    def flush(self, cursor: Cursor) -> None:
+        """Insert what was queued: whoever reads events inside the transaction asks for it first."""
+        if self._queued:
+            queued, self._queued = self._queued, []
+            self.insert_rows(cursor, queued, first=self._given - len(queued) + 1)
+
+    def close(self) -> None:
+        """Finish what waits, and take nothing more."""
+        self.commits.close()
+        super().close()
+
+    def _check_whole(self) -> None:
+        if self._broken is not None:
+            # A new error for each: one object would gather a traceback with every raise.
+            raise StoreUnavailable(f"{self._broken}; open the log again to write") from self._broken
+
+    def _commit(self, batch: Sequence[Work]) -> None:
+        failed: dict[Work, Exception] = {}
+        try:
+            self._check_whole()  # what waited when it broke must not be written either
+            try:
+                self._transact(batch, failed, isolated=batch[0].alone)
+            except _OneFailed:
+                self.observer.undone()
+                self._transact(batch, failed, isolated=True)
+            self._check_present()
+        except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must hear of it
+            self.observer.undone()
+            if self._broken is None and self.failures.is_final(error):
+                self._broken = _without_frames(StoreUnavailable(f"the device failed ({error})"), error)
+            self._read_back(batch, failed, error)
+        written = [work for work in batch if work not in failed]
+        if written:
+            self.observer.committed(written)
+        for work in batch:
+            work.done(failed.get(work))
+        if written:
+            self.observer.acknowledged(written)
+
+    def _check_present(self) -> None:
+        try:
+            self.check_present()
+        except StoreUnavailable as gone:
+            self._broken = _without_frames(gone, gone.__cause__)
+            raise
+
+    def _transact(self, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool) -> None:
+        with self.transaction() as cursor:
+            self.observer.begin(cursor)
+            self._queued, self._given = [], self.last_given(cursor)
+            for work in batch:
+                if not isolated:
+                    # A savepoint each would cost more than it saves: nearly all batches go through whole.
+                    try:
+                        work.write(cursor)
+                    except Exception as error:
+                        if self.failures.is_of_the_store(error):
+                            raise
+                        raise _OneFailed from error
+                else:
+                    before = self._given
+                    if (
+                        refusal := attempt(self.failures, cursor, partial(self._write_alone, cursor, work))
+                    ) is not None:
+                        failed[work] = refusal
+                        self._queued, self._given = [], before
+                        self.observer.undone()
+                        work.undo()
+            try:
+                self.flush(cursor)
+                written = [work for work in batch if work not in failed]
+                self.observer.finish(cursor, written, carefully=isolated)
+            except Exception as error:
+                if isolated or self.failures.is_of_the_store(error):
+                    raise
+                raise _OneFailed from error
+
+    def _write_alone(self, cursor: Cursor, work: Work) -> None:
+        work.write(cursor)
+        self.flush(cursor)
+
+    def _read_back(self, batch: Sequence[Work], failed: dict[Work, Exception], error: Exception) -> None:
+        """Find out whose work is in the log after all: a commit may raise and have happened."""
+        for work in batch:
+            if work in failed:
+                continue
+            stored = False
+            if self._broken is None:
+                try:
+                    with self.looking_back() as cursor:
+                        stored = work.is_stored(cursor)
+                except Exception as unreadable:  # noqa: BLE001 - then it is as unknown as before
+                    unreadable.__context__ = error
+            if not stored:
+                failed[work] = error
+
+
+class _Nobody:
+    """Stands in for a writer: events are inserted as they are, as by the library's own recorder."""
+
+    def __init__(self, recorder: Committing) -> None:
+        self._recorder = recorder
+
+    def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
+        work = Transact(partial(self._recorder.insert, stored_events), lambda: None, self._recorder.failures)
+        self._recorder.submit(work)
+        try:
+            return work.result(_PUT_S)
+        except Exception as error:
+            if self._recorder.is_taken(error):
+                raise IntegrityError(error) from error
+            raise
+
+    def begin(self, cursor: Cursor) -> None:
+        pass
+
+    def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
+        pass
+
+    def committed(self, written: Sequence[Work]) -> None:
+        pass
+
+    def acknowledged(self, written: Sequence[Work]) -> None:
+        pass
+
+    def undone(self) -> None:
+        pass
+
+
+def _without_frames(error: Exception, cause: BaseException | None) -> Exception:
+    """Return an error to be kept: frames would keep what they had at hand."""
+    error.__cause__ = None if cause is None else cause.with_traceback(None)
+    return error.with_traceback(None)
+
+
+class _OneFailed(Exception):
+    """A piece of work failed, or what was added to it: the batch is rolled back, and each tried under a savepoint of its own."""
+
+
+_PUT_S: Final = 30.0

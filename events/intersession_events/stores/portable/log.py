@@ -1,0 +1,293 @@
+"""What every log does, whatever database it lies in: the parts are put together by whoever opens one."""
+
+import os
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from intersession_events.errors import ForkedStoreError, StoreUnavailable
+from intersession_events.facts import ForkedFrom
+from intersession_events.log import (
+    Committed,
+    InFlight,
+    Lineage,
+    Moment,
+    OnCommitted,
+    OnLoaded,
+    OnOutcome,
+    Recorded,
+    SetAside,
+    SqlValue,
+    StreamAppend,
+    Unavailable,
+)
+from intersession_events.log import Row as AnyRow
+from intersession_events.stores.database import Row
+from intersession_events.stores.later import Loader, tell
+from intersession_events.stores.library import Frontier
+from intersession_events.stores.portable.appends import NotTaken
+from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.reading import Follows, ReadsLog
+from intersession_events.stores.portable.writer import Writer
+from intersession_events.stores.snapshots import StreamStates
+
+
+class PortableLog:
+    """A `Log` but for its views and its end. A database's own log sets the parts that are named here, and closes them."""
+
+    path: str
+    """Where the log is, in words: a file's real path, or a URL without its password."""
+    _log_id: str
+    _epoch: int
+    _recorder: ReadsLog
+    _events: EventReader
+    _frontier: Frontier
+    _states: StreamStates
+    _writer: Writer | None
+
+    def __init__(self, *, threads: bool) -> None:
+        self._process = os.getpid()
+        self._closed = False
+        self._is_served = False
+        """Whether a simulation does our work while somebody waits."""
+        self._following = threading.Lock()
+        self._follower: Follows | None = None
+        self._loader = Loader(threads=threads, check=self._check_process)
+
+    @property
+    def log_id(self) -> str:
+        """The log's identity, a UUID."""
+        return self._log_id
+
+    @property
+    def epoch(self) -> int:
+        """The writer's epoch; 0 for a reader."""
+        return self._epoch
+
+    @property
+    def forked(self) -> ForkedFrom | None:
+        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        return self.lineage.forked
+
+    @property
+    def log_ids(self) -> tuple[str, ...]:
+        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
+        return (self._log_id, *(fork.log_id for fork in self.lineage.forks))
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in: this one, or one that it was forked from."""
+        return self._events.lineage
+
+    @property
+    def states(self) -> StreamStates:
+        """The states of the log's streams, folded from their last snapshots on."""
+        return self._states
+
+    def append(
+        self,
+        batch: Sequence[StreamAppend],
+        on_outcome: OnOutcome,
+        *,
+        patient: bool = False,
+        behind: InFlight | None = None,
+    ) -> InFlight:
+        """Queue events of one or several streams for one atomic append; never blocks.
+
+        A `patient` one waits up to 10 ms for another append whose sync it can share. One that is `behind` another is
+        recorded only if that one is, after it; else it is a `Conflict` on a stream of that one.
+
+        `on_outcome` is called once: from the writer's thread after the sync, or at once, in the calling thread, if
+        the append is refused (busy, closed, forked, read only, not storable).
+        """
+        try:
+            writer = self._the_writer()
+        except StoreUnavailable as error:
+            tell(on_outcome, Unavailable(error=error))
+            return NotTaken(batch[0].stream if batch else "")
+        return writer.append(batch, on_outcome, patient=patient, behind=behind)
+
+    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
+        """Append and wait: the blocking form, for doors.
+
+        Raises:
+            AppendConflict: a stream was not at its expected version.
+            NotStorable: an event can't be stored; no retry helps.
+            StoreUnavailable: the store could not take it in time.
+        """
+        return self._the_writer().append_now(batch, timeout)
+
+    def stream(
+        self,
+        stream: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Recorded]:
+        """Read the events of a stream with `after < version <= to`; every row is proven.
+
+        Raises:
+            CorruptEvent: one of them was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        self._check_process()
+        return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
+
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
+        """Read a stream behind a version, off a reader's thread; never blocks."""
+        self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
+
+    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order; every row is proven.
+
+        Raises:
+            CorruptEvent: a row was changed; its `position` says where to read on.
+            UnknownTopic: a row is of a newer version; the same.
+        """
+        self._check_process()
+        return self._events.all(after=after, to=to, limit=limit)
+
+    def streams(self, prefix: str) -> Sequence[str]:
+        """Return the names of the streams that begin with a prefix, sorted."""
+        self._check_process()
+        return self._events.streams(prefix)
+
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
+        """Return rows after a position (None: all there are) as they lie in the table, unproven: for verification."""
+        self._check_process()
+        return self._events.rows(after=after, limit=limit)
+
+    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
+        """Return the first events whose ids begin with a text."""
+        self._check_process()
+        return self._events.with_id(beginning, limit)
+
+    def proven(self, row: Row) -> Recorded:
+        """Return the event of a row.
+
+        Raises:
+            CorruptEvent: it was changed.
+            UnknownTopic: it is of a newer version.
+        """
+        self._check_process()
+        return self._events.proven(row)
+
+    def positions_given(self) -> int:
+        """Return the last position that was ever given: more than `head()` only if rows were taken away."""
+        self._check_process()
+        return self._events.positions_given()
+
+    def head(self) -> int:
+        """Return the position of the last committed event; 0 for an empty log."""
+        self._check_process()
+        return self._events.head() if self._writer is None else self._frontier.head
+
+    @abstractmethod
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
+        """Run a reading statement on a view's tables; rows are tuples."""
+
+    @abstractmethod
+    def moment(self) -> AbstractContextManager[Moment]:
+        """Lend a way to query that sees the log as it is now, for a block."""
+
+    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
+        """Call a listener with every committed batch, in order. Returns a way to stop."""
+        self._check_process()
+        stop = self._frontier.listen(listener)
+        self._follow()
+        return stop
+
+    def wait_for(self, position: int, *, timeout: float) -> bool:
+        """Wait until the log has reached a position; False if it has not in time."""
+        self._check_process()
+        self._follow()
+        if self._loader.by_hand and not self._is_served:
+            while self._frontier.head < position and self.step():
+                pass
+        return self._frontier.wait_for(position, timeout)
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """Return the events that an inline view could not take in, and why, in log order."""
+        found = self.query(
+            "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
+        )
+        return [
+            SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
+            for view, position, stream, version, topic, reason in found
+        ]
+
+    def announce_gateway(self, address: str | None) -> None:
+        """Say where this writer's gateway is, for commands in other processes."""
+        self._the_writer().announce(address)
+
+    def step(self) -> bool:
+        """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
+        return self._loader.step() or self._the_writer().step()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `step` would write or load something."""
+        return self._loader.has_work or (self._writer is not None and self._writer.has_work)
+
+    def waits_on(self, condition: threading.Condition) -> None:
+        """Have those who wait for the log do it on this condition: a simulation's, which does other work meanwhile."""
+        self._frontier.waits_on(condition)
+        self._is_served = True
+
+    def crash(self) -> None:
+        """Let go of the file as a process does that ends without a word: what was queued is not written. Only without `threads`."""
+        self._loader.forget()
+        self._the_writer().forget()
+        self.close()
+
+    def close(self) -> None:
+        """Finish what was queued, close, and give up the log. Nothing happens in a forked child."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        self._loader.close()
+        with self._following:
+            if self._follower is not None:
+                self._follower.close()
+        if self._writer is not None:
+            self._writer.drain()
+        self._end()
+        self._frontier.close()
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Close what is open in the database, once nothing waits to be written."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _the_writer(self) -> Writer:
+        self._check_process()
+        if self._writer is None:
+            raise StoreUnavailable(f"{self.path} is open for reading only")
+        return self._writer
+
+    def _follow(self) -> None:
+        if self._writer is not None:
+            return
+        with self._following:
+            if self._follower is None and not self._closed:
+                self._frontier.advance(self._events.head())
+                self._follower = self._recorder.follow(partial(self._events.tell, self._frontier))
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedStoreError(
+                f"{self.path} was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
+            )

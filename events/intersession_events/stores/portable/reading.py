@@ -1,0 +1,140 @@
+"""The half of a recorder that reads a log, for any database: the eventsourcing library's methods, on readers of ours.
+
+They read as the library's own do, without a transaction round a single statement, and never wait for the writer.
+"""
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import starmap
+from typing import Any, Final, Protocol, cast
+from uuid import UUID
+
+from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent, Subscription
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Row as AnyRow
+from intersession_events.log import SqlValue
+from intersession_events.stores.database import COLUMNS, Failures, StoredRow
+from intersession_events.stores.library import Frontier, LogSubscription
+
+_ALL: Final = 2**63 - 1
+
+
+class Follows(Protocol):
+    """Hears of what another process commits, until it is closed."""
+
+    def close(self) -> None:
+        """Stop following."""
+        ...
+
+
+class ReadsLog(ApplicationRecorder):
+    """Reads the events of a log, and can be subscribed to. A database says how its rows are read and how it is followed."""
+
+    failures: Failures
+    """What the errors of the database mean."""
+
+    def __init__(
+        self, *args: Any, **kwargs: Any
+    ) -> None:  # the library's recorder for the database has its own
+        super().__init__(*args, **kwargs)
+        self.frontier: Frontier | None = None
+        """How far the log has got, where that is known: the writer's. A reader makes one when it is followed."""
+        self._follower: Follows | None = None
+        self._following = threading.Lock()
+
+    @abstractmethod
+    def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
+        """Return all rows of a reading statement as tuples."""
+
+    @abstractmethod
+    def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
+        """Return rows of events. What is no text where text should be comes as bytes: one such row must not hide the others."""
+
+    @abstractmethod
+    def positions_given(self) -> int:
+        """Return the last position that was ever given to an event, also to one that somebody took away since."""
+
+    @abstractmethod
+    def follow(self, catch_up: Callable[[], object]) -> Follows:
+        """Catch up, and then whenever another process has committed."""
+
+    @abstractmethod
+    def close_readers(self) -> None:
+        """Close what reads, at once or when it comes back."""
+
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Notification]:
+        """Return rows of a stream with `gt < version <= lte`, unproven, each with its position."""
+        statement = COLUMNS + "WHERE originator_id=? "
+        parameters: list[SqlValue] = [cast("str", originator_id)]
+        if gt is not None:
+            statement += "AND originator_version>? "
+            parameters.append(gt)
+        if lte is not None:
+            statement += "AND originator_version<=? "
+            parameters.append(lte)
+        statement += f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
+        parameters.append(_ALL if limit is None else limit)
+        return cast("list[Notification]", list(starmap(StoredRow, self.event_rows(statement, parameters))))
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        """Return rows of the whole log by position, unproven."""
+        statement = COLUMNS + f"WHERE rowid{'>=' if inclusive_of_start else '>'}? AND rowid<=? "
+        parameters: list[SqlValue] = [-_ALL if start is None else start, _ALL if stop is None else stop]
+        if topics:
+            statement += f"AND topic IN ({', '.join('?' * len(topics))}) "
+            parameters += topics
+        statement += "ORDER BY rowid LIMIT ?"
+        found = self.event_rows(statement, (*parameters, limit))
+        return cast("list[Notification]", list(starmap(StoredRow, found)))
+
+    def max_notification_id(self) -> int:
+        """Return the position of the last event; None if there is none, as the library's recorders do, whatever they say."""
+        last: int = self.rows("SELECT MAX(rowid) FROM stored_events")[0][0]
+        return last
+
+    def subscribe(
+        self, gt: int | None = None, topics: Sequence[str] = ()
+    ) -> Subscription[ApplicationRecorder]:
+        """Return a subscription to all events behind a position."""
+        with self._following:
+            if self.frontier is None:
+                frontier = self.frontier = Frontier(0)
+                self._follower = self.follow(lambda: frontier.advance(self.max_notification_id() or 0))
+        return LogSubscription(self, self.frontier, gt, topics)
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: object) -> Sequence[int]:
+        """Refuse: only the writer's recorder takes events.
+
+        Raises:
+            StoreUnavailable: always.
+        """
+        raise StoreUnavailable(
+            f"{len(stored_events)} events were not taken: the log is open for reading only"
+        )
+
+    def close(self) -> None:
+        """Stop following, and let subscriptions end."""
+        with self._following:
+            if self._follower is not None:
+                self._follower.close()
+                self._follower = None
+        if self.frontier is not None:
+            self.frontier.close()

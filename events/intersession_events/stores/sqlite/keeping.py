@@ -1,0 +1,130 @@
+"""Takes up the views of a log that is opened to write, and builds them anew beside the old ones while the log goes on."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+
+from intersession_events.log import Recorded
+from intersession_events.stores.database import COLUMNS, Cursor, Row
+from intersession_events.stores.folding import Fold, Made, made_in, page_of
+from intersession_events.stores.library import Frontier
+from intersession_events.stores.portable import PAGE_TIMEOUT_S, EventReader, Writer
+from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
+
+
+class Keeping:
+    """Brings the views of one log to where the log is."""
+
+    def __init__(
+        self, writer: Writer, views: InlineViews, *, events: EventReader, frontier: Frontier
+    ) -> None:
+        self._writer = writer
+        self._views = views
+        self._events = events
+        self._frontier = frontier
+
+    def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
+        """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
+
+        Raises:
+            KeyError: there is no such view.
+        """
+        if unknown := sorted(set(names) - set(self._views.names)):
+            raise KeyError(
+                f"no inline view {unknown[0]!r}; there are {', '.join(self._views.names) or 'none'}"
+            )
+        with ExitStack() as stack:
+            folds = [stack.enter_context(closing(self._views.fold(name))) for name in names]
+            position = 0
+            while len(rows := self._events.rows(after=position, limit=PAGE)) == PAGE:
+                position = _fold(folds, rows, self._events.proven)
+                if progress is not None:
+                    progress(position, self._frontier.head)
+
+            def swap(cursor: Cursor, position: int = position) -> None:
+                while rows := _page(cursor, position):
+                    position = _fold(folds, rows, self._events.proven)
+                for fold in folds:
+                    self._views.swap(cursor, fold)
+
+            def join() -> None:
+                for name in names:
+                    self._views.join(name)
+
+            self._writer.transact(swap, PAGE_TIMEOUT_S, join)
+            if progress is not None:
+                progress(self._frontier.head, self._frontier.head)
+
+    def take_up(self, on_folding: Callable[[int, int], None] | None) -> None:
+        """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew."""
+        behind: dict[str, bool | None] = {}
+
+        def look(cursor: Cursor) -> None:
+            last, made = _last_position(cursor), made_in(raw_of(cursor))
+            behind.update((name, self._is_behind(cursor, name, last, made)) for name in self._views.names)
+
+        def join() -> None:
+            for name, is_behind in behind.items():
+                if is_behind is False:
+                    self._views.join(name)
+
+        self._writer.transact(look, PAGE_TIMEOUT_S, join)
+        for name, is_behind in behind.items():
+            if is_behind:
+                self._catch_up(name)
+        if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
+            self.rebuild(outdated, on_folding)
+
+    def _is_behind(self, cursor: Cursor, name: str, last: int, made: Sequence[Made]) -> bool | None:
+        """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""
+        position = self._views.position_of(cursor, name, last)
+        if position is not None and self._views.is_whole(name, made):
+            return position < last
+        if last:
+            return None
+        self._views.begin(cursor, name)
+        self._views.mark(cursor, name)
+        return False
+
+    def _catch_up(self, name: str) -> None:
+        """Take page after page into a view; with the last one it joins those that get each append."""
+        ended = False
+
+        def page(cursor: Cursor) -> None:
+            nonlocal ended
+            ended = self._take_page(cursor, name) >= _last_position(cursor)
+
+        def join() -> None:
+            if ended:
+                self._views.join(name)
+
+        while not ended:
+            self._writer.transact(page, PAGE_TIMEOUT_S, join)
+
+    def _take_page(self, cursor: Cursor, name: str) -> int:
+        position = self._views.position_of(cursor, name, _last_position(cursor)) or 0
+        rows = _page(cursor, position)
+        if not rows:
+            return position
+        page = page_of(rows, self._events.proven)
+        self._views.advance(cursor, name, page)
+        return page.position
+
+
+def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Recorded]) -> int:
+    """Take rows into views, and return the position of the last."""
+    page = page_of(rows, proven)
+    for fold in folds:
+        fold.take(page)
+    return page.position
+
+
+def _page(cursor: Cursor, after: int) -> list[Row]:
+    cursor.execute(COLUMNS + "WHERE rowid>? ORDER BY rowid LIMIT ?", (after, PAGE))
+    return [tuple(row) for row in cursor.fetchall()]
+
+
+def _last_position(cursor: Cursor) -> int:
+    cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+    position: int = cursor.fetchone()[0]
+    return position

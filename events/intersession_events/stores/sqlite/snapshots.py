@@ -1,0 +1,46 @@
+"""The eventsourcing library's SQLite recorder of snapshots, in its own table: that is made with the first one.
+
+So a small log has none.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDatastore
+
+from intersession_events.log import Row
+from intersession_events.stores.database import Cursor
+from intersession_events.stores.snapshots import TABLE, KeepsSnapshots
+from intersession_events.stores.sqlite.failures import FAILURES
+
+
+class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
+    """Keeps the snapshots of a log's streams in its file."""
+
+    failures = FAILURES
+
+    def __init__(self, datastore: SQLiteDatastore, events_table_name: str = TABLE) -> None:
+        super().__init__(datastore, events_table_name)
+        self.insert_events_statement = f"INSERT OR REPLACE INTO {TABLE} VALUES (?,?,?,?)"  # noqa: S608 - the name is the library's
+
+    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
+        """Return whether there is a table of snapshots, as a query says."""
+        return bool(query("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (TABLE,)))
+
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
+        """Write rows over those of the same version, inside a transaction; the table is made if there is none."""
+        own = cast("SQLiteCursor", cursor)
+        self._create_table(own)
+        self._insert_events(own, stored_events)
+
+    def drop_table(self, cursor: Cursor) -> None:
+        """Leave no row, inside a transaction."""
+        cursor.execute(f"DROP TABLE {TABLE}")
+
+    def problems(self) -> Iterator[str]:
+        """Say whether the table is another than the library's."""
+        (made,) = self.create_table_statements
+        for (found,) in self.rows("SELECT sql FROM sqlite_master WHERE name=?", (TABLE,)):
+            if " ".join(str(found).split()) != made.replace(" IF NOT EXISTS", ""):
+                yield f"the table {TABLE} is not as it was made: {found}"
