@@ -50,7 +50,8 @@ class BatchObserver(Protocol):
 class Committing(ReadsLog):
     """Writes the work of many callers in one transaction with one sync; an error fails only the work it comes from."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # as `ReadsLog` has it
+    # As `ReadsLog` has it.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.commits = GroupCommit(self._commit)
         self.observer: BatchObserver = _Nobody(self)

@@ -35,9 +35,8 @@ class ReadsLog(ApplicationRecorder):
     failures: Failures
     """What the errors of the database mean."""
 
-    def __init__(
-        self, *args: Any, **kwargs: Any
-    ) -> None:  # the library's recorder for the database has its own
+    # What the library's recorder for the database is given is its own affair.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.frontier: Frontier | None = None
         """How far the log has got, where that is known: the writer's. A reader makes one when it is followed."""

@@ -31,9 +31,8 @@ class KeepsSnapshots(AggregateRecorder):
     failures: Failures
     """What the errors of the database mean."""
 
-    def __init__(
-        self, *args: Any, **kwargs: Any
-    ) -> None:  # the library's recorder for the database has its own
+    # What the library's recorder for the database is given is its own affair.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.rows: Rows = _no_rows
         self.submit: Callable[[OnTheWay], None] | None = None
