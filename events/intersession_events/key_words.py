@@ -35,7 +35,7 @@ _UNSEEN: Final = re.compile(
 
 def fold(text: str) -> str:
     """Fold ASCII case and nothing else: `lower` and `casefold` turn other letters into ASCII ones."""
-    return text.translate(_LOWER)
+    return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def is_slug(folded: str) -> bool:
@@ -81,7 +81,9 @@ def is_opaque_id(text: str) -> bool:
 
 def was_opaque_id(text: str) -> bool:
     """Whether it could be such an id in a log that version 0.1.0 wrote, whose keys go on being read."""
-    return text != "" and not any(unicodedata.category(character) in _UNFIT for character in text)
+    if text.isascii():
+        return text != "" and text.isprintable() and " " not in text
+    return not any(unicodedata.category(character) in _UNFIT for character in text)
 
 
 def is_session_id(text: str) -> bool:

@@ -5,6 +5,7 @@ from intersession_events.log.erasing import erased_state, erased_stream, erasure
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.log import (
+    AddingView,
     InFlight,
     InlineView,
     Log,
@@ -75,6 +76,7 @@ __all__ = [
     "SALT_BYTES",
     "SHORT_FROM",
     "TOUCHED",
+    "AddingView",
     "Authorised",
     "Committed",
     "Conflict",

@@ -5,7 +5,7 @@ The protocol that everything else is written against; `stores/` has the implemen
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
@@ -68,6 +68,16 @@ class InlineView(Protocol):
         An exception undoes all of them, and they come again one by one. That one is set aside for this view, and the
         append goes on.
         """
+        ...
+
+
+@runtime_checkable
+class AddingView(InlineView, Protocol):
+    """A view that only adds to some of its tables while it takes events in: it reads and changes none of their rows."""
+
+    @property
+    def only_added(self) -> Sequence[str]:
+        """The names of those tables. Who folds the whole log puts their rows into their order once, at the end."""
         ...
 
 

@@ -120,8 +120,7 @@ def _leave(sql: Sql, who: tuple[int, str], one: ListSet, falling: int, until: in
     no, key = who
     place = (*one, falling, key)
     where = "scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
-    (since,) = sql.execute(f"SELECT since FROM session_places WHERE {where}", place).fetchone()  # noqa: S608 - our own words
-    sql.execute(f"DELETE FROM session_places WHERE {where}", place)  # noqa: S608 - our own words
+    (since,) = sql.execute(f"DELETE FROM session_places WHERE {where} RETURNING since", place).fetchone()  # noqa: S608 - our own words
     if since < until:
         level = level_of(since, until)
         sql.execute(
@@ -143,21 +142,29 @@ def _count(sql: Sql, one: ListSet, position: int, more: int) -> None:
     )
 
 
-def number_of_agent(sql: Sql, agent_id: str) -> int:
-    """Return the number of an agent, a new one for a new agent."""
-    return _numbered(sql, "session_agents", "agent", "agent_id", agent_id)
+class Numbers:
+    """The numbers of agents and labels, each asked for once a batch."""
 
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._known: dict[tuple[str, str], int] = {}
 
-def number_of_label(sql: Sql, text: str) -> int:
-    """Return the number of a label (as JSON), a new one for a new label."""
-    return _numbered(sql, "session_labels", "label", "text", text)
+    def of_agent(self, agent_id: str) -> int:
+        """Return the number of an agent, a new one for a new agent."""
+        return self._number("session_agents", "agent", "agent_id", agent_id)
 
+    def of_label(self, text: str) -> int:
+        """Return the number of a label (as JSON), a new one for a new label."""
+        return self._number("session_labels", "label", "text", text)
 
-def _numbered(sql: Sql, table: str, number: str, column: str, value: str) -> int:
-    select = f"SELECT {number} FROM {table} WHERE {column} = ?"  # noqa: S608 - our own words
-    found = sql.execute(select, (value,)).fetchone()
-    if found is None:
-        sql.execute(f"INSERT INTO {table} ({column}) VALUES (?)", (value,))  # noqa: S608 - our own words
-        found = sql.execute(select, (value,)).fetchone()
-    no: int = found[0]
-    return no
+    def _number(self, table: str, number: str, column: str, value: str) -> int:
+        if (known := self._known.get((table, value))) is not None:
+            return known
+        select = f"SELECT {number} FROM {table} WHERE {column} = ?"  # noqa: S608 - our own words
+        found = self._sql.execute(select, (value,)).fetchone()
+        if found is None:
+            self._sql.execute(f"INSERT INTO {table} ({column}) VALUES (?)", (value,))  # noqa: S608 - our own words
+            found = self._sql.execute(select, (value,)).fetchone()
+        no: int = found[0]
+        self._known[table, value] = no
+        return no

@@ -16,7 +16,7 @@ from intersession_events.log import Recorded, Sql
 from intersession_projections.columns import hashed, packed, to_text
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
-from intersession_projections.sessions.sets import ALL, NOWHERE, Held, ListSet, kind_of, part_of
+from intersession_projections.sessions.sets import ALL, NOWHERE, Held, ListSet, Numbers, kind_of, part_of
 
 _STREAM: Final = "session:"
 WHOLE_EVERY: Final = 16
@@ -41,14 +41,15 @@ class _Kept(msgspec.Struct):
     parent: int | None = None
     opened: int | None = None
     changes: int = 0
-    known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
-    """By which names it is found, in each group of sessions that are searched together."""
-    documents: int = 0
+    known: bytes | None = None
+    """By which names it is found, as the index of names has it stored."""
     sets: frozenset[ListSet] | None = None
     """The sets it is in while it is not archived, once they were looked up."""
     searched: tuple[frozenset[ListSet], tuple[str, ...]] | None = None
     """What it was last found to be searched by."""
     is_changed: bool = False
+    is_renamed: bool = False
+    """Whether it is found by more names than before."""
 
 
 class SessionListView:
@@ -59,6 +60,7 @@ class SessionListView:
 
     name = "session_list"
     shape = 4
+    only_added = ("session_versions", "session_messages", "session_past")
 
     def create(self, sql: Sql) -> None:
         """Create the tables."""
@@ -107,6 +109,7 @@ class _Taking:
         self._sql = sql
         self._by_key: dict[str, _Kept] = {}
         self._by_no: dict[int, _Kept] = {}
+        self._numbers = Numbers(sql)
         self._has_index: bool | None = None
 
     def take(self, key: str, recorded: Recorded) -> None:
@@ -131,19 +134,22 @@ class _Taking:
             if not kept.is_changed or kept.row is None:
                 continue
             self._sql.execute(
-                "UPDATE session_list SET opened = ?, position = ?, falling = ?, changes = ?, known = ?, names = ?, state = ? "
-                "WHERE no = ?",
+                "UPDATE session_list SET opened = ?, position = ?, falling = ?, changes = ?, state = ? WHERE no = ?",
                 (
                     kept.opened,
                     kept.row.position,
                     -kept.row.updated_at if kept.row.archived is None else None,
                     kept.changes,
-                    search.stored(kept.documents, kept.known),
-                    search.other_names(kept.key, kept.known),
                     STORED.whole(kept.row),
                     kept.no,
                 ),
             )
+            if kept.is_renamed:
+                _, known = search.restored(kept.known, kept.key)
+                self._sql.execute(
+                    "UPDATE session_list SET known = ?, names = ? WHERE no = ?",
+                    (kept.known, search.other_names(kept.key, known), kept.no),
+                )
 
     # --- rows
 
@@ -165,8 +171,7 @@ class _Taking:
             return None
         no, key, parent, opened, position, changes, known, state = found
         row = None if state is None else STORED.restored(state, key=key, position=position)
-        documents, by_group = search.restored(known, key)
-        return self._remembered(_Kept(no, key, row, parent, opened, changes, by_group, documents))
+        return self._remembered(_Kept(no, key, row, parent, opened, changes, known))
 
     def _begun(self, key: str) -> _Kept:
         """Give a key its number: the key of a session that is opened, or that another one says it was spawned by."""
@@ -278,10 +283,10 @@ class _Taking:
         if row is None or row.archived is not None:
             return NOWHERE
         if kept.sets is None:
-            part = part_of(sets.number_of_agent(self._sql, row.agent_id), kind_of(kept.key))
+            part = part_of(self._numbers.of_agent(row.agent_id), kind_of(kept.key))
             labels = [ALL]
             if row.label is not None:
-                labels.append(sets.number_of_label(self._sql, to_text(row.label)))
+                labels.append(self._numbers.of_label(to_text(row.label)))
             scopes = [ALL, *self._ancestors(kept)]
             if kept.parent is not None:
                 scopes.append(-kept.parent)
@@ -327,7 +332,7 @@ class _Taking:
             return
         kept.searched = (kept.sets, names)
         groups = search.groups_of(kept.sets)
-        known = kept.known
+        documents, known = search.restored(kept.known, kept.key)
         if groups <= known.keys() and all(set(names) <= set(known[group]) for group in groups):
             return
         now = dict(known)
@@ -337,8 +342,9 @@ class _Taking:
         if self._has_index is None:
             self._has_index = search.has_index(self._sql)
         if self._has_index:
-            search.keep(self._sql, kept.no, kept.documents, known, now)
-        kept.documents, kept.known, kept.is_changed = kept.documents + 1, now, True
+            search.keep(self._sql, kept.no, documents, known, now)
+        kept.known = search.stored(documents + 1, now)
+        kept.is_changed = kept.is_renamed = True
 
 
 def _placed_by(row: SessionRow) -> tuple[object, ...]:

@@ -6,12 +6,12 @@ from contextlib import closing
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import InlineView, Recorded, Row, SetAside, SqlValue, marks_of
+from intersession_events.log import AddingView, InlineView, Recorded, Row, SetAside, SqlValue, marks_of
 
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
 
-_CACHE_KIB: Final = 32_768
+_CACHE_KIB: Final = 65_536
 """What a temporary database keeps in memory; the rest of it is on disk."""
 
 Schema = Mapping[str, str | None]
@@ -82,6 +82,10 @@ class Layout(NamedTuple):
     """The names of its indexes of text: how SQLite lays one out depends on how it was filled."""
     tables: Sequence[str]
     """The names of its tables, without those that an index of text consists of."""
+    columns: Mapping[str, Sequence[str]]
+    """The columns of each table."""
+    keys: Mapping[str, Sequence[str]]
+    """The columns of its primary key, or all if it has none: in their order its rows are compared."""
     marks: Schema
     """The triggers that note in a log that somebody else wrote into these tables."""
 
@@ -95,7 +99,23 @@ class Layout(NamedTuple):
         tables = [name for name, _ in made if not _is_of(name, text_indexes)]
         all_tables = [name for name, _ in made]
         schema = schema_of(made_in(connection), all_tables)
-        return cls(schema, all_tables, text_indexes, tables, marks=marks_of(view, tables))
+        columns: dict[str, list[str]] = {}
+        keys: dict[str, list[str]] = {}
+        for table in all_tables:
+            described = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            columns[table] = [name for _, name, *_ in described]
+            in_key = sorted((place, name) for _, name, *_, place in described if place)
+            keys[table] = [name for _, name in in_key] or columns[table]
+        return cls(schema, all_tables, text_indexes, tables, columns, keys, marks_of(view, tables))
+
+    @property
+    def indexes(self) -> Mapping[str, str]:
+        """The statements of indexes that can be made once the rows are there."""
+        return {
+            name: statement
+            for name, statement in self.schema.items()
+            if statement is not None and statement.startswith("CREATE INDEX")
+        }
 
     def is_whole_in(self, made: Sequence[Made]) -> bool:
         """Return whether the tables are there as the view makes them, with their triggers."""
@@ -114,14 +134,39 @@ class Fold:
         self.position = 0
         self.set_aside: list[SetAside] = []
         self._view = view
+        self._heaps: Sequence[str] = ()
         self.connection: Final = temporary() if connection is None else connection
         self._sql = PlainSql(self.connection)
         view.create(self._sql)
 
-    @property
-    def layout(self) -> Layout:
-        """What the view has made in a database of its own."""
-        return Layout.of(self.name, self.connection)
+    @classmethod
+    def of_whole_log(cls, view: InlineView, connection: sqlite3.Connection | None = None) -> Self:
+        """Return a view that will take in a whole log before anybody looks up a row of it.
+
+        Tables that it only adds to have their rows as they come, without a key, until they are asked for: a tree that is far
+        larger than what is kept of it in memory would be read and written at another place for each row.
+        """
+        fold = cls(view, connection)
+        if isinstance(view, AddingView):
+            fold._heaps = view.only_added
+            for table in fold._heaps:
+                fold.connection.execute(f"DROP TABLE {table}")
+                fold.connection.execute(f"CREATE TABLE {table} ({', '.join(layout_of(view).columns[table])})")
+        return fold
+
+    def settle(self) -> None:
+        """Put all rows into their order: from now on they can be looked up."""
+        layout, sql = layout_of(self._view), self.connection
+        sql.execute("BEGIN")
+        for table in self._heaps:
+            sql.execute(f"ALTER TABLE {table} RENAME TO {table}_heap")
+            sql.execute(str(layout.schema[table]))
+            sql.execute(
+                f"INSERT INTO {table} SELECT * FROM {table}_heap ORDER BY {', '.join(layout.keys[table])}"  # noqa: S608 - a view's own table
+            )
+            sql.execute(f"DROP TABLE {table}_heap")
+        sql.execute("COMMIT")
+        self._heaps = ()
 
     def take(self, page: Page) -> None:
         """Take events in that follow on the position; what can't be read or taken in is set aside."""
@@ -134,8 +179,9 @@ class Fold:
         self.position = max(self.position, page.position)
 
     def rows_of(self, table: str) -> Iterator[Row]:
-        """Return all rows of one of its tables, column by column in the order of its statement."""
-        return iter(self.connection.execute(f"SELECT * FROM {table}"))  # noqa: S608 - a view's own table
+        """Return all rows of one of its tables in the order of its key, column by column in the order of its statement."""
+        keys = ", ".join(layout_of(self._view).keys[table])
+        return iter(self.connection.execute(f"SELECT * FROM {table} ORDER BY {keys}"))  # noqa: S608 - a view's own table
 
     def close(self) -> None:
         """Let the temporary database go."""
@@ -160,7 +206,7 @@ def layout_of(view: InlineView) -> Layout:
     made = _LAYOUTS.get(which := (type(view), view.name, view.shape))
     if made is None:
         with closing(Fold(view)) as fold:
-            made = _LAYOUTS[which] = fold.layout
+            made = _LAYOUTS[which] = Layout.of(view.name, fold.connection)
     return made
 
 

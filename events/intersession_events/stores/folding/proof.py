@@ -6,7 +6,15 @@ from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.log import TOUCHED, Finding, InlineView, Recorded, Row
-from intersession_events.stores.folding.fold import Fold, made_in, marks_in, page_of, schema_of
+from intersession_events.stores.folding.fold import (
+    Fold,
+    Layout,
+    layout_of,
+    made_in,
+    marks_in,
+    page_of,
+    schema_of,
+)
 
 _PAGE: Final = 500
 
@@ -37,7 +45,7 @@ def views_proven(
     A view is compared as of the position that it says it has reached. `progress` gets the position and the last one.
     """
     with ExitStack() as stack:
-        folds = [stack.enter_context(closing(Fold(view))) for view in views]
+        folds = [stack.enter_context(closing(Fold.of_whole_log(view))) for view in views]
         with log.snapshot() as seen:
             reached = _reached(seen)
         _advance(log, folds, reached, progress)
@@ -68,7 +76,7 @@ def views_proven(
                 if touched:
                     told = "somebody else has written into it, or into its position"
                     findings.append(_finding(fold, "inline_views", view.name, told))
-                findings += _differences(fold, seen)
+                findings += _differences(fold, layout_of(view), seen)
             unproven += [
                 f"What the view {name} holds: this version has none of that name."
                 for name in sorted((now.keys() | _set_aside_by(seen)) - {view.name for view in views})
@@ -122,8 +130,8 @@ def _advance(
             progress(min(after, last), last)
 
 
-def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
-    layout, there = fold.layout, made_in(seen)
+def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterator[Finding]:
+    there = made_in(seen)
     made, found = dict(layout.schema), dict(schema_of(there, layout.all_tables))
     # A log of an earlier version has none before it is opened to write.
     if marks := marks_in(there, layout.tables):
@@ -135,7 +143,7 @@ def _differences(fold: Fold, seen: sqlite3.Connection) -> Iterator[Finding]:
             yield _finding(fold, name, None, f"the table, index or trigger {name} {was}")
     for table in layout.tables:
         if table in found:
-            yield from _row_differences(fold, seen, table)
+            yield from _row_differences(fold, layout, seen, table)
     for name in layout.text_indexes:
         if name in found:
             yield from _entry_differences(fold, seen, name)
@@ -162,10 +170,8 @@ class _Text(bytes):
     """Text as it is stored: nothing need be valid in a table that somebody wrote into, and it sorts as SQLite does."""
 
 
-def _row_differences(fold: Fold, seen: sqlite3.Connection, table: str) -> Iterator[Finding]:
-    described = fold.connection.execute(f"PRAGMA table_info({table})").fetchall()
-    columns = [name for _, name, *_ in described]
-    keys = [name for _, name, *_, place in sorted(described, key=lambda row: row[-1]) if place] or columns
+def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table: str) -> Iterator[Finding]:
+    columns, keys = layout.columns[table], layout.keys[table]
     order = [columns.index(name) for name in keys]
     select = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(keys)}"  # noqa: S608 - the view's own
     factories = [(one, one.text_factory) for one in (fold.connection, seen)]
@@ -215,7 +221,9 @@ def _merged(
 
     one, other = next(expected, None), next(found, None)
     while one is not None or other is not None:
-        if other is None or (one is not None and key(one) < key(other)):
+        if one == other and list(map(type, one or ())) == list(map(type, other or ())):
+            one, other = next(expected, None), next(found, None)
+        elif other is None or (one is not None and key(one) < key(other)):
             assert one is not None  # noqa: S101 - for the type checker
             yield named(one), "the row is missing"
             one = next(expected, None)

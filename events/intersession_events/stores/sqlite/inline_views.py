@@ -116,7 +116,7 @@ class InlineViews:
 
     def fold(self, name: str) -> Fold:
         """Return a view to be folded anew beside the one that is there."""
-        return Fold(self._views[name])
+        return Fold.of_whole_log(self._views[name])
 
     def is_whole(self, name: str, made: Sequence[Made]) -> bool:
         """Return whether the tables of a view are there as it makes them."""
@@ -127,15 +127,19 @@ class InlineViews:
         self.begin(cursor, fold.name)
         sql = raw_of(cursor).cursor()
         layout = layout_of(self._views[fold.name])
+        for index in layout.indexes:
+            sql.execute(f"DROP INDEX {index}")
         for table in layout.all_tables:
             if table in layout.text_indexes:
                 continue
             sql.execute(f"DELETE FROM {table}")  # noqa: S608 - a view's own table
-            columns = len(fold.connection.execute(f"PRAGMA table_info({table})").fetchall())
+            columns = len(layout.columns[table])
             sql.executemany(
                 f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})",  # noqa: S608 - a view's own table
                 fold.rows_of(table),
             )
+        for statement in layout.indexes.values():
+            sql.execute(statement)
         for one in fold.set_aside:
             _set_aside(cursor, one)
         self.mark(cursor, fold.name)
