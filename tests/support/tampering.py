@@ -710,7 +710,12 @@ VIEWS: tuple[Kind, ...] = (
         "view_differs",
         "UPDATE inline_views SET position=9000 WHERE name='run_outcomes'",
     ),
-    Kind("a view not named any more", "repaired", "", "DELETE FROM inline_views WHERE name='run_outcomes'"),
+    Kind(
+        "a view not named any more",
+        "repaired",
+        "view_differs",
+        "DELETE FROM inline_views WHERE name='run_outcomes'",
+    ),
     Kind("the table of a view dropped", "repaired", "view_differs", "DROP TABLE flow_runs"),
     Kind(
         "the table of a view made a query",

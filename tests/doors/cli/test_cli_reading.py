@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from intersession_events.facts import Provenance, SessionArchived, SessionReset, TextBlock
+from intersession_events.stores import SqliteLog
 from support.doors.command_line import DemoLog, ran, words
+from support.log_drafts import anywhere, said
 from support.story import MAIN, PERSON, Story
 
 OPS = "agent:ops:main"
@@ -283,3 +285,22 @@ def test_messages_without_provenance_and_from_other_sessions_say_who_they_are_fr
         ("a person", "says"),
         (OPS, "asks for turn 2"),
     ]
+
+
+def test_a_command_that_had_to_fold_the_log_says_how_to_have_its_views_for_good(tmp_path: Path) -> None:
+    """Else the next one folds it again."""
+    path = tmp_path / "log.db"
+    with SqliteLog(path) as log:
+        log.append_now(
+            [anywhere("session:agent:main:main", *(said(f"m{number}") for number in range(2_000)))]
+        )
+
+    first, events = ran("runs", "--store", path), ran("events", "--limit", 1, "--store", path)
+    ran("rebuild", "--store", path)
+    again = ran("runs", "--store", path)
+
+    assert first.exit_code == again.exit_code == 0
+    assert "`intersession rebuild` makes them for good" in first.err
+    assert "rebuild" not in events.err
+    assert "rebuild" not in again.err
+    assert first.out == again.out

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Final
 
 from intersession.cli.shell import Common, Reading, Screen
 from intersession_actors.config import Config, load_config
@@ -14,6 +15,14 @@ from intersession_events.log import InlineView, Log
 from intersession_events.stores import SqliteLog, open_log, sqlite_path, writer_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.transcript_mirror import mirror_directory
+
+_MANY: Final = 2_000
+"""Events that it takes a moment to make views of."""
+
+_FOR_THIS_COMMAND: Final = (
+    "note: this log's views are of another version, changed by somebody else, or missing: they were made anew for this "
+    "command alone. `intersession rebuild` makes them for good."
+)
 
 
 @contextmanager
@@ -28,24 +37,34 @@ def reading_log(
         StoreUnavailable: it can't be read.
     """
     url = store_url(common, config)
-    with folding() as on_folding, open_log(url, read_only=True, inline=views, on_folding=on_folding) as log:
+    with (
+        folding(beside=True) as on_folding,
+        open_log(url, read_only=True, inline=views, on_folding=on_folding) as log,
+    ):
         yield log
 
 
 @contextmanager
-def folding() -> Generator[Callable[[int, int], None]]:
-    """Yield what shows how far views are built anew: for as long as they are, so that answers can be shown then."""
+def folding(*, beside: bool = False) -> Generator[Callable[[int, int], None]]:
+    """Yield what shows how far views are built anew: for as long as they are, so that answers can be shown then.
+
+    `beside` the log they are built for this command alone: where that takes long, it is said how to have them for good.
+    """
     with ExitStack() as shown:
         moved: Callable[[int, int], None] | None = None
+        told = not beside
 
         def move(position: int, head: int) -> None:
-            nonlocal moved
+            nonlocal moved, told
             if moved is None:
                 moved = shown.enter_context(Screen().progress("Building the views anew"))
             moved(position, head)
             if position >= head:
                 shown.close()
                 moved = None
+                if not told and head >= _MANY:
+                    told = True
+                    Screen().note(_FOR_THIS_COMMAND)
 
         yield move
 

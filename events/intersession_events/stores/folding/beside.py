@@ -1,20 +1,25 @@
 """Views for somebody who only reads a log whose own are not as this version has them: folded beside it, for as long as it is read."""
 
+import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
-from intersession_events.stores.folding.fold import Fold, Proven, page_of, temporary
+from intersession_events.stores.folding.fold import Fold, Proven, layout_of, page_of, temporary
 
 Progress = Callable[[int, int], None]
 
+_PAGE: Final = 1_000
+_WORD: Final = re.compile(r"\w+")
+
 
 class ViewsBeside:
-    """All views of one log, in one temporary database. A writer keeps its own meanwhile: each query takes in what came since.
+    """The views of one log, in one temporary database. A writer keeps its own meanwhile: each query takes in what came since.
 
-    The first query folds the log: who reads events alone does not wait for that. It tells `progress` how far it is, a
-    position and the head as it was.
+    A view is folded once a query names a table of it: who reads events alone waits for none, and who asks for runs does
+    not wait for the list of sessions. Each tells `progress` how far it is, a position and the head as it was.
     """
 
     def __init__(
@@ -22,38 +27,40 @@ class ViewsBeside:
         views: Sequence[InlineView],
         *,
         proven: Proven,
-        rows_behind: Callable[[int], Sequence[Row]],
+        rows: Callable[[int, int, int], Sequence[Row]],
         head: Callable[[], int],
         progress: Progress | None = None,
     ) -> None:
+        """Make the views, empty. `rows` returns rows after a position, up to another, and no more than so many."""
         self._proven = proven
-        self._rows_behind = rows_behind
+        self._rows = rows
         self._head = head
         self._progress = progress
         self._connection = temporary()
-        self._folds = [Fold(view, self._connection) for view in views]
-        self._position = 0
+        self._folds = [
+            (Fold.of_whole_log(view, self._connection), frozenset(layout_of(view).all_tables))
+            for view in views
+        ]
         self._turn = threading.Lock()
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Run a reading statement on the views as the log makes them now."""
         with self._turn:
-            self._catch_up()
-            return self._rows(statement, parameters)
+            return self._query(statement, parameters, self._head())
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
         """Lend a way to query the views as the log makes them now."""
         with self._turn:
-            self._catch_up()
-            yield Moment(self._rows, self._position)
+            head = self._head()
+            yield Moment(lambda statement, parameters: self._query(statement, parameters, head), head)
 
     @property
     def set_aside(self) -> Sequence[SetAside]:
         """What could not be taken in, in log order."""
         with self._turn:
-            self._catch_up()
-        found = [one for fold in self._folds for one in fold.set_aside]
+            self._bring([fold for fold, _ in self._folds], self._head())
+        found = [one for fold, _ in self._folds for one in fold.set_aside]
         return sorted(found, key=lambda one: (one.position, one.view))
 
     def close(self) -> None:
@@ -61,16 +68,24 @@ class ViewsBeside:
         with self._turn:
             self._connection.close()
 
-    def _rows(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
+    def _query(self, statement: str, parameters: Sequence[SqlValue], head: int) -> list[Row]:
+        named = set(_WORD.findall(statement))
+        self._bring([fold for fold, tables in self._folds if tables & named], head)
         return self._connection.execute(statement, parameters).fetchall()
 
-    def _catch_up(self) -> None:
-        progress, self._progress = self._progress, None
-        head = 0 if progress is None else self._head()
-        while rows := self._rows_behind(self._position):
+    def _bring(self, folds: Sequence[Fold], head: int) -> None:
+        """Have views take in what they have not, up to a position."""
+        behind = [fold for fold in folds if fold.position < head]
+        progress = None if all(fold.position for fold in behind) else self._progress
+        while behind:
+            after = min(fold.position for fold in behind)
+            rows = self._rows(after, head, _PAGE)
             page = page_of(rows, self._proven)
-            for fold in self._folds:
-                fold.take(page)
-            self._position = page.position
+            for fold in behind:
+                fold.take(page.between(fold.position, head))
+                fold.reach(head if len(rows) < _PAGE else page.position)
             if progress is not None:
-                progress(self._position, max(head, self._position))
+                progress(min(fold.position for fold in behind), head)
+            behind = [fold for fold in behind if fold.position < head]
+        for fold in folds:
+            fold.settle()

@@ -154,8 +154,14 @@ class Fold:
                 fold.connection.execute(f"CREATE TABLE {table} ({', '.join(layout_of(view).columns[table])})")
         return fold
 
+    def reach(self, position: int) -> None:
+        """Take note that there is nothing more to be taken in up to a position."""
+        self.position = max(self.position, position)
+
     def settle(self) -> None:
-        """Put all rows into their order: from now on they can be looked up."""
+        """Put all rows into their order, once: from now on they can be looked up."""
+        if not self._heaps:
+            return
         layout, sql = layout_of(self._view), self.connection
         sql.execute("BEGIN")
         for table in self._heaps:
@@ -165,6 +171,10 @@ class Fold:
                 f"INSERT INTO {table} SELECT * FROM {table}_heap ORDER BY {', '.join(layout.keys[table])}"  # noqa: S608 - a view's own table
             )
             sql.execute(f"DROP TABLE {table}_heap")
+        there = {one.name for one in made_in(sql)}
+        for name, statement in layout.indexes.items():
+            if name not in there:
+                sql.execute(statement)
         sql.execute("COMMIT")
         self._heaps = ()
 
@@ -176,7 +186,7 @@ class Fold:
             for event in page.events:
                 if (poison := self._attempt([event])) is not None:
                     self.set_aside.append(lost(self.name, event, poison))
-        self.position = max(self.position, page.position)
+        self.reach(page.position)
 
     def rows_of(self, table: str) -> Iterator[Row]:
         """Return all rows of one of its tables in the order of its key, column by column in the order of its statement."""

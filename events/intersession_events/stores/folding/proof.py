@@ -56,11 +56,22 @@ def views_proven(
             last = max((view.position for view in now.values()), default=0)
             _advance(log, folds, now, None)
             for fold, view in zip(folds, views, strict=True):
-                position, shape, touched = now.get(view.name, _NOT_THERE)
+                if view.name not in now:
+                    there = sorted(schema_of(made_in(seen), layout_of(view).all_tables))
+                    if there:
+                        told = f"the log says that it has no such view, and has {', '.join(there)}"
+                        findings.append(_finding(fold, "inline_views", view.name, told))
+                    else:
+                        unproven.append(
+                            f"What the view {view.name} would hold: the log has no such view yet. Who opens it to write "
+                            "makes it of the events; who reads makes one beside it."
+                        )
+                    continue
+                position, shape, touched = now[view.name]
                 if shape != view.shape:
                     unproven.append(
-                        f"That the view {view.name} holds what the events say: its tables are of shape {shape}, this "
-                        f"version's of {view.shape}. Who opens the log to write builds it anew."
+                        f"That the view {view.name} holds what the events say: its tables are of shape {_shown(shape)}, "
+                        f"this version's of {view.shape}. Who opens the log to write builds it anew."
                     )
                     continue
                 if position != fold.position:
@@ -96,11 +107,8 @@ class _Reached(NamedTuple):
     """How far a view says that it is, of which shape, and whether it is marked as touched."""
 
     position: int
-    shape: int | None
+    shape: object
     touched: bool
-
-
-_NOT_THERE: Final = _Reached(0, None, touched=False)
 
 
 def _reached(seen: sqlite3.Connection) -> dict[str, _Reached]:
@@ -118,7 +126,7 @@ def _reached(seen: sqlite3.Connection) -> dict[str, _Reached]:
 def _advance(
     log: ProvableLog, folds: Sequence[Fold], to: Mapping[str, _Reached], progress: Progress | None
 ) -> None:
-    wanted = {fold.name: to.get(fold.name, _NOT_THERE).position for fold in folds}
+    wanted = {fold.name: to[fold.name].position if fold.name in to else 0 for fold in folds}
     last = max(wanted.values(), default=0)
     after = min((fold.position for fold in folds), default=0)
     while after < last and (page := log.rows(after=after, limit=_PAGE)):

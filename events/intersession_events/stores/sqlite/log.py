@@ -232,7 +232,7 @@ class SqliteLog(PortableLog):
                 self._beside = ViewsBeside(
                     inline,
                     proven=self._events.proven,
-                    rows_behind=lambda after: self._events.rows(after=after),
+                    rows=lambda after, to, limit: self._events.rows(after=after, to=to, limit=limit),
                     head=self._events.head,
                     progress=on_folding,
                 )
