@@ -7,13 +7,26 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+import pykka
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from intersession import MemoryChannel, Outbound, Reply, SessionSystem, Turn, echo
+from intersession import (
+    As,
+    DeliveryRefused,
+    Failure,
+    Inbound,
+    MemoryChannel,
+    Outbound,
+    Reply,
+    SessionsSend,
+    SessionSystem,
+    Turn,
+    echo,
+)
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
@@ -395,6 +408,108 @@ def test_what_a_task_of_an_ended_run_takes_in_is_a_persons_again(booth: Booth) -
     asked = next(run for run in recorded(again, RunQueued) if run.run_id == run_id)
     assert asked.budget is not None
     assert asked.budget.root == run_id
+
+
+@pytest.mark.clause("LOOP-5")
+@pytest.mark.parametrize("door", [by_inbound, by_tools, by_spawn])
+def test_what_a_host_does_about_a_failure_goes_on_with_the_chain_that_failed(
+    booth: Booth, door: Callable[[SessionSystem], dict[str, Any]]
+) -> None:
+    """Finding A1, the kind: a word to another agent from `on_failure` made 89 runs in 4 s, each of a chain of its own."""
+    answers: list[Any] = []
+    heard = threading.Semaphore(0)
+
+    def agent(turn: Turn) -> str:
+        raise RuntimeError(turn.message)
+
+    def on_failure(_failure: Failure) -> None:
+        answers.append(door(system))
+        heard.release()
+
+    agents = dict.fromkeys(("main", "ops"), agent)
+    channels = {"bridge": MemoryChannel(), "telegram": MemoryChannel()}
+    system = booth.start(agents, channels, limited(runs=3), on_failure=on_failure)
+    root = say(system)
+    for _ in range(3):
+        assert heard.acquire(timeout=WAIT)
+    until_calm(system)
+
+    roots = {run.budget.root for run in recorded(system, RunQueued) if run.budget is not None}
+    assert roots == {root}
+    assert len(recorded(system, RunQueued)) == 3
+    assert answers[-1]["code"] == "limit"
+
+
+@pytest.mark.clause("LOOP-5", "INB-1")
+def test_a_failed_delivery_that_a_host_tells_an_agent_of_goes_on_with_its_chain(booth: Booth) -> None:
+    """Finding A1, the kind: each word of the agent on the failure failed as well, and so on."""
+    answers: list[Any] = []
+    refused = threading.Event()
+
+    def broken(_outbound: Outbound) -> None:
+        raise DeliveryRefused("no such chat")
+
+    def on_failure(_failure: Failure) -> None:
+        answers.append(
+            system.inbound(channel="broken", chat_id="1", text="not delivered", sender="p", agent_id="main")
+        )
+        if answers[-1].get("code") == "limit":
+            refused.set()
+
+    system = booth.start({"main": echo()}, {"broken": broken}, limited(hops=2), on_failure=on_failure)
+    root = system.inbound(channel="broken", chat_id="1", text="hi", sender="p", agent_id="main")["runId"]
+    assert refused.wait(WAIT)
+    until_calm(system)
+
+    queued = [run.budget for run in recorded(system, RunQueued) if run.budget is not None]
+    assert [(budget.root, budget.hops) for budget in queued] == [(root, 0), (root, 1), (root, 2)]
+
+
+@pytest.mark.clause("LOOP-5", "INB-1")
+def test_what_an_agent_asks_of_the_systems_actor_goes_on_with_its_chain(booth: Booth) -> None:
+    """Finding A1, the kind: 74 runs in 4 s, for the actor's thread knew nothing of who had asked."""
+    answers: list[Any] = []
+
+    def agent(_turn: Turn) -> str:
+        person = Inbound(channel="bridge", chat_id="9", text="x", sender="p", agent_id="ops")
+        answers.append(system.ref.ask(person, timeout=WAIT))
+        return "NO_REPLY"
+
+    system = booth.start(dict.fromkeys(("main", "ops"), agent), {}, limited(runs=3))
+    root = say(system)
+    until_calm(system)
+
+    assert [answer.get("code") for answer in answers] == [None, None, "limit"]
+    assert {run.budget.root for run in recorded(system, RunQueued) if run.budget is not None} == {root}
+
+
+class Asking(pykka.ThreadingActor):
+    """An agent that is an actor, and asks the system's actor as its session."""
+
+    system: SessionSystem
+    answers: ClassVar[list[Any]]
+
+    def on_receive(self, message: Turn) -> str:
+        other = "ops" if message.agent_id == "main" else "main"
+        call = SessionsSend(agent_id=other, message="x", timeout_seconds=0)
+        self.answers.append(self.system.ref.ask(As(message.session_key, call), timeout=WAIT))
+        return "NO_REPLY"
+
+
+@pytest.mark.clause("LOOP-5")
+def test_what_an_agent_that_is_an_actor_asks_as_its_session_goes_on_with_its_chain(booth: Booth) -> None:
+    """Finding A1, the kind: its handler runs on a thread of its own, which is called for nothing."""
+    Asking.answers = []
+    ref = Asking.start()
+    try:
+        Asking.system = system = booth.start(dict.fromkeys(("main", "ops"), ref), {}, limited(runs=3))
+        root = say(system)
+        until_calm(system)
+    finally:
+        ref.stop()
+
+    assert [answer.get("code") for answer in Asking.answers] == [None, None, "limit"]
+    assert {run.budget.root for run in recorded(system, RunQueued) if run.budget is not None} == {root}
 
 
 # --- the law

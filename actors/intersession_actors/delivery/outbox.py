@@ -298,6 +298,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         decided = state.decided
         self.world.reports.tell(
             kind,
+            inside=_inside(decided, self._flow(stream).cause),
             session_key=decided.session_key,
             run_id=decided.run_id,
             stream=stream,
@@ -332,9 +333,6 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
     def _call(self, stream: str, state: Delivery, started: str | None, attempt: int) -> None:
         decided, route = state.decided, state.decided.route
-        inside: Inside = nullcontext
-        if decided.budget is not None:
-            inside = Cause(session_key=decided.session_key, budget=decided.budget, event=started).inside
 
         def returned(result: Delivered | NotDelivered) -> None:
             crash_point("A6")
@@ -353,7 +351,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             ),
             returned,
             attempt=attempt,
-            inside=inside,
+            inside=_inside(decided, started),
             seat=stream,
         )
 
@@ -371,3 +369,10 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         ended = rules.ended_of(state, cause)
         if ended is not None:
             self.world.tell_flow(ended.stream, ended)
+
+
+def _inside(decided: facts.DeliveryDecided, event: str | None) -> Inside:
+    """Return what code of the host's is called for because of a delivery: it goes on with the delivery's chain (LOOP-5)."""
+    if decided.budget is None:
+        return nullcontext
+    return Cause(session_key=decided.session_key, budget=decided.budget, event=event).inside

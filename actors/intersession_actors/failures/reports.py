@@ -3,12 +3,13 @@
 import logging
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from textwrap import indent
 from typing import Any, Final
 
 from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
 from intersession_actors.failures.trace import described, one_line, traced
-from intersession_actors.host import Call, HostsLoop, Outcome, Outside, Raised
+from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside, Raised
 from intersession_actors.runtime import Clock, MachineThreads, Threads
 
 OnFailure = Callable[[Failure], object]
@@ -58,9 +59,13 @@ class Reports:
         *,
         error: str | BaseException | None = None,
         traceback: str | None = None,
+        inside: Inside = nullcontext,
         **fields: Any,  # the other fields of `Failure`
     ) -> None:
-        """Tell a failure. An exception that is given as `error` is described, and its traceback kept."""
+        """Tell a failure. An exception that is given as `error` is described, and its traceback kept.
+
+        The host's callback runs `inside` what is given: what it does because of a run goes on with that run's chain (LOOP-5).
+        """
         told = KINDS[kind]
         if isinstance(error, BaseException):
             traceback = traceback or traced(error)
@@ -78,7 +83,7 @@ class Reports:
             self._counts[kind] += 1
         _log(failure)
         if self._on_failure is not None:
-            self._hand_over(self._on_failure, failure)
+            self._hand_over(self._on_failure, failure, inside)
 
     # --- the store: one line when it goes, one when it is back
 
@@ -129,7 +134,7 @@ class Reports:
             _own.warning("on_failure did not take %d failures in time", len(left))
         self._outside.stop(timeout)
 
-    def _hand_over(self, on_failure: OnFailure, failure: Failure) -> None:
+    def _hand_over(self, on_failure: OnFailure, failure: Failure, inside: Inside) -> None:
         def taken(outcome: Outcome) -> None:
             self._taken(call, outcome)
 
@@ -150,7 +155,7 @@ class Reports:
             return
         if dropped:
             _own.warning("%d failures were not told to on_failure, which is slow", dropped)
-        self._outside.call(call, on_failure, failure)
+        self._outside.call(call, on_failure, failure, inside=inside)
 
     def _taken(self, call: Call, outcome: Outcome) -> None:
         with self._changed:

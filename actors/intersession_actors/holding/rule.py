@@ -76,12 +76,12 @@ class RuleCaller:
             ruling = _ruling(outcome)
             if ruling is None:
                 error = outcome.error if isinstance(outcome, Raised) else _nonsense(outcome.value)
-                ruling = self._failed(stream, error)
+                ruling = self._failed(stream, error, inside)
             done(ruling)
 
         def give_up() -> None:
             if call.cancel():
-                done(self._failed(stream, f"it has said nothing in {RULE_TIMEOUT_MS // 1000} s"))
+                done(self._failed(stream, f"it has said nothing in {RULE_TIMEOUT_MS // 1000} s", inside))
 
         call = Call(came, _too_late)
         self._timers.after(RULE_TIMEOUT_MS, timer, give_up)
@@ -91,8 +91,8 @@ class RuleCaller:
         """Ask nothing more. What is under way reports nothing that matters: the next start asks again."""
         self._outside.stop(timeout)
 
-    def _failed(self, stream: str, error: str | BaseException) -> Ruling:
-        self._reports.tell("hold_rule_failed", stream=stream, error=error)
+    def _failed(self, stream: str, error: str | BaseException, inside: Inside) -> Ruling:
+        self._reports.tell("hold_rule_failed", stream=stream, error=error, inside=inside)
         said = described(error) if isinstance(error, BaseException) else error
         return Ruling(holds=True, note=word_of(f"the host's rule failed: {said}"))
 

@@ -2,7 +2,7 @@
 
 from intersession_actors.runtime.actor import Failure, Handler, HandlerFailed, Ref
 from intersession_actors.runtime.clock import Clock, SystemClock
-from intersession_actors.runtime.inbox import Inbox, InboxFull
+from intersession_actors.runtime.inbox import Inbox, InboxFull, Mail
 from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler, handled_here
 from intersession_actors.runtime.runtime import Runtime, RuntimeStopped, ThreadingRuntime
@@ -21,6 +21,7 @@ __all__ = [
     "InboxFull",
     "Key",
     "MachineThreads",
+    "Mail",
     "PooledRuntime",
     "Ref",
     "ReplyFuture",

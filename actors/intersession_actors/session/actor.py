@@ -339,7 +339,7 @@ class SessionActor(Handler):
         limit = self.world.store_retry_ms
         if not isinstance(command, commands.RunReturned) or not limit or away_ms <= limit:
             return False
-        self._telling.answer_lost(command, limit)
+        self._telling.answer_lost(self.state, command, limit)
         self.world.agents.results.forget(command.run_id, command.attempt)
         self._leave_behind()
         owner.take_first(commands.Wake())
@@ -482,7 +482,7 @@ class SessionActor(Handler):
 
     def _act(self, before: Session, recorded: Recorded) -> None:
         event = recorded.event
-        self._telling.recorded(event)
+        self._telling.recorded(before, recorded)
         if isinstance(event, facts.RunStarted):
             self._starter.start(event, self.state.running, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):

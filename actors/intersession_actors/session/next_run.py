@@ -46,7 +46,7 @@ class NextRun:
             return  # it begins after the restart, as a first attempt
         run_id, version = state.queue[0].queued.run_id, owner.version
         if not self._has_agent():
-            self._telling.parked(run_id)
+            self._telling.parked(state.queue[0])
             return  # parked until the agent is registered (KEY-9)
         if self._starter.is_reading:
             return

@@ -1,8 +1,14 @@
 """What the operator is told of a session: runs that failed, were cut off, answered too late, or wait for an agent that is not here."""
 
+from contextlib import nullcontext
+
+from intersession_actors.chains import Cause
+from intersession_actors.host import Inside
 from intersession_actors.session.commands import RunReturned
+from intersession_actors.session.state import Session, Waiting
 from intersession_actors.streams import World
 from intersession_events import facts
+from intersession_events.log import Recorded
 
 
 class Telling:
@@ -13,9 +19,9 @@ class Telling:
         self._key = key
         self._told_parked: str | None = None
 
-    def recorded(self, event: facts.Event) -> None:
-        """Tell what a durable event says has gone wrong."""
-        reports = self._world.reports
+    def recorded(self, before: Session, recorded: Recorded) -> None:
+        """Tell what a durable event says has gone wrong. `before` is the session as it was."""
+        reports, event = self._world.reports, recorded.event
         match event:
             case facts.RunFailed():
                 reports.tell(
@@ -26,6 +32,7 @@ class Telling:
                     code=event.code,
                     error=event.error,
                     traceback=event.traceback,
+                    inside=self._inside(before, event.run_id, recorded.id),
                 )
             case facts.RunInterrupted() | facts.LateReplyDropped():
                 reports.tell(
@@ -33,12 +40,14 @@ class Telling:
                     session_key=self._key,
                     run_id=event.run_id,
                     attempt=event.attempt,
+                    inside=self._inside(before, event.run_id, recorded.id),
                 )
             case _:
                 pass
 
-    def parked(self, run_id: str) -> None:
+    def parked(self, waiting: Waiting) -> None:
         """Tell, once, that a run waits for its agent (KEY-9)."""
+        run_id = waiting.queued.run_id
         if self._told_parked != run_id:
             self._told_parked = run_id
             agent = self._world.agent_of(self._key)
@@ -47,9 +56,10 @@ class Telling:
                 session_key=self._key,
                 run_id=run_id,
                 error=f"agent {agent!r}: register it, or start the process that has it",
+                inside=self._caused_by(waiting, waiting.cause),
             )
 
-    def answer_lost(self, command: RunReturned, limit_ms: int) -> None:
+    def answer_lost(self, before: Session, command: RunReturned, limit_ms: int) -> None:
         """Tell that an agent's answer was given up, because the store was away."""
         self._world.reports.tell(
             "answer_lost",
@@ -57,4 +67,15 @@ class Telling:
             run_id=command.run_id,
             attempt=command.attempt,
             error=f"the store was not available for {limit_ms // 1000} s",
+            inside=self._inside(before, command.run_id, None),
         )
+
+    def _inside(self, before: Session, run_id: str, cause: str | None) -> Inside:
+        """Return what the host's callback is called for: what it does goes on with the chain of the run (LOOP-5)."""
+        running = before.running
+        known = (*((running.waiting,) if running is not None else ()), *before.queue)
+        waiting = next((one for one in known if one.queued.run_id == run_id), None)
+        return nullcontext if waiting is None else self._caused_by(waiting, cause or waiting.cause)
+
+    def _caused_by(self, waiting: Waiting, cause: str | None) -> Inside:
+        return Cause(session_key=self._key, budget=waiting.budget, event=cause).inside

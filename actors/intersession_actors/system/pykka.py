@@ -6,7 +6,8 @@ import queue
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from contextvars import Context
+from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -68,6 +69,14 @@ class Inbound(InboundMessage, frozen=True, kw_only=True, metaclass=_Filled):
     wait: float | None = None
 
 
+class ToolsOf(Protocol):
+    """Gives the tools as a session has them; `of_agent`: what they do goes on with the run that the session is at."""
+
+    def __call__(self, session_key: str | None, *, of_agent: bool) -> Tools:
+        """Return them."""
+        ...
+
+
 class PykkaDoor:
     """Keeps one actor in Pykka's registry; when that is stopped, `close` is called, which stops this door too.
 
@@ -78,7 +87,7 @@ class PykkaDoor:
     def __init__(
         self,
         *,
-        tools: Callable[[str | None], Tools],
+        tools: "ToolsOf",
         chat: ChatDoor,
         threads: DoorThreads,
         close: Callable[[], None],
@@ -109,8 +118,8 @@ class PykkaDoor:
 
     # --- one message
 
-    def _take(self, message: object, reply: ReplyFuture | None) -> None:
-        self._loop.get().call_soon_threadsafe(self._begin, message, reply)
+    def _take(self, message: object, reply: ReplyFuture | None, context: Context) -> None:
+        self._loop.get().call_soon_threadsafe(self._begin, message, reply, context=context)
 
     def _begin(self, message: object, reply: ReplyFuture | None) -> None:
         task = asyncio.get_running_loop().create_task(self._finish(message, reply))
@@ -149,7 +158,7 @@ class PykkaDoor:
 
     async def _call(self, key: str | None, call: msgspec.Struct) -> Result:
         try:
-            tools = self._tools(key)
+            tools = self._tools(key, of_agent=key is not None)
         except InvalidKey as error:
             raise ToolRefused("invalid_key", f"session_key: {error}") from None
         async with self._lane(key):

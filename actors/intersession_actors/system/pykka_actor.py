@@ -2,8 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from contextvars import Context, copy_context
 
-from intersession_actors.runtime import Handler, ReplyFuture
+import pykka
+
+from intersession_actors.runtime import Handler, Inbox, Mail, ReplyFuture
+
+Take = Callable[[object, ReplyFuture | None, Context], None]
+"""Takes a message, the answer that is owed for it, and the context of whoever gave it."""
 
 
 class SystemActor(Handler):
@@ -12,17 +18,47 @@ class SystemActor(Handler):
     `close` is called when it is stopped, on another thread: it waits for actors, which no handler may.
     """
 
-    def __init__(self, take: Callable[[object, ReplyFuture | None], None], close: Callable[[], None]) -> None:
+    def __init__(self, take: Take, close: Callable[[], None]) -> None:
         super().__init__()
         self._take = take
         self._close = close
+        self._actor_ref = _CallersRef(self)
 
     def on_receive(self, message: object) -> None:
         """Hand a message on."""
-        self._take(message, self.take_reply())
+        mail = self.actor_inbox.current
+        context = mail.context if isinstance(mail, _CallersMail) else copy_context()
+        self._take(message, self.take_reply(), context)
 
     def on_stop(self) -> None:
         """Close the system, and count as stopped when that is done: whoever stops all actors waits for it."""
         closing = threading.Thread(target=self._close, name="closing")
         closing.start()
         closing.join()
+
+
+class _CallersMail(Mail):
+    """A message, with the context of whoever gave it: what an agent asks here goes on with its chain (LOOP-5)."""
+
+    def __init__(self, mail: Mail) -> None:
+        super().__init__(mail.message, mail.reply_to)
+        self.context = copy_context()
+
+
+class _CallersInbox(Inbox):
+    """The way into an inbox from outside."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        super().__init__()
+        self._inside = inbox
+
+    def put(self, envelope: Mail, *, urgent: bool = False) -> None:
+        self._inside.put(_CallersMail(envelope), urgent=urgent)
+
+
+class _CallersRef(pykka.ActorRef[Handler]):
+    """The address that the host has: what is put there is put with the context of the caller."""
+
+    def __init__(self, actor: Handler) -> None:
+        super().__init__(actor)
+        self.actor_inbox = _CallersInbox(actor.actor_inbox)
