@@ -314,7 +314,7 @@ def test_no_content_of_a_file_makes_an_import_fail(
         event = item.draft.event
         assert registry.decode(registry.topic_of(event), registry.encode(event)) == event
     assert len({item.draft.id for item in found.planned}) == len(found.planned)
-    assert session_of(found, "agent:main:none") == []
+    assert session_of(found, "agent:main:longer-than-any-entry") == []
 
 
 @pytest.mark.parametrize(
