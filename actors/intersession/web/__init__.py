@@ -7,20 +7,25 @@ from intersession.web.cookies import COOKIE, HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
+from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, streamed
 
 __all__ = [
     "ACCESS",
     "API",
     "COOKIE",
+    "EVENT_STREAM",
     "HANDLERS",
     "HEADER",
     "LOGIN",
     "LOGOUT",
     "Access",
+    "After",
     "Alone",
     "Application",
+    "LastEventId",
     "Question",
     "Rates",
+    "begun_behind",
     "cookie_in",
     "cookie_of",
     "declared",
@@ -28,6 +33,7 @@ __all__ = [
     "file_at",
     "is_static",
     "routes",
+    "streamed",
     "told",
     "told_live",
 ]

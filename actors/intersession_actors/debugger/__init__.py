@@ -15,7 +15,7 @@ from intersession_actors.debugger.named import (
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
-from intersession_actors.debugger.search import HitAnswer, SearchAnswer
+from intersession_actors.debugger.search import HitAnswer, InSpan, SearchAnswer, check_kinds, span_of
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellsAnswer, smells_of
 from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
@@ -37,6 +37,7 @@ __all__ = [
     "EffectsAnswer",
     "HitAnswer",
     "HopAnswer",
+    "InSpan",
     "LensAnswer",
     "LensDialect",
     "OpenAnswer",
@@ -55,6 +56,7 @@ __all__ = [
     "View",
     "WhyAnswer",
     "as_key",
+    "check_kinds",
     "delivery_named",
     "near_sessions",
     "open_log",
@@ -62,4 +64,5 @@ __all__ = [
     "run_named",
     "session_named",
     "smells_of",
+    "span_of",
 ]

@@ -9,7 +9,7 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import bounded
 from intersession_actors.tools import Hit, before_of, page_of, words_asked
-from intersession_events.facts import TOPICS, ready
+from intersession_events.facts import EVENT_KINDS, TOPICS, ready
 from intersession_projections.full_text import Found, Wanted, events_of, private_of, shown_of
 from intersession_projections.places import sessions_of
 from intersession_projections.positions import Span
@@ -19,7 +19,47 @@ MAX_LIMIT: Final = 1000
 
 
 @ready
-class Search(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class InSpan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What is asked of a list over the log, newest first, that is read in pages."""
+
+    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
+        None
+    )
+    until: Annotated[
+        int | float | PlaceText | None, msgspec.Meta(description="Only up to this place. Default: head.")
+    ] = None
+    cursor: Annotated[
+        CursorText | None, msgspec.Meta(description="The cursor of the page before this one.")
+    ] = None
+
+
+def span_of(view: View, given: InSpan) -> Span:
+    """Return the part of the log that is asked for.
+
+    Raises:
+        ToolRefused: a place or the cursor is none.
+    """
+    return Span(
+        after=0 if given.since is None else view.place(given.since, field="since").position,
+        to=None if given.until is None else view.place(given.until, field="until").position,
+        before=before_of(given.cursor),
+    )
+
+
+def check_kinds(kinds: Collection[str]) -> None:
+    """Check names of events.
+
+    Raises:
+        ToolRefused: no event is called that.
+    """
+    for kind in kinds:
+        if kind not in EVENT_KINDS:
+            known = ", ".join(sorted(EVENT_KINDS))
+            raise invalid("kind", f"no event is called {kind[:64]!a}, give one of {known}")
+
+
+@ready
+class Search(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a caller of `search` gives; null is not given."""
 
     words: Annotated[
@@ -34,15 +74,6 @@ class Search(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         msgspec.Meta(
             description="Only events of these names (message_recorded, run_failed, …); empty is all."
         ),
-    ] = None
-    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
-        None
-    )
-    until: Annotated[
-        int | float | PlaceText | None, msgspec.Meta(description="Only up to this place. Default: head.")
-    ] = None
-    cursor: Annotated[
-        CursorText | None, msgspec.Meta(description="The cursor of the page before this one.")
     ] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many hits, 1 to 1000; 50 if not given.")
@@ -76,15 +107,10 @@ def search(view: View, given: Search) -> SearchAnswer:
     """
     asked = words_asked(given.words, "words")
     key = None if given.in_ is None else view.session(given.in_, field="in")
-    span = Span(
-        after=0 if given.since is None else view.place(given.since, field="since").position,
-        to=None if given.until is None else view.place(given.until, field="until").position,
-        before=before_of(given.cursor),
-    )
-    topics, limit = (
-        _topics(given.kind or ()),
-        bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT),
-    )
+    span = span_of(view, given)
+    check_kinds(given.kind or ())
+    topics = [topic for topic in TOPICS if topic.rpartition(".")[0] in (given.kind or ())]
+    limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
     with view.reader.full_text.up_to_date() as found:
         wanted = Wanted(asked, _groups(view, found, key), span, topics)
         page = page_of(
@@ -115,14 +141,6 @@ def _groups(view: View, found: Found, key: str | None) -> list[str]:
     return [*shown_of((), seen.values()), *private_of((), whole), *events_of((), events)]
 
 
-def _topics(kinds: Collection[str]) -> list[str]:
-    known = {topic.rpartition(".")[0] for topic in TOPICS}
-    for kind in kinds:
-        if kind not in known:
-            raise invalid("kind", f"no event is called {kind[:64]!a}, give one of {', '.join(sorted(known))}")
-    return [topic for topic in TOPICS if topic.rpartition(".")[0] in kinds]
-
-
 def _answer(view: View, hit: Hit) -> HitAnswer:
     recorded = hit.recorded
     key = hit.session_key or next(iter(sessions_of(view.log, recorded)), None)
@@ -132,7 +150,7 @@ def _answer(view: View, hit: Hit) -> HitAnswer:
         "position": recorded.position,
         "sessionKey": key,
         "runId": hit.run_id,
-        "kind": recorded.topic.rpartition(".")[0],
+        "kind": recorded.kind,
         "timeMs": recorded.time,
         "snippet": hit.snippet,
     }

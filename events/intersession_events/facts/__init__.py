@@ -75,7 +75,16 @@ from intersession_events.facts.message import (
     raw_message,
     text_of,
 )
-from intersession_events.facts.registry import TOPICS, UPCASTERS, Event, decode, encode, latest, topic_of
+from intersession_events.facts.registry import (
+    EVENT_KINDS,
+    TOPICS,
+    UPCASTERS,
+    Event,
+    decode,
+    encode,
+    latest,
+    topic_of,
+)
 from intersession_events.facts.run import (
     FailureCode,
     LateReplyDropped,
@@ -128,6 +137,7 @@ from intersession_events.facts.without_words import ERASED, unsaid, words
 
 __all__ = [
     "ERASED",
+    "EVENT_KINDS",
     "TOPICS",
     "UPCASTERS",
     "AccessEvent",

@@ -87,6 +87,8 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)
 UPCASTERS: Final[Mapping[str, tuple[str, Callable[[JsonObject], JsonObject]]]] = {}
 
+EVENT_KINDS: Final = frozenset(topic.rpartition(".")[0] for topic in TOPICS)
+"""The names of all events, without the versions of their shapes."""
 _TOPIC_OF: Final[Mapping[type[Event], str]] = {cls: topic for topic, cls in TOPICS.items()}
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _DECODERS: Final[Mapping[str, "msgspec.json.Decoder[Event]"]] = {

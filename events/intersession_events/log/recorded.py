@@ -56,6 +56,11 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hash: str
 
     @property
+    def kind(self) -> str:
+        """The name of the event, without the version of its shape."""
+        return self.topic.rpartition(".")[0]
+
+    @property
     def originator_id(self) -> str:
         """The stream, as the eventsourcing library calls it."""
         return self.stream

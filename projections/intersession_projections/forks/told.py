@@ -78,7 +78,7 @@ def _place(log: Log, position: int) -> ForkPlace:
     if last is None:
         return ForkPlace(position=position, event_id=None, time_ms=None, text="before the first event")
     kind, _, name = last.stream.partition(":")
-    event = last.topic.rpartition(".")[0].replace("_", " ")
+    event = last.kind.replace("_", " ")
     return ForkPlace(
         position=position,
         event_id=last.id,

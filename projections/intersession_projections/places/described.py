@@ -101,7 +101,7 @@ class PlaceWords:
     def _event(self, recorded: Recorded) -> str:
         """Return an event in a few words: whose it is, and its name."""
         kind, _, name = recorded.stream.partition(":")
-        event = recorded.topic.rpartition(".")[0].replace("_", " ")
+        event = recorded.kind.replace("_", " ")
         match kind:
             case "session":
                 return f"{short_name(name)}: {event}"

@@ -43,7 +43,7 @@ def _step(recorded: Recorded, cause: int | None) -> Step:
         position=recorded.position,
         time=recorded.time,
         stream=recorded.stream,
-        event=recorded.topic.rpartition(".")[0],
+        event=recorded.kind,
         id=recorded.id,
         who=words.who,
         to=words.to,

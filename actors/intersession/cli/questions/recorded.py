@@ -11,7 +11,7 @@ from intersession.cli.story import Names
 from intersession_actors.debugger import session_named
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
-from intersession_events.facts import TOPICS
+from intersession_events.facts import EVENT_KINDS
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
@@ -55,10 +55,10 @@ class Chosen(NamedTuple):
             UsageError: there is no such kind of event or stream; the known ones are named. Or both options name streams.
             ToolRefused: there is no such session.
         """
-        known = sorted(topic.rpartition(".")[0] for topic in TOPICS)
         for kind in kinds:
-            if kind not in known:
-                raise UsageError(f"--kind: no event is called {kind[:64]!r}, give one of {', '.join(known)}")
+            if kind not in EVENT_KINDS:
+                known = ", ".join(sorted(EVENT_KINDS))
+                raise UsageError(f"--kind: no event is called {kind[:64]!r}, give one of {known}")
         wanted = frozenset(kinds)
         if session is not None:
             if stream is not None:
@@ -81,7 +81,7 @@ class Chosen(NamedTuple):
 
     def takes(self, recorded: Recorded) -> bool:
         """Whether an event is asked for."""
-        if self.kinds and kind_of(recorded) not in self.kinds:
+        if self.kinds and recorded.kind not in self.kinds:
             return False
         if self.stream is not None:
             return recorded.stream == self.stream
@@ -90,11 +90,6 @@ class Chosen(NamedTuple):
     def newest(self, reader: Reader, span: Span) -> Iterator[Recorded]:
         """Yield the events of a part of the log that are asked for, the newest first."""
         return filter(self.takes, backwards(reader.log, span, self.stream))
-
-
-def kind_of(recorded: Recorded) -> str:
-    """Return the name of an event, without the version of its shape."""
-    return recorded.topic.rpartition(".")[0]
 
 
 def value_of(recorded: Recorded) -> JsonObject:
@@ -107,7 +102,7 @@ def value_of(recorded: Recorded) -> JsonObject:
             "timeMs": recorded.time,
             "stream": recorded.stream,
             "version": recorded.version,
-            "kind": kind_of(recorded),
+            "kind": recorded.kind,
             "topic": recorded.topic,
             "who": words.who,
             "to": words.to,
@@ -137,7 +132,7 @@ class EventPrinter:
         between = self._names.between(words.who, words.to)
         self._screen.one_line(
             safe(f"#{recorded.position}  {clock(recorded.time)}  {self._stream(recorded.stream)}  ", "dim"),
-            safe(kind_of(recorded), "bold"),
+            safe(recorded.kind, "bold"),
             f"  {between}: " if between and words.brief else f"  {between}",
             words.brief,
         )

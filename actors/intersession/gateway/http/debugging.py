@@ -1,18 +1,18 @@
 """The web debugger behind the gateway: a browser logs in and gets a cookie; each caller sees what its credential may see."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Literal, get_args
 
 import msgspec
 
 from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
 from intersession.gateway.door import Door
-from intersession.gateway.http.event_stream import is_for, next_page
+from intersession.gateway.http.event_stream import event_stream
 from intersession.web import Question, told_live
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import IntersessionError
 from intersession_events.ids import access_stream
+from intersession_events.log import Recorded
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -60,41 +60,22 @@ class DoorAccess:
         except (IntersessionError, RuntimeError) as error:
             raise self._door.known(error, name) from None
 
-    async def live(self, after: int | None) -> AsyncIterator[bytes]:
+    def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield positions as they come, but for those of receipts: whoever looks leaves one, and would hear of it without end."""
-        door, wake, ending = self._door, asyncio.Event(), asyncio.Event()
-        at = door.system.log.head() if after is None else min(after, door.system.log.head())
-
-        def give_way() -> None:
-            ending.set()
-            wake.set()
-
-        self._hold.give_way = give_way
-        stop = door.hub.listen(lambda _events: wake.set())
-        try:
-            yield b"retry: 1000\n\n"
-            while not (door.draining or ending.is_set()) and door.credentials.count(self._credential):
-                wake.clear()
-                page, at = await asyncio.to_thread(next_page, door, at)
-                shown = [
-                    one
-                    for one in page
-                    if not one.stream.startswith(_ACCESS) and is_for(door, self._credential, one)
-                ]
-                if shown:
-                    yield told_live(shown[-1].position)
-                if not page and not ending.is_set():
-                    try:
-                        async with asyncio.timeout(door.limits.keep_alive_s):
-                            await wake.wait()
-                    except TimeoutError:
-                        yield b": still here\n\n"
-        finally:
-            stop()
+        head = self._door.system.log.head()
+        at = head if after is None else min(after, head)
+        return event_stream(self._door, self._credential, self._hold, at, _last_of)
 
     def may_ask(self) -> float:
         """Count a request."""
         return self._door.questions.take(self._credential.caller.name)
+
+
+def _last_of(page: Iterable[Recorded], credential: Credential) -> Iterator[bytes]:
+    del credential
+    positions = [one.position for one in page if not one.stream.startswith(_ACCESS)]
+    if positions:
+        yield told_live(positions[-1])
 
 
 def token_in(body: bytes) -> bytes:

@@ -4,7 +4,7 @@ Read from the log at the reader's own pace: a slow reader holds nothing but its 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -20,8 +20,14 @@ PAGE: Final = 200
 _SESSION: Final = session_stream("")
 
 
-async def event_stream(door: Door, credential: Credential, hold: Hold, after: int) -> AsyncIterator[bytes]:
-    """Yield what is committed behind a position, then what comes.
+async def event_stream(
+    door: Door,
+    credential: Credential,
+    hold: Hold,
+    after: int,
+    shown: Callable[[Iterable[Recorded], Credential], Iterable[bytes]],
+) -> AsyncIterator[bytes]:
+    """Yield what is committed behind a position, then what comes, as `shown` has what this credential may see of it.
 
     It ends when the gateway stops, the credential is revoked, or the hold has to give way to others; whoever listened goes on
     behind the last position.
@@ -38,13 +44,12 @@ async def event_stream(door: Door, credential: Credential, hold: Hold, after: in
         yield b"retry: 1000\n\n"
         while not (door.draining or ending.is_set()) and door.credentials.count(credential):
             wake.clear()
-            page, after = await asyncio.to_thread(next_page, door, after)
-            for recorded in page:
-                if is_for(door, credential, recorded):
-                    yield _shown(recorded, whole=credential.caller.is_operator)
-                    if ending.is_set():
-                        return
-                    await asyncio.sleep(0)  # so that it is noticed when the reader has gone
+            page, after = await asyncio.to_thread(_next_page, door, after)
+            for sent in shown((one for one in page if _is_for(door, credential, one)), credential):
+                yield sent
+                if ending.is_set():
+                    return
+                await asyncio.sleep(0)  # so that it is noticed when the reader has gone
             if not page and not ending.is_set():
                 try:
                     async with asyncio.timeout(door.limits.keep_alive_s):
@@ -55,7 +60,7 @@ async def event_stream(door: Door, credential: Credential, hold: Hold, after: in
         stop()
 
 
-def next_page(door: Door, after: int) -> tuple[list[Recorded], int]:
+def _next_page(door: Door, after: int) -> tuple[list[Recorded], int]:
     """Return the next events and the position behind them; a row that can't be read is passed over."""
     page: list[Recorded] = []
     try:
@@ -71,7 +76,7 @@ def next_page(door: Door, after: int) -> tuple[list[Recorded], int]:
     return page, after
 
 
-def is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
+def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
     """Whether somebody may see an event: the operator every one, others those of the sessions they may act as."""
     caller = credential.caller
     if caller.is_operator:
@@ -81,8 +86,12 @@ def is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
     return caller.reaches(door.system.service.reader.parse(recorded.stream.removeprefix(_SESSION)))
 
 
-def _shown(recorded: Recorded, *, whole: bool) -> bytes:
-    """Return an event as it is sent; tracebacks are the operator's."""
+def shown(page: Iterable[Recorded], credential: Credential) -> Iterator[bytes]:
+    """Yield events as they are sent; tracebacks are the operator's."""
+    return (_sent(recorded, whole=credential.caller.is_operator) for recorded in page)
+
+
+def _sent(recorded: Recorded, *, whole: bool) -> bytes:
     event: JsonObject = msgspec.to_builtins(recorded.event)
     if not whole:
         event.pop("traceback", None)

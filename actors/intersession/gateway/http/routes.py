@@ -10,17 +10,28 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
-from litestar.params import HeaderParameter, JSONBody, QueryParameter
+from litestar.params import JSONBody
 from litestar.response import Stream
 from litestar.types import ASGIApp
 
-from intersession.gateway.admission import Credential, all_scopes, needed_scope
+from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
 from intersession.gateway.door import Door
 from intersession.gateway.http.deeds import do
-from intersession.gateway.http.event_stream import event_stream
+from intersession.gateway.http.event_stream import event_stream, shown
 from intersession.gateway.http.shield import CREDENTIAL, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
-from intersession.web import HANDLERS, Application, declared, failed, told
+from intersession.web import (
+    EVENT_STREAM,
+    HANDLERS,
+    After,
+    Application,
+    LastEventId,
+    begun_behind,
+    declared,
+    failed,
+    streamed,
+    told,
+)
 from intersession.web import routes as web_routes
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText
@@ -114,29 +125,15 @@ async def invoke_tool(
 @get(
     "/events",
     operation_id="followEvents",
-    media_type="text/event-stream",
-    responses={
-        200: ResponseSpec(
-            data_container=str,
-            description="Server-sent events: id is the position in the log, event the topic, data the event as JSON.",
-            media_type="text/event-stream",
-            generate_examples=False,
-        ),
-        **declared(400, 401, 403, 421, 429),
-    },
+    media_type=EVENT_STREAM,
+    responses=streamed("id is the position in the log, event the topic, data the event as JSON."),
     raises=[],
 )
 async def follow_events(
     request: Request[object, object, State],
     state: State,
-    last_event_id: Annotated[
-        str | None,
-        HeaderParameter(name="Last-Event-ID", description="Go on behind this position; wins over `after`."),
-    ] = None,
-    after: Annotated[
-        int | None,
-        QueryParameter(ge=0, description="Begin behind this position; without it, with what comes."),
-    ] = None,
+    last_event_id: LastEventId = None,
+    after: After = None,
 ) -> Response[object] | Stream:
     """Follow what is committed, from any position on."""
     door: Door = state.door
@@ -144,18 +141,16 @@ async def follow_events(
     if "operator.read" not in all_scopes(credential.scopes):
         return failed(403, "forbidden", "missing scope: operator.read")
     head = door.system.log.head()
-    if last_event_id is not None and not (last_event_id.isascii() and last_event_id.isdigit()):
-        return failed(400, "invalid_request_error", "Last-Event-ID: no position, give the id of an event")
-    position = head if after is None else after
-    if last_event_id is not None:
-        position = int(last_event_id[:18])
+    behind = begun_behind(last_event_id, after)
+    if isinstance(behind, Response):
+        return behind
+    position = head if behind is None else behind
     if position > head:
         return failed(
             400, "invalid_request_error", f"position {position} is beyond the end of the log, {head}"
         )
-    return Stream(
-        event_stream(door, credential, request.scope["state"][HOLD], position), media_type="text/event-stream"
-    )
+    hold: Hold = request.scope["state"][HOLD]
+    return Stream(event_stream(door, credential, hold, position, shown), media_type=EVENT_STREAM)
 
 
 @get(

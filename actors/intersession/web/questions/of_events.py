@@ -2,49 +2,29 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.debugger import View
+from intersession_actors.debugger import InSpan, View, check_kinds, span_of
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText, invalid
+from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import bounded
 from intersession_events.errors import CorruptEvent
-from intersession_events.facts import TOPICS, ready
+from intersession_events.facts import ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object, present
 from intersession_projections.places import sessions_of
-from intersession_projections.positions import Span, backwards
+from intersession_projections.positions import backwards
 from intersession_projections.timeline import words_in
 
 USUAL: Final = 100
 MOST: Final = 500
-_CURSOR_DIGITS: Final = 18
-
-
-class Spanned(Protocol):
-    """What lists over the log have in common."""
-
-    @property
-    def since(self) -> float | str | None:
-        """Only behind this place."""
-        ...
-
-    @property
-    def until(self) -> float | str | None:
-        """Only up to this place."""
-        ...
-
-    @property
-    def cursor(self) -> str | None:
-        """The cursor of the page before."""
-        ...
 
 
 @ready
-class Events(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Events(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which events are asked for: all that is given holds."""
 
     kind: Annotated[
@@ -55,13 +35,6 @@ class Events(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         SearchText | None, msgspec.Meta(description="Only of streams that begin so: exchange:46a2, delivery:")
     ] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
-    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
-        None
-    )
-    until: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only up to this place.")] = (
-        None
-    )
-    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many, 1 to 500; 100 if not given.")
     ] = None
@@ -73,39 +46,18 @@ def events(view: View, given: Events) -> JsonObject:
     Raises:
         ToolRefused: a kind, a session, a place or the cursor is none.
     """
-    known = {topic.rpartition(".")[0] for topic in TOPICS}
-    for kind in given.kind or ():
-        if kind not in known:
-            raise invalid("kind", f"no event is called {kind[:64]!a}, give one of {', '.join(sorted(known))}")
+    check_kinds(given.kind or ())
     stream = None if given.session is None else session_stream(view.session(given.session, field="session"))
     found = (
         recorded
         for recorded in backwards(view.log, span_of(view, given), stream)
-        if (given.kind is None or not given.kind or name_of(recorded) in given.kind)
+        if (not given.kind or recorded.kind in given.kind)
         and (given.stream is None or recorded.stream.startswith(given.stream))
         and is_seen(view, recorded)
     )
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     page, cursor = page_of(found, limit)
     return {"events": [brief(view, one) for one in page], "cursor": cursor, "head": head_of(view)}
-
-
-def span_of(view: View, given: Spanned) -> Span:
-    """Return the part of the log that is asked for.
-
-    Raises:
-        ToolRefused: a place or the cursor is none.
-    """
-    before: int | None = None
-    if given.cursor is not None:
-        if not (given.cursor.isascii() and given.cursor.isdigit() and len(given.cursor) <= _CURSOR_DIGITS):
-            raise invalid("cursor", "it is none, give the one that the page before ended with")
-        before = int(given.cursor)
-    return Span(
-        after=0 if given.since is None else view.place(given.since, field="since").position,
-        to=None if given.until is None else view.place(given.until, field="until").position,
-        before=before,
-    )
 
 
 def page_of(found: Iterator[Recorded], limit: int) -> tuple[list[Recorded], str | None]:
@@ -125,11 +77,6 @@ def is_seen(view: View, recorded: Recorded) -> bool:
     return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
 
 
-def name_of(recorded: Recorded) -> str:
-    """Return the name of an event, without the version of its shape."""
-    return recorded.topic.rpartition(".")[0]
-
-
 def brief(view: View, recorded: Recorded) -> JsonObject:
     """Return an event as lists have it."""
     words = words_in(recorded)
@@ -143,7 +90,7 @@ def brief(view: View, recorded: Recorded) -> JsonObject:
             "timeMs": recorded.time,
             "stream": recorded.stream,
             "version": recorded.version,
-            "kind": name_of(recorded),
+            "kind": recorded.kind,
             "who": words.who,
             "to": words.to,
             "text": _readable(view, recorded, words.brief),

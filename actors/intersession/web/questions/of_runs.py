@@ -7,9 +7,9 @@ from typing import Annotated, Final
 import msgspec
 
 from intersession.web.questions.kept import Kept
-from intersession.web.questions.of_events import is_seen, span_of
-from intersession_actors.debugger import Debugger, View, smells_of
-from intersession_actors.gate import AgentId, CursorText, KeyText, Name, PlaceText, SearchText
+from intersession.web.questions.of_events import is_seen
+from intersession_actors.debugger import Debugger, InSpan, View, smells_of, span_of
+from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, ready
 from intersession_events.keys import SessionKey
@@ -31,7 +31,7 @@ _TITLE: Final = 200
 
 
 @ready
-class RunsAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class RunsAsked(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which runs are asked for: all that is given holds."""
 
     kind: Annotated[
@@ -55,13 +55,6 @@ class RunsAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
     words: Annotated[
         SearchText | None, msgspec.Meta(description="Only where all of these words were said.")
     ] = None
-    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
-        None
-    )
-    until: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only up to this place.")] = (
-        None
-    )
-    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many, 1 to 200; 30 if not given.")
     ] = None
@@ -202,7 +195,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
         {
             "position": recorded.position,
             "timeMs": recorded.time,
-            "kind": recorded.topic.rpartition(".")[0],
+            "kind": recorded.kind,
             "stream": recorded.stream,
             "who": words.who,
             "to": words.to,

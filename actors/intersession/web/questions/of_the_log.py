@@ -6,11 +6,11 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from intersession.web.questions.of_events import head_of, span_of
+from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import positions_of
-from intersession_actors.debugger import View
+from intersession_actors.debugger import InSpan, View, span_of
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import CursorText, KeyText, Name, PlaceText
+from intersession_actors.gate import KeyText, Name, PlaceText
 from intersession_actors.service import bounded
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
 from intersession_events.log import Log, VerifyReport, verify_log
@@ -81,20 +81,13 @@ _OF_A_RUN: Final = ("start", "reply", "turn:", "announce", "end")
 
 
 @ready
-class Deliveries(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Deliveries(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which deliveries are asked for: all that is given holds."""
 
     failed: Annotated[bool | None, msgspec.Meta(description="Only what ended without a receipt.")] = None
     pending: Annotated[bool | None, msgspec.Meta(description="Only what is still to come.")] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only in the name of this session.")] = None
     channel: Annotated[Name | None, msgspec.Meta(description="Only to this channel.")] = None
-    since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
-        None
-    )
-    until: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only up to this place.")] = (
-        None
-    )
-    cursor: Annotated[CursorText | None, msgspec.Meta(description="The cursor of the page before.")] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many, 1 to 500; 50 if not given.")
     ] = None

@@ -7,11 +7,11 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import HeaderParameter, QueryParameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from intersession.web.access import ACCESS, Access
-from intersession.web.answers import declared, failed
+from intersession.web.answers import declared
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
@@ -30,6 +30,7 @@ from intersession.web.questions.of_the_log import (
     settings,
     speakers,
 )
+from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, streamed
 from intersession_actors.debugger import VERBS
 from intersession_events.plain_json import JsonObject, is_object, present
 
@@ -131,36 +132,19 @@ async def file(
     f"{API}live",
     operation_id="debugLive",
     summary="Positions as they come",
-    media_type="text/event-stream",
-    responses={
-        200: ResponseSpec(
-            data_container=str,
-            description="Server-sent events: id is a position, data says of which stream and kind its event is.",
-            media_type="text/event-stream",
-            generate_examples=False,
-        ),
-        **declared(400, 401, 403, 421, 429),
-    },
+    media_type=EVENT_STREAM,
+    responses=streamed("id is a position, data says of which stream and kind its event is."),
     raises=[],
 )
 async def live(
     request: Request[object, object, State],
-    last_event_id: Annotated[
-        str | None,
-        HeaderParameter(name="Last-Event-ID", description="Go on behind this position; wins over `after`."),
-    ] = None,
-    after: Annotated[
-        int | None,
-        QueryParameter(ge=0, description="Begin behind this position; without it, with what comes."),
-    ] = None,
+    last_event_id: LastEventId = None,
+    after: After = None,
 ) -> Response[object] | Stream:
     """Say of each event that comes that it is there."""
     access: Access = request.scope["state"][ACCESS]
-    if last_event_id is not None:
-        if not (last_event_id.isascii() and last_event_id.isdigit()):
-            return failed(400, "invalid_request_error", "Last-Event-ID: no position, give the id of an event")
-        after = int(last_event_id[:18])
-    return Stream(access.live(after), media_type="text/event-stream")
+    behind = begun_behind(last_event_id, after)
+    return behind if isinstance(behind, Response) else Stream(access.live(behind), media_type=EVENT_STREAM)
 
 
 def routes() -> list[HTTPRouteHandler]:

@@ -1,0 +1,40 @@
+"""What routes of server-sent events have in common: how they are described, and behind which position they begin."""
+
+from typing import Annotated, Final
+
+from litestar import Response
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import HeaderParameter, QueryParameter
+
+from intersession.web.answers import declared, failed
+
+EVENT_STREAM: Final = "text/event-stream"
+
+LastEventId = Annotated[
+    str | None,
+    HeaderParameter(name="Last-Event-ID", description="Go on behind this position; wins over `after`."),
+]
+After = Annotated[
+    int | None,
+    QueryParameter(ge=0, description="Begin behind this position; without it, with what comes."),
+]
+
+
+def streamed(description: str) -> dict[int, ResponseSpec]:
+    """Return what such a route's description says of its answers."""
+    sent = ResponseSpec(
+        data_container=str,
+        description=f"Server-sent events: {description}",
+        media_type=EVENT_STREAM,
+        generate_examples=False,
+    )
+    return {200: sent, **declared(400, 401, 403, 421, 429)}
+
+
+def begun_behind(last_event_id: str | None, after: int | None) -> int | Response[object] | None:
+    """Return the position that a stream begins behind, None for the head; or the answer that refuses it."""
+    if last_event_id is None:
+        return after
+    if not (last_event_id.isascii() and last_event_id.isdigit()):
+        return failed(400, "invalid_request_error", "Last-Event-ID: no position, give the id of an event")
+    return int(last_event_id[:18])
