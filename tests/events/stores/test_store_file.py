@@ -236,6 +236,20 @@ def test_nothing_is_acknowledged_into_files_that_are_not_there_any_more(
 
 
 @pytest.mark.clause("D12")
+@pytest.mark.parametrize("left", [0, 2048])
+def test_nothing_is_acknowledged_into_a_file_that_was_cut(path: Path, left: int) -> None:
+    """B2's kind: after `> log.db` the file is the same, and what lay in it is gone."""
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 2, C)])
+        os.truncate(path, left)
+
+        with pytest.raises(StoreUnavailable, match=f"cut it from [0-9]+ to {left} bytes"):
+            log.append_now([to("s", 3, B)])
+
+
+@pytest.mark.clause("D12")
 def test_what_waited_when_the_file_went_is_not_acknowledged_either(path: Path) -> None:
     told: list[Outcome] = []
     with SqliteLog(path, threads=False) as log:

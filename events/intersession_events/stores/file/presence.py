@@ -15,10 +15,7 @@ def inode_of(path: str) -> Inode:
     Raises:
         StoreUnavailable: none.
     """
-    try:
-        found = os.stat(path)  # noqa: PTH116 - asked with each commit, so without an object between
-    except OSError as error:
-        raise StoreUnavailable(f"{path} is not where it was opened: {error.strerror}") from error
+    found = _look(path)
     return (found.st_dev, found.st_ino)
 
 
@@ -29,11 +26,22 @@ def check_same(path: str, known: Inode) -> None:
         StoreUnavailable: it leads to none, or to another.
     """
     if inode_of(path) != known:
-        raise StoreUnavailable(f"{path} is another file than the one that was opened")
+        raise _another(path)
+
+
+def _look(path: str) -> os.stat_result:
+    try:
+        return os.stat(path)  # noqa: PTH116 - asked with each commit, so without an object between
+    except OSError as error:
+        raise StoreUnavailable(f"{path} is not where it was opened: {error.strerror}") from error
+
+
+def _another(path: str) -> StoreUnavailable:
+    return StoreUnavailable(f"{path} is another file than the one that was opened")
 
 
 class Presence:
-    """The files as they were found when this was made."""
+    """The files as they were found when this was made. The first one is a database, which never becomes shorter."""
 
     def __init__(self, *paths: str) -> None:
         """Take note of files.
@@ -42,15 +50,24 @@ class Presence:
             StoreUnavailable: one of them is not there.
         """
         self._known: Sequence[tuple[str, Inode]] = [(path, inode_of(path)) for path in paths]
+        self._size = _look(paths[0]).st_size
 
     def check(self) -> None:
         """Make sure that they are still there, and the same; costs two microseconds a file.
 
         Raises:
-            StoreUnavailable: one was deleted, moved or replaced.
+            StoreUnavailable: one was deleted, moved or replaced, or the first one was cut.
         """
-        for path, known in self._known:
-            check_same(path, known)
+        for index, (path, known) in enumerate(self._known):
+            found = _look(path)
+            if (found.st_dev, found.st_ino) != known:
+                raise _another(path)
+            if index == 0:
+                if found.st_size < self._size:
+                    raise StoreUnavailable(
+                        f"{path} is shorter than it was: somebody cut it from {self._size} to {found.st_size} bytes"
+                    )
+                self._size = found.st_size
 
     def is_whole(self) -> bool:
         """Return whether they are still there, and the same."""
