@@ -350,6 +350,10 @@ def test_a_delivery_that_fails_is_told(
     record = lines_of(caplog, "deliveries")[0]
     assert record.levelname == level.upper()
     assert run_id in record.getMessage()
+    # What the channel said, and when it is called again.
+    said = "no such chat" if channel is refuses else "down" if channel is fails else "the line went dead"
+    assert said in record.getMessage()
+    assert ("again_in=1s" in record.getMessage()) == (kind == "delivery_retry")
 
 
 def test_a_channel_that_raises_leaves_its_traceback_with_the_delivery(booth: Booth) -> None:

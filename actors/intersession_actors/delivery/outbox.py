@@ -262,8 +262,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case facts.DeliveryFailed():
                 kind: FailureKind = "delivery_failed" if event.retry_at_ms is None else "delivery_retry"
                 self._tell(kind, stream, state, event.error, event)
-            case facts.DeliveryUnknown():
-                self._tell("delivery_unknown", stream, state, "the channel may have shown the text")
+            case facts.DeliveryUnknown(error=error):
+                said = "" if error is None else f" ({error})"
+                self._tell("delivery_unknown", stream, state, f"the channel may have shown the text{said}")
             case facts.DeliveryDenied():
                 self._tell("delivery_denied", stream, state, event.rule)
             case (

@@ -111,7 +111,9 @@ def decide_not_done(
     if state.phase != "started" or state.attempt != attempt:
         return []
     if failed.in_doubt and not failed.retry:
-        return [facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt)]
+        return [
+            facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt, error=failed.error)
+        ]
     again = failed.retry and attempt < MAX_ATTEMPTS
     return [
         facts.DeliveryFailed(

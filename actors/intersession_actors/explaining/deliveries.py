@@ -53,8 +53,13 @@ def _told(event: Ending) -> tuple[Undelivered, str]:
             return "failed", f"attempt {event.attempt} was the last one ({event.error})"
         case facts.DeliveryFailed():
             return "retrying", f"attempt {event.attempt} failed ({event.error})"
-        case facts.DeliveryUnknown():
+        case facts.DeliveryUnknown(error=None):
             return "unknown", f"or it did: attempt {event.attempt} was cut off between call and receipt"
+        case facts.DeliveryUnknown():
+            return (
+                "unknown",
+                f"or it did: in attempt {event.attempt} the channel was in doubt ({event.error})",
+            )
         case facts.DeliveryDenied():
             return "denied", f"the send policy forbade it ({event.rule})"
         case facts.DeliveryWithheld():
@@ -72,5 +77,7 @@ def _inputs(event: Ending, first: facts.DeliveryDecided, place: str, position: i
                 yield Input(name="retryAt", value=event.retry_at_ms, set_by="log")
         case facts.DeliveryUnknown():
             yield Input(name="attempt", value=event.attempt, set_by="log")
+            if event.error is not None:
+                yield Input(name="error", value=event.error, set_by="channel")
         case facts.DeliveryDenied() | facts.DeliveryWithheld():
             yield Input(name="rule", value=event.rule, set_by="log")

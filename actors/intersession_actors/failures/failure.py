@@ -110,6 +110,8 @@ def failure_line(failure: Failure) -> str:
     """Return a failure as one line of a log: `what: name=value …: error`. Nothing in it can begin another line."""
     given = ((name, getattr(failure, field)) for name, field in _NAMES)
     named = " ".join(f"{name}={value}" for name, value in given if value is not None)
+    if failure.retry_at_ms is not None:
+        named += f" again_in={max(0, failure.retry_at_ms - failure.time_ms) / 1000:.0f}s"
     error = failure.error or ""
     if failure.code is not None:
         error = error.removeprefix(f"{failure.code}: ")  # it is named already

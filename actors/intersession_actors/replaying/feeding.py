@@ -341,8 +341,11 @@ def _to_delivery(recorded: Recorded) -> ToFlow | None:
                 error=event.error, retry=event.retry_at_ms is not None, traceback=event.traceback
             )
             return ToFlow(stream, DeliveryReturned(stream=stream, attempt=event.attempt, result=failed))
-        case facts.DeliveryUnknown():
+        case facts.DeliveryUnknown(error=None):
             return ToFlow(stream, Resume(stream=stream), cut_off=True)
+        case facts.DeliveryUnknown(error=str(error)) as event:
+            doubt = NotDelivered(error=error, retry=False, in_doubt=True)
+            return ToFlow(stream, DeliveryReturned(stream=stream, attempt=event.attempt, result=doubt))
         case facts.DeliveryStarted(attempt=attempt) if attempt > 1:
             return ToFlow(stream, RetryDue(stream=stream, attempt=attempt - 1))
         case facts.DeliveryRetried(by=by):

@@ -62,10 +62,14 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
 
 
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):
-    """Cut off between call and receipt on a channel that can't take a key twice: not sent again, in doubt."""
+    """A channel that can't take a key twice was cut off between call and receipt, or said that it is in doubt: not sent again.
+
+    `error` is what the channel said; None where nobody heard from it, and in logs written before.
+    """
 
     delivery_id: str
     attempt: int
+    error: str | None = None
 
 
 class DeliveryDenied(Fact, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Final, cast
 import msgspec
 
 from intersession_events.facts.access import AccessRecorded
-from intersession_events.facts.delivery import DeliveryDecided, DeliveryDone, DeliveryFailed
+from intersession_events.facts.delivery import DeliveryDecided, DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.facts.exchange import (
     AnnounceDecided,
     ExchangeAccepted,
@@ -60,6 +60,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     SpawnClosed: ("note",),
     DeliveryDecided: ("text",),
     DeliveryFailed: ("error", "traceback"),
+    DeliveryUnknown: ("error",),
 }
 """The fields that hold what a person, an agent, a channel or an error said, of the events whose fields are all plain texts."""
 

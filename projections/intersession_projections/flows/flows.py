@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed
+from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, DeliveryUnknown
 from intersession_events.log import Log, SqlValue
 from intersession_projections.columns import beginning_with, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
@@ -166,7 +166,7 @@ class Flows:
                 match recorded.event:
                     case DeliveryDecided() as event:
                         decided, decided_ms = event, recorded.time
-                    case DeliveryFailed() as event:
+                    case DeliveryFailed() | DeliveryUnknown() as event:
                         error = event.error
                     case DeliveryDenied() as event:
                         error = event.rule

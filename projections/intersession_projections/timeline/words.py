@@ -335,9 +335,13 @@ def _of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
                 f"Not delivered to {place}, {how}: {event.error}",
                 event.traceback,
             )
-        case facts.DeliveryUnknown():
-            brief = f"attempt {event.attempt} was cut off, the channel may have it"
-            return Words(None, None, brief, f"It is not known whether {place} got it; it is not sent again.")
+        case facts.DeliveryUnknown(error=error):
+            how = "was cut off" if error is None else "is in doubt"
+            brief = f"attempt {event.attempt} {how}, the channel may have it" + (
+                f": {error}" if error else ""
+            )
+            whole = f"It is not known whether {place} got it; it is not sent again."
+            return Words(None, None, brief, f"{whole} {error}" if error else whole)
         case facts.DeliveryDenied():
             how = f"Not delivered to {place}: the send policy forbids it ({event.rule})."
             return Words(None, None, event.rule, how)

@@ -54,7 +54,12 @@ def fails(_outbound: Outbound) -> None:
             "failed",
             "answered; NOT delivered to telegram:42: DeliveryRefused: no such chat",
         ),
-        (doubts, DeliveryUnknown, "unknown", "answered; may not have been delivered to telegram:42"),
+        (
+            doubts,
+            DeliveryUnknown,
+            "unknown",
+            "answered; may not have been delivered to telegram:42: DeliveryInDoubt: the line went dead",
+        ),
     ],
 )
 def test_runs_says_what_became_of_a_text(
@@ -110,7 +115,11 @@ def test_a_text_for_a_channel_nobody_registered_is_shown_where_it_waits(booth: B
     [
         (MemoryChannel(), DeliveryDone, "Delivered to telegram:42."),
         (refuses, DeliveryFailed, "Not delivered to telegram:42, given up: DeliveryRefused: no such chat"),
-        (doubts, DeliveryUnknown, "It is not known whether telegram:42 got it; it is not sent again."),
+        (
+            doubts,
+            DeliveryUnknown,
+            "It is not known whether telegram:42 got it; it is not sent again. DeliveryInDoubt: the line went dead",
+        ),
     ],
 )
 def test_replay_of_a_session_tells_its_deliveries(booth: Booth, channel: Any, event: Any, words: str) -> None:

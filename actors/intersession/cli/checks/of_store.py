@@ -152,7 +152,7 @@ def _undelivered(reader: Reader) -> Iterator[Finding]:
     for state, what, advice in (
         (
             "failed",
-            "were not delivered and are not tried again",
+            "not delivered and not tried again",
             "mend the channel, and have what matters tried once more",
         ),
         ("unknown", "may not have been delivered", "look into the chats; nothing is sent twice by itself"),

@@ -141,7 +141,7 @@ def delivery_in_words(  # noqa: C901 - one case a state
         case "withheld":
             return f"would be delivered to {place}: the channels of a fork are sealed"
         case "unknown":
-            return f"may not have been delivered to {place}"
+            return f"may not have been delivered to {place}{why}"
         case "retrying":
             at = "" if row.retry_at_ms is None else f", tried again at {clock(row.retry_at_ms)}"
             return f"not delivered to {place} yet{at if at_work else ', the next start tries again'}{why}"
