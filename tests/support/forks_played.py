@@ -67,13 +67,13 @@ class Conversation(NamedTuple):
         return log
 
 
-def conversation(path: Path) -> Conversation:
+def conversation(path: Path, config: Mapping[str, Any] = CONFIG) -> Conversation:
     """Have it; a person spoke to the desk before, so that its announce has a route."""
     system = SessionSystem(
         path / "source.db",
         agents={"main": asks, "desk": answers},
         channels={"x": MemoryChannel()},
-        config=CONFIG,
+        config=config,
     )
     system.inbound(channel="x", chat_id="2", text="hello", sender="ben", agent_id="desk", deliver=False)
     answer = system.inbound(channel="x", chat_id="1", text="when?", sender="ann", wait=WAIT)

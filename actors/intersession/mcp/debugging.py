@@ -1,4 +1,4 @@
-"""The verbs of the debugger over MCP: tools that read a log at any place, for an agent that debugs agents; and holds, if allowed."""
+"""The verbs of the debugger over MCP: tools that read a log at any place, for an agent that debugs agents; and holds and forks, if allowed."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ from intersession.mcp.server import ACTS, READS, Context, refusal, server_of, to
 from intersession.mcp.stdio import Wire, claimed_wire, serve
 from intersession_actors.debugger import VERBS, Debugger
 from intersession_actors.errors import ToolRefused
-from intersession_actors.methods import HoldParams, ReleaseParams
+from intersession_actors.methods import ForkParams, ForksParams, HoldParams, ReleaseParams
 from intersession_actors.tools import schema_of
 from intersession_events.errors import IntersessionError
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -60,16 +60,36 @@ HOLDS: Final[Mapping[str, _Change]] = {
 }
 """What `--allow-hold` adds to the verbs, by name."""
 
+FORKS: Final[Mapping[str, _Change]] = {
+    "fork": _Change(
+        "forks.make",
+        "Fork a run with something otherwise",
+        "Make a log of its own of a run as it stood at a place, with something otherwise (edits), and carry it on with agents "
+        "that are given: recorded, a configured agent's id, provider/model, or a script. The log itself is only read, and "
+        "nothing goes out. Compare with diff: a fork's id stands for its run.",
+        ForkParams,
+    ),
+    "forks": _Change(
+        "forks.list",
+        "List forks",
+        "The forks of the log, or of a run: where each was cut, what is otherwise in it, how it came out.",
+        ForksParams,
+    ),
+}
+"""What `--allow-fork` adds to the verbs, by name. `diff` is a verb."""
+
 Operate = Callable[[str, JsonMapping], JsonObject]
 """Calls a method as the operator."""
 
 
-def debug_server(debugger: Debugger, operate: Operate | None = None) -> Server[JsonObject]:
+def debug_server(
+    debugger: Debugger, *, operate: Operate | None = None, fork: Operate | None = None
+) -> Server[JsonObject]:
     """Return an MCP server whose tools are the verbs of the debugger, as whoever it stands for may use them.
 
-    With `operate` exchanges can be held and released, too.
+    With `operate` exchanges can be held and released, too; with `fork` runs can be forked.
     """
-    changes = HOLDS if operate is not None else {}
+    changes = _changes(operate, fork)
 
     async def list_tools(_: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         if params is not None and params.cursor is not None:
@@ -93,21 +113,22 @@ def debug_server(debugger: Debugger, operate: Operate | None = None) -> Server[J
                     input_schema=schema_of(change.arguments),
                     annotations=ACTS,
                 )
-                for name, change in changes.items()
+                for name, (change, _) in changes.items()
             ]
         )
 
     async def call_tool(_: Context, params: CallToolRequestParams) -> CallToolResult:
-        change = changes.get(params.name)
-        if params.name not in VERBS and change is None:
+        found = changes.get(params.name)
+        if params.name not in VERBS and found is None:
             raise MCPError(
                 INVALID_PARAMS,
                 f"name: there is no tool {params.name[:64]!a} here, use one of {', '.join([*VERBS, *changes])}",
             )
         answer: JsonMapping
         try:
-            if change is not None and operate is not None:
-                answer = await asyncio.to_thread(operate, change.method, params.arguments or {})
+            if found is not None:
+                change, call = found
+                answer = await asyncio.to_thread(call, change.method, params.arguments or {})
             else:
                 answer = await asyncio.to_thread(debugger.call, params.name, params.arguments)
         except ToolRefused as refused:
@@ -122,6 +143,16 @@ def debug_server(debugger: Debugger, operate: Operate | None = None) -> Server[J
     return server_of(list_tools, call_tool, _INSTRUCTIONS)
 
 
-def debug_stdio(debugger: Debugger, wire: Wire, operate: Operate | None = None) -> None:
+def _changes(operate: Operate | None, fork: Operate | None) -> dict[str, tuple[_Change, Operate]]:
+    """Return the tools that change something, as far as they are allowed, each with what does it."""
+    allowed = ((operate, HOLDS), (fork, FORKS))
+    return {
+        name: (change, call) for call, known in allowed if call is not None for name, change in known.items()
+    }
+
+
+def debug_stdio(
+    debugger: Debugger, wire: Wire, *, operate: Operate | None = None, fork: Operate | None = None
+) -> None:
     """Serve the verbs until the client closes its end, or SIGTERM. Blocks."""
-    asyncio.run(serve(debug_server(debugger, operate), wire))
+    asyncio.run(serve(debug_server(debugger, operate=operate, fork=fork), wire))

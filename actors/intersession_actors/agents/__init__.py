@@ -8,7 +8,7 @@ from intersession_actors.agents.recording import RecordedAttempt, Recording
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
-from intersession_actors.agents.script import ScriptLine, read_script, script_file
+from intersession_actors.agents.script import ScriptLine, read_script, script_agent, script_file
 from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "read_script",
     "runner_of",
     "runner_of_turn",
+    "script_agent",
     "script_file",
     "scripted",
 ]

@@ -1,7 +1,7 @@
 """Agents of a file: `script:FILE`, a reply a line, for forks and tests that no model should answer (FORK-4)."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +46,11 @@ def script_file(path: Path) -> AgentFunction:
     Raises:
         ToolRefused: the file can't be read, or a line is none; it names file and line.
     """
-    lines = read_script(path)
+    return script_agent(read_script(path), str(path))
+
+
+def script_agent(lines: Sequence[ScriptLine], name: str) -> AgentFunction:
+    """Make an agent of the lines of a script, which is called `name`."""
     lock = threading.Lock()
     left = list(lines)
 
@@ -57,7 +61,7 @@ def script_file(path: Path) -> AgentFunction:
                     left.remove(line)
                     return line.reply
         raise ScriptEnded(
-            f"{path}: none of its {len(lines)} lines is left for {turn.session_key}, step {turn.step}"
+            f"{name}: none of its {len(lines)} lines is left for {turn.session_key}, step {turn.step}"
         )
 
     return agent

@@ -18,7 +18,9 @@ from intersession_actors.config.settings import (
 from intersession_actors.gate import REPLY
 from intersession_events.plain_json import JsonObject
 
-OperatorScope = Literal["operator.read", "operator.write", "operator.approvals", "operator.admin"]
+OperatorScope = Literal[
+    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin"
+]
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
 
 

@@ -3,7 +3,7 @@
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.diff import ComparedAnswer, DiffAnswer, DivergenceAnswer, TurnAnswer
-from intersession_actors.debugger.differences import Change
+from intersession_actors.debugger.forks import ForkViews, naming_forks
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.named import (
     as_key,
@@ -19,7 +19,7 @@ from intersession_actors.debugger.search import HitAnswer, InSpan, SearchAnswer,
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellsAnswer, smells_of
 from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
-from intersession_actors.debugger.state import ChangesAnswer
+from intersession_actors.debugger.state import Change, ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS, Verb
 from intersession_actors.debugger.view import At, View
 from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
@@ -35,6 +35,7 @@ __all__ = [
     "DivergenceAnswer",
     "EffectAnswer",
     "EffectsAnswer",
+    "ForkViews",
     "HitAnswer",
     "HopAnswer",
     "InSpan",
@@ -58,6 +59,7 @@ __all__ = [
     "as_key",
     "check_kinds",
     "delivery_named",
+    "naming_forks",
     "near_sessions",
     "open_log",
     "run_meant",

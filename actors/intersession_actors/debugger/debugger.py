@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, cast, overload
 
 from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of
+from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.origin import OriginAnswer
 from intersession_actors.debugger.search import SearchAnswer
@@ -71,7 +72,9 @@ class Debugger:
             raise ToolRefused("forbidden", "run: only the operator replays a log")
         if run is None:
             return replay_all(self._view.log, progress)
-        return replay_run(self._view.log, self._view.flow(run), progress)
+        with ForkViews(self._view) as forks:
+            view, name = forks.meant(run, field="run")
+            return replay_run(view.log, view.flow(name), progress)
 
     async def acall(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
         """Call a verb as `call` does, without blocking the event loop.
@@ -189,7 +192,10 @@ class Debugger:
         Raises:
             ToolRefused: as `show`.
         """
-        return drawing(self._view, read_arguments(Show, present({"run": run, "at": at})))
+        with ForkViews(self._view) as forks:
+            view, names = forks.of([run, at], field="run")
+            given = dict(zip(("run", "at"), names, strict=True))
+            return drawing(view, read_arguments(Show, present(given)))
 
     @overload
     def why(self, of: At, *, forward: Literal[False] = False) -> WhyAnswer: ...

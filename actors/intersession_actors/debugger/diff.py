@@ -6,6 +6,7 @@ from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import PlaceText
 from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
@@ -91,7 +92,7 @@ class DiffAnswer(TypedDict):
 
 
 def diff(view: View, given: Diff) -> DiffAnswer:
-    """Return what differs between two runs of a log.
+    """Return what differs between two runs of a log, or of forks of it.
 
     Raises:
         ToolRefused: what is named is no run, and no place of one (`invalid_request`).
@@ -105,8 +106,14 @@ def diff_of(of_a: View, of_b: View, given: Diff) -> DiffAnswer:
     Raises:
         ToolRefused: as `diff`.
     """
-    a, b = _compared(of_a, given.a, "a"), _compared(of_b, given.b, "b")
-    found = compare(a.outline, b.outline, exact=given.exact)
+    with ForkViews(of_a) as forks_a, ForkViews(of_b) as forks_b:
+        in_a, name_a = forks_a.meant(given.a, field="a")
+        in_b, name_b = forks_b.meant(given.b, field="b")
+        return _answer(_compared(in_a, name_a, "a"), _compared(in_b, name_b, "b"), exact=given.exact)
+
+
+def _answer(a: "_Compared", b: "_Compared", *, exact: bool) -> DiffAnswer:
+    found = compare(a.outline, b.outline, exact=exact)
     first = None if found.first is None else _divergence(a, b, found.first)
     answers = a.answer(), b.answer()
     return {

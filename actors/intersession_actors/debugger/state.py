@@ -1,24 +1,42 @@
 """The verb `state`: everything at a place, and what differs between two (PLACE-3)."""
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, TypedDict
 
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.differences import Change, differences
 from intersession_actors.debugger.standing import Standing, StateAnswer
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, PlaceText, invalid
 from intersession_actors.service import bounded
 from intersession_events.facts import ready
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 from intersession_projections.places import Located
 
 DEFAULT_SESSIONS: Final = 50
 DEFAULT_MESSAGES: Final = 200
 MOST: Final = 1000
 
+_NAMES: Final = {
+    "sessions": "key",
+    "transcript": "id",
+    "runs": "runId",
+    "exchanges": "exchangeId",
+    "spawns": "spawnId",
+    "deliveries": "deliveryId",
+}
+"""What the items of each list are told apart by."""
+
 PlaceGiven = int | float | PlaceText
+
+
+class Change(TypedDict):
+    """One difference. `path` says where, from the name of a list on by ids; a side is None where it had nothing there."""
+
+    path: str
+    before: JsonValue
+    after: JsonValue
 
 
 @ready
@@ -71,7 +89,7 @@ def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
     return {
         "from": then["place"],
         "to": now["place"],
-        "changes": list(differences(_compared(then), _compared(now))),
+        "changes": list(_differences(_compared(then), _compared(now))),
     }
 
 
@@ -91,3 +109,31 @@ def _compared(answer: StateAnswer) -> JsonObject:
     for place in ("place", "next"):
         del compared[place]
     return compared
+
+
+def _differences(before: JsonValue, after: JsonValue, path: str = "", name: str = "") -> Iterator[Change]:
+    """Yield what differs between two values, in the order of the first one; `name` is what they are called, at `path`."""
+    if before == after:
+        return
+    old, new = _by_name(before, name), _by_name(after, name)
+    if old is None or new is None:
+        yield {"path": path, "before": before, "after": after}
+        return
+    for inner in dict.fromkeys((*old, *new)):
+        where = f"{path}/{_escaped(inner)}" if path else inner
+        yield from _differences(old.get(inner), new.get(inner), where, inner)
+
+
+def _escaped(name: str) -> str:
+    """Return a name as JSON pointers have it (RFC 6901), so that the parts of a path can be told apart."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _by_name(value: JsonValue, name: str) -> Mapping[str, JsonValue] | None:
+    """Return what has names inside a value: fields of an object, items of a list by their ids."""
+    if is_object(value):
+        return value
+    if is_list(value) and name in _NAMES:
+        # What is open is listed by ids alone.
+        return {str(item[_NAMES[name]] if is_object(item) else item): item for item in value}
+    return None

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from intersession_actors.debugger.diff import Diff, diff
+from intersession_actors.debugger.forks import naming_forks
 from intersession_actors.debugger.lens import Lens, lens
 from intersession_actors.debugger.origin import Origin, origin
 from intersession_actors.debugger.search import Search, search
@@ -42,7 +43,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "`dialect` also gives it as a model got it."
             ),
             arguments=Lens,
-            call=lens,
+            call=naming_forks(lens, "run", "than"),
         ),
         Verb(
             name="search",
@@ -62,7 +63,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "happened besides (`rows`, in log order, lanes by number)."
             ),
             arguments=Show,
-            call=show,
+            call=naming_forks(show, "run", "at"),
         ),
         Verb(
             name="state",
@@ -73,7 +74,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "time, head, or RUN@start, RUN@reply, RUN@turn:N, RUN@announce, RUN@end."
             ),
             arguments=State,
-            call=state,
+            call=naming_forks(state, "of", "at", "from_", "to"),
         ),
         Verb(
             name="why",
@@ -85,7 +86,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "id, or the id of an exchange, a spawn, a run or a delivery."
             ),
             arguments=Why,
-            call=why,
+            call=naming_forks(why, "of"),
         ),
         Verb(
             name="origin",
@@ -96,7 +97,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "longest run of them."
             ),
             arguments=Origin,
-            call=origin,
+            call=naming_forks(origin, "run", "at"),
         ),
         Verb(
             name="smells",
@@ -106,7 +107,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "message, a loop that a limit cut, a guard that refused, an announce that nobody got."
             ),
             arguments=SmellsOf,
-            call=smells,
+            call=naming_forks(smells, "run"),
         ),
         Verb(
             name="diff",

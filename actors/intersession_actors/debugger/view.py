@@ -115,7 +115,7 @@ class View:
         """
         try:
             base = parse_place(name, field=field).base if "@" in name else None
-            if not isinstance(base, InRun) or self._is_name(name):
+            if not isinstance(base, InRun) or self.is_run(name):
                 return name, at
         except UnknownPlace:
             return name, at
@@ -125,11 +125,12 @@ class View:
             )
         return base.run, name
 
-    def _is_name(self, name: str) -> bool:
+    def is_run(self, name: str) -> bool:
+        """Whether an exchange, a spawn or a run is called that, or several are."""
         try:
             self.names.named(name, field="")
-        except UnknownPlace:
-            return False
+        except UnknownPlace as unknown:
+            return bool(unknown.candidates)
         return True
 
     def run(self, name: str, *, field: str = "run") -> RunOutcome:

@@ -29,6 +29,7 @@ class AgentSpecs:
     """Makes agents of SPECs.
 
     `named` are the agents that the host has, `models` makes one of a model, `recording` has what was answered in the source.
+    From `afar` neither files nor modules of this machine can be named.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class AgentSpecs:
         recording: Callable[[], Recording] | None = None,
         after: int = 0,
         loose: bool = False,
+        afar: bool = False,
     ) -> None:
         self._named = dict(named or {})
         self._models = models
         self._recording = recording
         self._after = after
         self._loose = loose
+        self._afar = afar
 
     def agent(self, agent_id: str, spec: str | Agent, otherwise: OnDivergence) -> Agent:
         """Return the agent that a SPEC means for an agent id.
@@ -57,10 +60,15 @@ class AgentSpecs:
             return spec
         if spec == RECORDED:
             return self._recorded(otherwise)
-        if spec.startswith(_SCRIPT):
-            return script_file(Path(spec.removeprefix(_SCRIPT)).expanduser())
         if spec in self._named:
             return self._named[spec]
+        if self._afar and ":" in spec:
+            raise no_such_agent(
+                spec,
+                "a file or a module of the host's can't be named from elsewhere, give {script: [reply …]}",
+            )
+        if spec.startswith(_SCRIPT):
+            return script_file(Path(spec.removeprefix(_SCRIPT)).expanduser())
         if ":" in spec:
             return _imported(spec, self._named)
         if "/" in spec and self._models is not None:

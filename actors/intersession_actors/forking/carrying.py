@@ -2,18 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Literal
 
 import msgspec
 
 from intersession_actors.agents import Divergence, OnDivergence, Turn
-from intersession_actors.forking.outcomes import Outcome, is_at_rest, missing_agents, outcome_of
+from intersession_actors.forking.outcomes import Outcome, outcome_of
+from intersession_actors.forking.standing import HeldAt, Standing, standing
 from intersession_actors.service import Service
 
 _LOOK_AGAIN_S = 0.05
 
-HowItStands = Literal["ended", "waits", "diverged", "timeout"]
+HowItStands = Literal["ended", "held", "waits", "diverged", "timeout"]
 
 
 class Stopping:
@@ -48,47 +49,63 @@ class _Never:
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a fork was carried on. `missing` are the agents that it waits for, `divergence` is where a recording ended."""
+    """How far a fork was carried on.
+
+    `missing` are the agents that it waits for, `held` is where it waits for a release, `set_aside` what went wrong and does not
+    go on. `divergence` is where a recording ended.
+    """
 
     state: HowItStands
     outcome: Outcome
     missing: tuple[str, ...] = ()
+    held: tuple[HeldAt, ...] = ()
+    set_aside: tuple[str, ...] = ()
     divergence: Divergence | None = None
 
 
 def carry_on(
-    service: Service, run: str, *, stopping: Stopping | None = None, timeout: float | None = None
+    service: Service,
+    run: str,
+    *,
+    stopping: Stopping | None = None,
+    timeout: float | None = None,
+    ending: Callable[[], bool] | None = None,
 ) -> Carried:
     """Wait until what was forked has ended, or goes on no more. It blocks; the fork's system stays open.
 
-    `timeout` in seconds; None is no limit.
+    `timeout` in seconds; None is no limit. Where `ending` says so, nobody waits any longer.
     """
-    agents, reader = service.world.agents, service.reader
-
-    def has_agent(key: str) -> bool:
-        return agents.has(service.world.agent_of(key))
-
     until = None if timeout is None else service.clock.monotonic() + timeout
     while True:
         head = service.log.head()
-        stopped = stopping is not None and stopping.has_stopped
-        if stopped or is_at_rest(reader, has_agent):
-            break
-        if until is not None and service.clock.monotonic() >= until:
-            return _carried(service, run, "timeout", (), stopping)
+        if stopping is not None and stopping.has_stopped:
+            return _carried(service, run, "diverged", stopping)
+        stands = standing(service)
+        if not stands.goes_on and service.log.head() == head:
+            return _carried(service, run, _how(stands), stopping, stands)
+        if (until is not None and service.clock.monotonic() >= until) or (ending is not None and ending()):
+            return _carried(service, run, "timeout", stopping)
         service.log.wait_for(head + 1, timeout=_LOOK_AGAIN_S)
-    missing = () if stopped else missing_agents(reader, has_agent)
-    return _carried(
-        service, run, "diverged" if stopped else "waits" if missing else "ended", missing, stopping
-    )
+
+
+def _how(stands: Standing) -> HowItStands:
+    if stands.held:
+        return "held"
+    return "waits" if stands.missing or stands.set_aside else "ended"
 
 
 def _carried(
-    service: Service, run: str, state: HowItStands, missing: tuple[str, ...], stopping: Stopping | None
+    service: Service,
+    run: str,
+    state: HowItStands,
+    stopping: Stopping | None,
+    stands: Standing | None = None,
 ) -> Carried:
     return Carried(
         state=state,
         outcome=outcome_of(service.reader, run),
-        missing=missing,
+        missing=() if stands is None else stands.missing,
+        held=() if stands is None else stands.held,
+        set_aside=() if stands is None else stands.set_aside,
         divergence=None if stopping is None else stopping.found,
     )

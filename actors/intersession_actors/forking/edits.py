@@ -5,16 +5,18 @@ decide, as after a crash.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.cutting import appended_with
+from intersession_actors.gate import IDENTITY, MESSAGE, PLACE, is_storable
 from intersession_events import facts, ids
 from intersession_events.log import Log, Recorded
 from intersession_projections.run_outcomes import Runs
 
 REPLACING: Final = frozenset({"reply", "message", "skip", "drop"})
 _ANSWERING: Final = frozenset({"reply", "skip", "drop"})
+_KINDS: Final[tuple[str, ...]] = get_args(facts.EditKind)
 
 
 class Replaced(NamedTuple):
@@ -34,8 +36,10 @@ def check_edits(edits: Sequence[facts.ForkEdit]) -> None:
     """Refuse edits that don't go together, or lack what they need.
 
     Raises:
-        ToolRefused: two of them replace the same event, or one says not what.
+        ToolRefused: two of them replace the same event, one says not what, or is nothing that can be recorded.
     """
+    for edit in edits:
+        _check_texts(edit)
     replacing = [edit.kind for edit in edits if edit.kind in REPLACING]
     if len(replacing) > 1:
         named = " and ".join(f"--{kind}" for kind in replacing)
@@ -47,6 +51,24 @@ def check_edits(edits: Sequence[facts.ForkEdit]) -> None:
             raise _refused(f"--{edit.kind}: its text is blank, give one, or use --skip or --drop")
         if edit.kind in {"agent", "set", "inject"} and not edit.key:
             raise _refused(f"--{edit.kind}: say which, as NAME=VALUE")
+
+
+def _check_texts(edit: facts.ForkEdit) -> None:
+    """Refuse what a caller gave in the place of an edit's texts: `facts` are made of anything."""
+    if edit.kind not in _KINDS:
+        raise _refused(f"edits: there is no kind {str(edit.kind)[:64]!a}, use one of {', '.join(_KINDS)}")
+    for field, text, most in (
+        ("key", edit.key, IDENTITY.most),
+        ("place", edit.place, PLACE.most),
+        ("value", edit.value, MESSAGE.most),
+    ):
+        what = f"--{edit.kind}: its {field}"
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+            raise _refused(f"{what} is no text, give one")
+        if len(text) > most:
+            raise _refused(f"{what} is too long, give at most {most} characters")
+        if not is_storable(text):
+            raise _refused(f"{what} is not valid Unicode (a lone surrogate), give valid text")
 
 
 def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Replaced:

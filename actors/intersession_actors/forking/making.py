@@ -11,10 +11,18 @@ from intersession_actors.forking.writing import Writing, names_anew
 from intersession_events import facts, ids
 from intersession_events.forks import ForkWanted, directory_of, fork_log
 from intersession_events.log import Log
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import SqliteLog, open_log, remove_fork
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import Flow, Places, RunNames, UnknownPlace, flow_id, parse_place
+from intersession_projections.places import (
+    Flow,
+    Places,
+    RunNames,
+    UnknownPlace,
+    flow_id,
+    parse_place,
+    steps_of_flow,
+)
 
 
 class MadeFork(NamedTuple):
@@ -58,6 +66,8 @@ def make_fork(
     check_edits(wanted.edits)
     flow, position, what = _located(log, wanted, now_ms)
     replacing = next((edit for edit in wanted.edits if edit.kind in REPLACING), None)
+    if replacing is not None:
+        _check_part(log, flow, position, what)
     replaced = None if replacing is None else replaced_by(log, replacing, position, what)
     cut = replaced.cut if replaced is not None else position if wanted.exact else consistent(log, position)
     _check_place(flow, replacing, cut, what)
@@ -81,7 +91,7 @@ def make_fork(
     try:
         _write(fork.path, edits, (replaced, names), by=wanted.by, now_ms=now_ms)
     except BaseException:
-        Path(fork.path).unlink(missing_ok=True)
+        remove_fork(Path(fork.path))
         raise
     return MadeFork(
         id=fork.id,
@@ -130,6 +140,22 @@ def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:
     except UnknownPlace as error:
         raise ToolRefused("invalid_request", str(error)) from None
     return flow, found.position, str(what)
+
+
+def _check_part(log: Log, flow: Flow, position: int, what: str) -> None:
+    """Refuse to replace what is of another run: an event whose chain of causes began elsewhere."""
+    first, named = (
+        next(iter(log.all(after=at - 1, limit=1)), None) if at > 0 else None
+        for at in (flow.accepted, position)
+    )
+    if first is None or named is None or named.correlation == first.correlation is not None:
+        return
+    if position not in {step.position for step in steps_of_flow(log, flow)}:
+        raise ToolRefused(
+            "invalid_request",
+            f"at: {what} is no place of {flow_id(flow)}, whose events are from {flow.accepted} on; "
+            "give RUN@start, RUN@reply, RUN@turn:N or RUN@announce of this run",
+        )
 
 
 def _check_place(flow: Flow, replacing: facts.ForkEdit | None, cut: int, what: str) -> None:

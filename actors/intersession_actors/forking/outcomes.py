@@ -1,6 +1,4 @@
-"""Where a fork stands: whether it is still running, which agents it waits for, and how it ended (FORK-8)."""
-
-from collections.abc import Callable
+"""How a fork ended, and which agents it may ask (FORK-8)."""
 
 import msgspec
 
@@ -13,7 +11,8 @@ from intersession_projections.run_outcomes import RunOutcome
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How what was forked came out. `end` is why its loop ended, else why it is over; None while it is open.
 
-    `announced` is the text that is, or would be, told outside. Tokens and money are those of all its runs.
+    `announced` is the text that is, or would be, told outside. Tokens and money are those of all its runs. `duration_ms` is the
+    time from the cut to the last event.
     """
 
     end: str | None
@@ -21,6 +20,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tokens: int
     cost_micros: int
     announced: str | None
+    duration_ms: int = 0
 
 
 def outcome_of(reader: Reader, run: str) -> Outcome:
@@ -34,10 +34,12 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
     elif spawn is not None:
         stream, end, turns = spawn.stream, spawn.close_reason, 0
     else:
-        return _of_run(alone)
+        return _of_run(reader, alone)
     used = facts.Usage()
     announced: str | None = None
+    ended_ms = 0
     for recorded in reader.log.stream(stream):
+        ended_ms = recorded.time
         match recorded.event:
             case (
                 facts.PrimaryEnded(usage=usage)
@@ -50,11 +52,23 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
             case _:
                 pass
     return Outcome(
-        end=end, turns=turns, tokens=used.total_tokens, cost_micros=used.cost_micros or 0, announced=announced
+        end=end,
+        turns=turns,
+        tokens=used.total_tokens,
+        cost_micros=used.cost_micros or 0,
+        announced=announced,
+        duration_ms=_since_cut(reader, ended_ms),
     )
 
 
-def _of_run(run: RunOutcome | None) -> Outcome:
+def _since_cut(reader: Reader, time_ms: int) -> int:
+    """Return how long after the cut something was; in a log that is no fork, 0."""
+    forked = reader.log.forked
+    born = None if forked is None else next(reader.log.all(after=forked.position, limit=1), None)
+    return 0 if born is None else max(time_ms - born.time, 0)
+
+
+def _of_run(reader: Reader, run: RunOutcome | None) -> Outcome:
     if run is None:
         return Outcome(end=None, turns=0, tokens=0, cost_micros=0, announced=None)
     used = _added(facts.Usage(), run.usage)
@@ -64,6 +78,7 @@ def _of_run(run: RunOutcome | None) -> Outcome:
         tokens=used.total_tokens,
         cost_micros=used.cost_micros or 0,
         announced=run.reply,
+        duration_ms=_since_cut(reader, run.ended_ms or 0),
     )
 
 
@@ -73,35 +88,6 @@ def _added(used: facts.Usage, more: facts.Usage | None) -> facts.Usage:
     return facts.Usage(
         total_tokens=used.total_tokens + more.tokens,
         cost_micros=(used.cost_micros or 0) + (more.cost_micros or 0),
-    )
-
-
-def is_at_rest(reader: Reader, has_agent: Callable[[str], bool]) -> bool:
-    """Whether nothing happens any more in a fork: all that goes on has ended, or waits for agents that are not here.
-
-    `has_agent` is asked for the key of a session.
-    """
-    frozen = reader.frozen()
-    runs = [run for run in reader.runs.open_runs() if run.run_id not in frozen.runs]
-    waiting = [run for run in runs if run.status == "queued" and not has_agent(run.session_key)]
-    if runs:
-        return len(waiting) == len(runs)
-    flows = reader.flows
-    open_streams = (*flows.open_exchanges(), *flows.open_spawns(), *flows.open_deliveries())
-    return all(stream in frozen.flows for stream in open_streams)
-
-
-def missing_agents(reader: Reader, has_agent: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the ids of the agents that a fork waits for."""
-    frozen = reader.frozen().runs
-    return tuple(
-        sorted(
-            {
-                SessionKey.recorded(run.session_key).agent_id
-                for run in reader.runs.open_runs()
-                if run.run_id not in frozen and not has_agent(run.session_key)
-            }
-        )
     )
 
 

@@ -1,11 +1,13 @@
-"""Makes a fork and the agents that answer in it: what Python, the command line and the gateway have in common (FORK-4, FORK-10)."""
+"""Makes forks, casts who answers in them, and carries them on: what all doors have in common (FORK-4, FORK-8, FORK-10)."""
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from intersession_actors.agents import (
     Agent,
+    ConfiguredAgent,
     Divergence,
     OnDivergence,
     Recording,
@@ -13,32 +15,98 @@ from intersession_actors.agents import (
     as_function,
     script_file,
 )
+from intersession_actors.config import Config, load_config
+from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.forking.agents import EVERY, AgentSpecs, Models
-from intersession_actors.forking.carrying import Stopping
+from intersession_actors.forking.agents import EVERY, AgentSpecs
+from intersession_actors.forking.carrying import Stopping, carry_on
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
-from intersession_actors.service import Reader
+from intersession_actors.forking.overlay import overlaid
+from intersession_actors.forking.told import Came
+from intersession_actors.service import Reader, Service
 from intersession_events import facts
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import SqliteLog, remove_fork
 
 Given = Mapping[str, "str | Agent"]
 """Agents by id, each by a SPEC or itself; `*` is for all others."""
 
-_SCRIPT = "script:"
+_SCRIPT: Final = "script:"
+_ITSELF: Final = "an agent of its own"
+"""What the event says of an agent that was given itself, and not by a SPEC."""
+
+
+class CarriedSystem(Protocol):
+    """The outline of a `SessionSystem` on a fork."""
+
+    @property
+    def service(self) -> Service:
+        """What it is made of."""
+        ...
+
+    def close(self, grace: float | None = None) -> None:
+        """Stop it."""
+        ...
 
 
 class Cast(NamedTuple):
-    """Who answers in a fork. `stopping` knows where a recording ended."""
+    """Who answers in a fork, and under which configuration. `stopping` knows where a recording ended."""
 
     agents: dict[str, Agent]
     stopping: Stopping
+    config: Config
+
+
+class Playing(NamedTuple):
+    """How a fork is carried on.
+
+    `on_divergence` is what a recorded agent does where the recording ends: `stop`, `live` (the host's agent of that id
+    answers) or `script:FILE`. `loose`: the place of a turn is enough to find its answer.
+    """
+
+    agents: Given
+    on_divergence: str = "stop"
+    loose: bool = False
+
+
+S = TypeVar("S", bound=CarriedSystem)
+
+
+class Opened(NamedTuple, Generic[S]):
+    """A fork with the system that runs on it."""
+
+    made: MadeFork
+    system: S
+    stopping: Stopping
+
+    def carried_on(self, timeout: float | None = None, *, ending: Callable[[], bool] | None = None) -> Came:
+        """Carry the fork on until it has ended or goes on no more, and close its system. It blocks.
+
+        `timeout` in seconds; None is no limit. Where `ending` says so, nobody waits any longer.
+        """
+        made, system = self.made, self.system
+        try:
+            carried = carry_on(
+                system.service, made.run, stopping=self.stopping, timeout=timeout, ending=ending
+            )
+            reader, found = system.service.reader, carried.divergence
+            if found is None:
+                return Came(made, carried)
+            run = reader.runs.get(found.run_id)
+            return Came(made, carried, View(reader).at(reader.log.head() if run is None else run.position))
+        finally:
+            system.close(grace=0)
+
+
+Opens = Callable[[MadeFork, Cast], CarriedSystem]
+"""Starts a system on a fork."""
 
 
 class Forker:
     """Forks the runs of one log. `source` writes the file, `reader` is on the same log, with its views.
 
-    `named` are the agents of the host, `models` makes one of a model.
+    `config` is what a fork runs under, None for what was in force where it is cut; `named` are the agents of the host. From
+    `afar` neither files nor modules of this machine can be named.
     """
 
     def __init__(
@@ -46,31 +114,37 @@ class Forker:
         source: SqliteLog,
         reader: Reader,
         *,
+        config: Config | None,
         new_id: Callable[[], str],
         entropy: Callable[[int], bytes],
         named: Mapping[str, Agent] | None = None,
-        models: Models | None = None,
+        afar: bool = False,
     ) -> None:
         self._source = source
         self._reader = reader
+        self._config = config
         self._new_id = new_id
         self._entropy = entropy
         self._named = dict(named or {})
-        self._models = models
+        self._afar = afar
         self._recording: Recording | None = None
+        self._reading = threading.Lock()
 
     def make(self, wanted: Wanted, agents: Given) -> MadeFork:
-        """Make a fork. Its agents, as far as they are given by a SPEC, are edits of it as well.
+        """Make a fork. Its agents are edits of it as well.
 
         Raises:
-            ToolRefused: there is no such run or place, or an edit is not possible there.
+            ToolRefused: there is no such run, place or agent id, or an edit is not possible there.
+            ConfigError: a setting is none.
             ForkFailed: the file can't be written.
         """
+        overlaid(self._config or load_config(None).config, wanted.edits)
+        self._check_ids(agents)
         known = {edit.key for edit in wanted.edits if edit.kind == "agent"}
         told = tuple(
-            facts.ForkEdit(kind="agent", key=agent_id, value=spec)
+            facts.ForkEdit(kind="agent", key=agent_id, value=spec if isinstance(spec, str) else _ITSELF)
             for agent_id, spec in agents.items()
-            if isinstance(spec, str) and agent_id not in known
+            if agent_id not in known
         )
         return make_fork(
             self._source,
@@ -81,52 +155,79 @@ class Forker:
             entropy=self._entropy,
         )
 
-    def cast(
-        self, made: MadeFork, agents: Given, *, on_divergence: str = "stop", loose: bool = False
-    ) -> Cast:
-        """Return who answers in a fork.
-
-        `on_divergence` is what a recorded agent does where the recording ends: `stop`, `live` (the host's agent of that id
-        answers) or `script:FILE`. `loose`: the place of a turn is enough to find its answer.
+    def open(self, made: MadeFork, playing: Playing, opens: Callable[[MadeFork, Cast], S]) -> Opened[S]:
+        """Start a system on a fork that was made; where that is not possible, the fork is deleted.
 
         Raises:
             ToolRefused: an agent is none, or there is no such way to go on.
-            ConfigError: a model is not configured.
+            ConfigError: a model is not configured, or a setting is none.
         """
-        given = {edit.key: edit.value for edit in made.edits if edit.kind == "agent"} | dict(agents)
-        stopping = Stopping(self._otherwise(on_divergence))
+        try:
+            cast = self._cast(made, playing)
+            return Opened(made, opens(made, cast), cast.stopping)
+        except BaseException:
+            remove_fork(Path(made.path))
+            raise
+
+    def carry(self, made: MadeFork, playing: Playing, opens: Opens) -> Came:
+        """Carry a fork on until it has ended or goes on no more. It blocks.
+
+        Raises:
+            ToolRefused: as `open`.
+            ConfigError: as `open`.
+        """
+        return self.open(made, playing, opens).carried_on()
+
+    def _cast(self, made: MadeFork, playing: Playing) -> Cast:
+        given = {edit.key: edit.value for edit in made.edits if edit.kind == "agent"} | dict(playing.agents)
+        stopping = Stopping(self._otherwise(playing.on_divergence))
+        config = self._config or View(self._reader).config_at(made.position) or load_config(None).config
         specs = AgentSpecs(
             named=self._named,
-            models=self._models,
+            models=lambda model: ConfiguredAgent(config, model),
             recording=self._recorded,
             after=made.position,
-            loose=loose,
+            loose=playing.loose,
+            afar=self._afar,
         )
         every = given.pop(EVERY, None)
         if every is not None:
             for agent_id in agent_ids(self._reader):
                 given.setdefault(agent_id, every)
-        return Cast(
-            {agent_id: specs.agent(agent_id, spec, stopping) for agent_id, spec in given.items()}, stopping
-        )
+        agents = {agent_id: specs.agent(agent_id, spec, stopping) for agent_id, spec in given.items()}
+        return Cast(agents, stopping, config)
+
+    def _check_ids(self, agents: Given) -> None:
+        """Refuse an id that nobody can ask for, where a SPEC was given: it is mistyped."""
+        specs = [agent_id for agent_id, spec in agents.items() if isinstance(spec, str) and agent_id != EVERY]
+        if not specs:
+            return
+        known = {*agent_ids(self._reader), *self._named}
+        for agent_id in specs:
+            if agent_id not in known:
+                raise ToolRefused(
+                    "unknown_agent",
+                    f"agent {agent_id[:128]!r}: nobody is called that here; there are {', '.join(sorted(known))}",
+                )
 
     def _recorded(self) -> Recording:
-        if self._recording is None:
-            lineage = [fork.log_id for fork in self._source.lineage.forks]
-            self._recording = Recording.of(self._reader.log, lineage=lineage)
-        return self._recording
+        with self._reading:
+            if self._recording is None:
+                lineage = [fork.log_id for fork in self._source.lineage.forks]
+                self._recording = Recording.of(self._reader.log, lineage=lineage)
+            return self._recording
 
     def _otherwise(self, on_divergence: str) -> OnDivergence | None:
         if on_divergence == "stop":
             return None
-        if on_divergence.startswith(_SCRIPT):
+        if on_divergence.startswith(_SCRIPT) and not self._afar:
             script = script_file(Path(on_divergence.removeprefix(_SCRIPT)).expanduser())
             return lambda turn, _: script(turn)
         if on_divergence == "live":
             return self._live
+        ways = "stop or live" if self._afar else "stop, live or script:FILE"
         raise ToolRefused(
-            "invalid_request",
-            f"onDivergence: {on_divergence[:64]!r} is no way to go on, give stop, live or script:FILE",
+            "invalid_request", f"onDivergence: {on_divergence[:64]!r} is no way to go on, give {ways}"
         )
 
     def _live(self, turn: Turn, divergence: Divergence) -> object:

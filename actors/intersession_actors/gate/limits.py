@@ -82,6 +82,8 @@ CHOICES: Final = Limit(64, "values", _INVALID, "`kinds` of a list")
 PREVIEWS: Final = Limit(
     1000, "values", _INVALID, "`keys` of `sessions.preview`; the first 64 are shown, and the answer says so"
 )
+EDITS: Final = Limit(64, "values", _INVALID, "`edits` and `agents` of a fork")
+SCRIPT: Final = Limit(1000, "values", _INVALID, "Lines of a `script` that answers in a fork")
 MOUNT: Final = Limit(1024, "characters", _INVALID, "`attachAs.mountPath`")
 FILE_NAME: Final = Limit(
     255,

@@ -10,10 +10,12 @@ from intersession_actors.answers import AcceptedAnswer, ChatHistoryAnswer, RunAn
 from intersession_actors.config import OperatorScope
 from intersession_actors.debugger import VERBS, View
 from intersession_actors.errors import ToolRefused, not_on_a_loop
+from intersession_actors.forking import ForkDoor
 from intersession_actors.host import ABOUT, DoorThreads
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.debug import GatewayDebug
 from intersession_actors.methods.erasing import GatewayErase
+from intersession_actors.methods.forking import GatewayForks
 from intersession_actors.methods.holding import GatewayHolds
 from intersession_actors.methods.retrying import GatewayRetries
 from intersession_actors.methods.runs import GatewayRuns
@@ -52,6 +54,7 @@ class Parts(NamedTuple):
     about: GatewayAbout
     imports: GatewayImport
     erasing: GatewayErase
+    forks: GatewayForks
     debug: GatewayDebug
 
 
@@ -86,6 +89,9 @@ METHODS: Final[Mapping[str, Registered]] = {
     "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True),
     "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold),
     "exchanges.release": Registered("operator.approvals", lambda parts: parts.holds.release),
+    "forks.list": Registered("operator.read", lambda parts: parts.forks.list, shows=True),
+    "forks.make": Registered("operator.fork", lambda parts: parts.forks.make),
+    "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove),
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
@@ -126,6 +132,7 @@ class GatewayMethods:
         describe: Callable[[], Result],
         checkpoint: Callable[[], Result],
         imports: Imports,
+        forks: ForkDoor,
         forget: Callable[[str], None],
     ) -> None:
         targets = Targets(service)
@@ -140,6 +147,7 @@ class GatewayMethods:
             GatewayAbout(service, targets, describe, checkpoint),
             GatewayImport(imports),
             GatewayErase(service, targets, forget),
+            GatewayForks(service.reader, forks),
             GatewayDebug(service),
         )
         self._debug = parts.debug

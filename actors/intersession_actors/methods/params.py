@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors import gate
-from intersession_events.facts import HoldBefore, Release, ready
+from intersession_actors.agents import ScriptLine
+from intersession_events.facts import EditKind, HoldBefore, Release, ready
 from intersession_events.plain_json import JsonValue
 
 Busy = Literal["queue", "reject", "interrupt"]
@@ -138,6 +139,59 @@ class ReleaseParams(Params, frozen=True, kw_only=True):
     text: gate.MessageText | None = None
     hold_id: gate.Identity | None = None
     for_good: bool = False
+
+
+@ready
+class EditGiven(Params, frozen=True, kw_only=True):
+    """What is otherwise in a fork: `kind`, with the `key` that it is about and the `value` that it has now (FORK-4)."""
+
+    kind: EditKind
+    key: gate.Identity = ""
+    value: gate.MessageText = ""
+    place: gate.PlaceText = ""
+
+
+@ready
+class ScriptGiven(Params, frozen=True, kw_only=True):
+    """An agent that answers from a script: replies, or lines of `{session?, step?, turn?, reply}`; each is used once."""
+
+    script: Annotated[
+        tuple[gate.MessageText | ScriptLine, ...], msgspec.Meta(min_length=1, max_length=gate.SCRIPT.most)
+    ]
+
+
+@ready
+class ForkParams(Params, frozen=True, kw_only=True):
+    """`forks.make`: a run, the place that it is cut at (the head), what is otherwise, and who answers.
+
+    An agent is `recorded`, one of the host's by its id, a model (`provider/model`), or a script. `carryOn: false` only makes it;
+    else the answer waits `timeoutMs` for how it comes out, and the fork goes on after that.
+    """
+
+    run: gate.PlaceText
+    at: gate.PlaceText | int | None = None
+    edits: Annotated[tuple[EditGiven, ...], msgspec.Meta(max_length=gate.EDITS.most)] = ()
+    agents: Annotated[
+        dict[gate.Identity, gate.Identity | ScriptGiven], msgspec.Meta(max_length=gate.EDITS.most)
+    ] = msgspec.field(default_factory=dict[str, str | ScriptGiven])
+    on_divergence: Literal["stop", "live"] = "stop"
+    loose: bool = False
+    carry_on: bool = True
+    timeout_ms: Milliseconds = 30_000
+
+
+@ready
+class ForksParams(Params, frozen=True, kw_only=True):
+    """`forks.list`: all, or those of a run."""
+
+    run: gate.PlaceText | None = None
+
+
+@ready
+class RemoveForkParams(Params, frozen=True, kw_only=True):
+    """`forks.remove`: a fork by its id, or the beginning of it."""
+
+    fork: gate.Identity
 
 
 @ready

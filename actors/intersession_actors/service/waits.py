@@ -136,6 +136,11 @@ class WaitGraph:
             if wait in self._waits:
                 self._waits.remove(wait)
 
+    def waiting_runs(self) -> frozenset[str]:
+        """Return the runs that wait for a session now."""
+        with self._lock:
+            return frozenset(wait.run_id for wait in self._waits if wait.run_id is not None)
+
     def run_ended(self, run_id: str) -> None:
         """End the waits of a run that is over: its session does not wait for anybody any more."""
         with self._lock:

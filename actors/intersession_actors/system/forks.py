@@ -1,36 +1,56 @@
-"""Forks of a running system: made of its log, opened as systems of their own, carried on; for `SessionSystem`."""
+"""Forks of a running system: made of its log, opened as systems of their own, carried on; for `SessionSystem` and its gateway."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from functools import partial
 from typing import TypeVar
 
 from intersession_actors.agents import Agent
-from intersession_actors.forking import Carried, Cast, Forker, Given, MadeFork, Stopping, Wanted, carry_on
+from intersession_actors.config import Config
+from intersession_actors.forking import (
+    Carried,
+    CarriedSystem,
+    Cast,
+    ForkDoor,
+    Forker,
+    MadeFork,
+    Opens,
+    Playing,
+    Stopping,
+    Wanted,
+    carry_on,
+)
 from intersession_actors.gate import RUN_TIME, invalid, seconds_of
 from intersession_actors.service import Service
 from intersession_events.machine import machine_entropy
-from intersession_events.stores import MEMORY, SqliteLog, remove_fork
+from intersession_events.stores import MEMORY, SqliteLog
 
-T = TypeVar("T")
+S = TypeVar("S", bound=CarriedSystem)
 
 
 class Forks:
-    """The forks of one system. `named` are its agents; `stopping` is what it was handed if it is a fork itself."""
+    """The forks of one system. `named` are its agents; `stopping` is what it was handed if it is a fork itself.
 
-    def __init__(self, service: Service, *, named: Mapping[str, Agent], stopping: Stopping | None) -> None:
+    By the `door` others have forks made and carried on beside it, each opened by `beside`.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        named: Mapping[str, Agent],
+        config: Callable[[], Config],
+        beside: Opens,
+        stopping: Stopping | None,
+    ) -> None:
         self._service = service
         self._named = named
+        self._config = config
         self._stopping = stopping
+        self.door = ForkDoor(
+            service.log, service.blocking, forker=partial(self._forker, afar=True), opens=beside
+        )
 
-    def opened(
-        self,
-        wanted: Wanted,
-        agents: Given,
-        opening: Callable[[MadeFork, Cast], T],
-        *,
-        on_divergence: str,
-        loose: bool,
-    ) -> T:
+    def opened(self, wanted: Wanted, playing: Playing, opening: Callable[[MadeFork, Cast], S]) -> S:
         """Make a fork, and return what `opening` makes of it and of who answers in it; a fork that can't be opened is removed.
 
         Raises:
@@ -38,18 +58,8 @@ class Forks:
             ConfigError: a setting is none.
             ForkFailed: the fork can't be written; a log in memory has no place for it.
         """
-        service = self._service
-        if not isinstance(service.log, SqliteLog) or service.log.path == MEMORY:
-            raise invalid("run", "a log in memory can't be forked, keep it in a file")
-        forker = Forker(
-            service.log, service.reader, new_id=service.new_id, entropy=machine_entropy, named=self._named
-        )
-        made = forker.make(wanted, agents)
-        try:
-            return opening(made, forker.cast(made, agents, on_divergence=on_divergence, loose=loose))
-        except BaseException:
-            remove_fork(Path(made.path))
-            raise
+        forker = self._forker()
+        return forker.open(forker.make(wanted, playing.agents), playing, opening).system
 
     def carried_on(self, timeout: float | None) -> Carried:
         """Wait until what was forked has ended, or goes on no more. `timeout` in seconds; None is no limit.
@@ -63,3 +73,17 @@ class Forks:
         if timeout is not None:
             seconds_of("timeout", timeout, most=RUN_TIME.most)
         return carry_on(self._service, forked.flow, stopping=self._stopping, timeout=timeout)
+
+    def _forker(self, *, afar: bool = False) -> Forker:
+        service = self._service
+        if not isinstance(service.log, SqliteLog) or service.log.path == MEMORY:
+            raise invalid("run", "a log in memory can't be forked, keep it in a file")
+        return Forker(
+            service.log,
+            service.reader,
+            config=self._config(),
+            new_id=service.new_id,
+            entropy=machine_entropy,
+            named=self._named,
+            afar=afar,
+        )

@@ -19,7 +19,7 @@ from intersession_actors.config import Config
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
-from intersession_actors.forking import Carried, Cast, MadeFork, Stopping, Wanted, set_in
+from intersession_actors.forking import Carried, Cast, MadeFork, Playing, Stopping, Wanted, set_in
 from intersession_actors.gate import (
     CREDENTIAL,
     IDENTITY,
@@ -64,6 +64,9 @@ from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.smells import SmellRule
 
 logger = logging.getLogger("intersession.config")
+
+_FORKS_END_S = 1.0
+"""So long forks that are carried on beside a host are given to stop; what is cut off in them goes on when they are opened again."""
 
 
 class SessionSystem(Operated):
@@ -160,7 +163,13 @@ class SessionSystem(Operated):
             self._runs = RunDoor(parts.service)
             self._chat = ChatDoor(parts.service, self._runs, parts.threads)
             self._imports = Imports(parts.service)
-            self._forks = Forks(parts.service, named=self._agents, stopping=self._stopping)
+            self._forks = Forks(
+                parts.service,
+                named=self._agents,
+                config=lambda: self.config,
+                beside=self._beside,
+                stopping=self._stopping,
+            )
             self.gateway = GatewayMethods(
                 parts.service,
                 self._runs,
@@ -168,6 +177,7 @@ class SessionSystem(Operated):
                 describe=self.status,
                 checkpoint=self.checkpoint,
                 imports=self._imports,
+                forks=self._forks.door,
                 forget=parts.contexts.forget,
             )
             parts.start()
@@ -196,6 +206,7 @@ class SessionSystem(Operated):
             door, self._pykka_door = self._pykka_door, None
         if door is not None:
             door.stop()
+        self._forks.door.stop(max(seconds, _FORKS_END_S))
         self._parts.stop(seconds)
         if self._owns_log:
             self.service.log.close()
@@ -346,14 +357,21 @@ class SessionSystem(Operated):
             return SessionSystem(
                 made.path,
                 agents=cast.agents,
-                channels={name: self._channels[name] for name in deliver if name in self._channels},
-                config=self.config,
+                channels={name: self._channels[name] for name in deliver},
+                config=cast.config,
                 deliver=deliver,
                 stopping=cast.stopping,
             )
 
-        wanted = Wanted(run, at, tuple(edits), by)
-        return self._forks.opened(wanted, given, opened, on_divergence=on_divergence, loose=loose)
+        for name in deliver:
+            if name not in self._channels:
+                raise invalid("deliver", f"nobody delivers for {name[:128]!r} here")
+        wanted, playing = Wanted(run, at, tuple(edits), by), Playing(given, on_divergence, loose)
+        return self._forks.opened(wanted, playing, opened)
+
+    def _beside(self, made: MadeFork, cast: Cast) -> "SessionSystem":
+        """Start a system on a fork for those who call from elsewhere: nothing of it goes out."""
+        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
 
     def carried_on(self, timeout: float | None = None) -> Carried:
         """Wait until what was forked has ended, waits for agents that are not here, or has left its recording (FORK-7).
@@ -397,6 +415,7 @@ class SessionSystem(Operated):
         """
         config = self.config.with_agents([text_of("agent_id", agent_id)])
         self._parts.executor.register(agent_id, agent)
+        self._agents[agent_id] = agent
         self._settings.config = config
         wake_agent(self.service, agent_id)
 
@@ -424,6 +443,7 @@ class SessionSystem(Operated):
             self._parts.hosts_loop.offer(asyncio.get_running_loop())
         if not self._parts.is_sealed(name):
             self._parts.caller.register(name, channel)
+            self._channels[name] = channel
         recover_channel(self.service, name)
 
     def reload(self, config: Config | JsonMapping | Path | str | None) -> None:

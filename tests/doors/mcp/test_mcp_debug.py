@@ -89,7 +89,7 @@ async def test_holds_are_tools_only_where_they_are_allowed(story: Story) -> None
     async with Client(debug_server(debugger)) as client:
         with pytest.raises(MCPError, match="there is no tool"):
             await client.call_tool("release", {"runId": "r1"})
-    async with Client(debug_server(debugger, operate)) as client:
+    async with Client(debug_server(debugger, operate=operate)) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         answer = (await client.call_tool("release", {"runId": "r1", "text": "fine"})).structured_content
         refused = await client.call_tool("hold", {"runId": "gone"})
@@ -105,6 +105,31 @@ async def test_holds_are_tools_only_where_they_are_allowed(story: Story) -> None
         ("exchanges.release", {"runId": "r1", "text": "fine"}),
         ("exchanges.hold", {"runId": "gone"}),
     ]
+
+
+@pytest.mark.clause("FORK-10")
+async def test_forks_are_tools_only_where_they_are_allowed(story: Story, tmp_path: Path) -> None:
+    command, *arguments = process("mcp", "--debug", "--allow-fork", "--store", tmp_path / "log.db")
+    server = StdioServerParameters(command=command, args=arguments, env=environment(), cwd=tmp_path)
+    async with Client(debug_server(Debugger(View(story.reader())))) as client:
+        with pytest.raises(MCPError, match="there is no tool"):
+            await client.call_tool("fork", {"run": "r1"})
+    async with Client(server) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        refused = await client.call_tool("fork", {"run": "r1"})
+        forks = (await client.call_tool("forks", {})).structured_content
+
+    assert listed == [*VERBS, "fork", "forks"]
+    assert refused.is_error
+    assert forks == {"forks": [], "unread": []}
+
+
+@pytest.mark.clause("FORK-10")
+@pytest.mark.parametrize("more", [(), ("--debug", "--as-session", "main")])
+def test_forks_are_allowed_to_the_operator_who_debugs_alone(tmp_path: Path, more: tuple[str, ...]) -> None:
+    refused = ran("mcp", "--allow-fork", *more, "--store", tmp_path / "log.db")
+    assert refused.exit_code == 2
+    assert "--allow-fork" in refused.err
 
 
 @pytest.mark.clause("LIVE-1")

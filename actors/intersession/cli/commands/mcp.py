@@ -1,20 +1,35 @@
 """`intersession mcp`: a session's tools for an MCP client, over standard input and output."""
 
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import TOKEN_VARIABLE, WayBeside, hosted, known_token, operator_of, reader_of
+from intersession.cli.host import (
+    TOKEN_VARIABLE,
+    WayBeside,
+    forker_of,
+    hosted,
+    known_token,
+    operator_of,
+    reader_of,
+)
 from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
+from intersession_actors.agents import configured_agents
 from intersession_actors.config import load_config
 from intersession_actors.debugger import Debugger, View, as_key
+from intersession_actors.forking import Cast, ForkDoor, MadeFork
 from intersession_actors.host import imported
-from intersession_actors.service import resolve_target
+from intersession_actors.methods import fork_methods
+from intersession_actors.runtime import MachineThreads
+from intersession_actors.service import Reader, resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import gateway_of
+from intersession_events.stores import gateway_of, open_log
 
 
 def mcp(
@@ -38,6 +53,13 @@ def mcp(
             help="With --debug, give the operator's tools hold and release as well, which change what goes on."
         ),
     ] = False,
+    allow_fork: Annotated[
+        bool,
+        Parameter(
+            help="With --debug, give the operator's tools fork and forks as well: they make logs of their own beside the log, "
+            "and have agents answer in them that the configuration has."
+        ),
+    ] = False,
     agents: Agents = None,
     config: ConfigFile = None,
     store: Store = None,
@@ -53,9 +75,12 @@ def mcp(
             raise UsageError("--agents: who only reads needs none, leave it or --debug out")
         if allow_hold and as_session is not None:
             raise UsageError("--allow-hold: holds are the operator's, leave it or --as-session out")
-        return _debugging(as_session, Reading(store=store, config=config), holds=allow_hold)
-    if allow_hold:
-        raise UsageError("--allow-hold: it goes with --debug, give that as well")
+        if allow_fork and as_session is not None:
+            raise UsageError("--allow-fork: forks are the operator's, leave it or --as-session out")
+        return _debugging(as_session, Reading(store=store, config=config), holds=allow_hold, forks=allow_fork)
+    if allow_hold or allow_fork:
+        option = "--allow-hold" if allow_hold else "--allow-fork"
+        raise UsageError(f"{option}: it goes with --debug, give that as well")
     if as_session is None:
         raise UsageError("--as-session: required, give the session that the client is")
     stdio = imported("intersession.mcp.stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
@@ -82,7 +107,7 @@ def mcp(
     return Answer(None, lambda _: None)
 
 
-def _debugging(as_session: str | None, reading: Reading, *, holds: bool) -> Answer:
+def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: bool) -> Answer:
     debugging = imported(
         "intersession.mcp.debugging", what="intersession mcp", library="the MCP SDK", extra="mcp"
     )
@@ -95,8 +120,28 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool) -> Answ
             with operator_of(reading) as operator:
                 return operator.call(method, params)
 
-        debugging.debug_stdio(Debugger(view), wire, operate if holds else None)
+        with ExitStack() as stack:
+            fork = stack.enter_context(_forking(reader, reading)) if forks else None
+            debugging.debug_stdio(Debugger(view), wire, operate=operate if holds else None, fork=fork)
     return Answer(None, lambda _: None)
+
+
+@contextmanager
+def _forking(reader: Reader, reading: Reading) -> Generator[Callable[[str, JsonMapping], JsonObject]]:
+    """Yield what calls the methods of forks; those that go on at the end of the block are given up."""
+    named = configured_agents(load_config(reading.config).config).agents
+    threads = MachineThreads()
+
+    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
+        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
+
+    with open_log(reader.log.path, read_only=True) as source:
+        forker = partial(forker_of, source, reader, reading, named, afar=True)
+        door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
+        try:
+            yield fork_methods(reader, door, threads)
+        finally:
+            door.stop(1.0)
 
 
 def _host(common: Common, agents: str | None, config: Path | None) -> SessionSystem | WayBeside:

@@ -1,16 +1,20 @@
 """Finds forks by their names: wherever a command is given a run, it may be given a fork of one (FORK-9)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
 from intersession.cli.host.reading import reader_of, reading_log, store_path, store_url
 from intersession.cli.shell import Reading, UsageError
+from intersession_actors.agents import Agent
 from intersession_actors.config import load_config
+from intersession_actors.forking import Forker
+from intersession_actors.service import Reader
 from intersession_events.errors import IntersessionError
 from intersession_events.forks import forks_called
-from intersession_events.stores import MEMORY
+from intersession_events.machine import machine_entropy, random_id
+from intersession_events.stores import MEMORY, SqliteLog
 from intersession_projections.forks import fork_told
 from intersession_projections.places import RunNames, UnknownPlace
 
@@ -103,3 +107,18 @@ def _is_run(reading: Reading, name: str) -> bool:
     except IntersessionError:
         return False  # the log is not needed to read the fork
     return True
+
+
+def forker_of(
+    source: SqliteLog, reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False
+) -> Forker:
+    """Return what forks the runs of a log; forks run under the configuration that is given, else under what was in force."""
+    return Forker(
+        source,
+        reader,
+        config=None if reading.config is None else load_config(reading.config).config,
+        new_id=random_id,
+        entropy=machine_entropy,
+        named=named,
+        afar=afar,
+    )

@@ -1,22 +1,22 @@
 """What `intersession fork` can be asked for beside the place: edits, agents, what-if, many times. And how it came out, in words."""
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.shell import Screen, UsageError, safe
-from intersession_actors.agents import Agent, ConfiguredAgent, configured_agents
-from intersession_actors.config import Config
-from intersession_actors.debugger import View
-from intersession_actors.forking import Carried, Forker, MadeFork, Outcome, Wanted
+from intersession.cli.host import forker_of
+from intersession.cli.shell import Reading, Screen, UsageError, duration, safe
+from intersession_actors.agents import Agent, configured_agents
+from intersession_actors.channels import configured_channels
+from intersession_actors.config import Config, load_config
+from intersession_actors.forking import Came, Carried, Cast, MadeFork, Playing, Wanted
 from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
-from intersession_events.machine import machine_entropy, random_id
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from intersession_projections.timeline import counted
@@ -67,6 +67,10 @@ class Otherwise:
         int, Parameter(help="Fork and carry on so many times, and compare how they come out.")
     ] = 1
     parallel: Annotated[int, Parameter(help="So many of them at once.")] = 1
+    jsonl: Annotated[
+        bool,
+        Parameter(negative="", help="Print JSON, a fork a line: for tools that evaluate how they came out."),
+    ] = False
 
     def edits(self) -> tuple[ForkEdit, ...]:
         """Return the edits, in the order in which they are written."""
@@ -103,124 +107,63 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-class Came(NamedTuple):
-    """A fork, and how it came out; None where it was only made."""
-
-    made: MadeFork
-    carried: Carried | None
-    divergence: JsonObject | None = None
-
-
 def forked(
-    source: SqliteLog, reader: Reader, config: Config, wanted: Wanted, otherwise: Otherwise, *, run: bool
+    source: SqliteLog, reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
 ) -> list[Came]:
-    """Make forks, and carry them on."""
+    """Make forks, and carry them on, with a bar that says how many have come out."""
     if otherwise.times < 1 or otherwise.parallel < 1:
         raise UsageError("--times, --parallel: give a number from 1 on")
     agents, edits = otherwise.agents(), otherwise.edits()
-    forker = Forker(
-        source,
-        reader,
-        new_id=random_id,
-        entropy=machine_entropy,
-        named=_named(config, agents, otherwise.on_divergence),
-        models=lambda model: _of_model(config, model),
-    )
-    made = [
-        forker.make(wanted._replace(edits=edits, exact=not run and not edits and not agents), agents)
-        for _ in range(otherwise.times)
-    ]
-    if not run:
-        return [Came(one, None) for one in made]
+    playing = Playing(agents, otherwise.on_divergence, otherwise.loose)
+    config = load_config(reading.config).config
+    channels = _deliverable(config, otherwise.deliver)
+    named = _named(config, {*agents.values()}, live=otherwise.on_divergence == "live")
+    forker = forker_of(source, reader, reading, named)
+    asked = wanted._replace(edits=edits, exact=not run and not edits and not agents)
 
-    def carry(one: MadeFork) -> Came:
-        return _carry(forker, one, agents, otherwise, config)
+    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
+        return SessionSystem(
+            made.path,
+            agents=cast.agents,
+            config=cast.config,
+            deliver=channels,
+            stopping=cast.stopping,
+        )
 
-    if otherwise.parallel == 1:
-        return [carry(one) for one in made]
-    with ThreadPoolExecutor(otherwise.parallel, thread_name_prefix="forks") as threads:
-        return list(threads.map(carry, made))
+    def play(_: int) -> Came:
+        made = forker.make(asked, agents)
+        return forker.carry(made, playing, opened) if run else Came(made)
 
-
-def _carry(
-    forker: Forker, made: MadeFork, agents: dict[str, str], otherwise: Otherwise, config: Config
-) -> Came:
-    cast = forker.cast(made, agents, on_divergence=otherwise.on_divergence, loose=otherwise.loose)
-    system = SessionSystem(
-        made.path, agents=cast.agents, config=config, deliver=otherwise.deliver, stopping=cast.stopping
-    )
-    try:
-        carried = system.carried_on()
-        return Came(made, carried, _divergence(system, carried))
-    finally:
-        system.close(grace=0)
+    with (
+        Screen().progress("Forking") as move,
+        ThreadPoolExecutor(otherwise.parallel, thread_name_prefix="forks") as threads,
+    ):
+        coming = [threads.submit(play, number) for number in range(otherwise.times)]
+        try:
+            for done, one in enumerate(as_completed(coming), 1):
+                one.result()
+                if otherwise.times > 1:
+                    move(done, otherwise.times)
+        finally:
+            threads.shutdown(cancel_futures=True)
+        return [one.result() for one in coming]
 
 
-def _divergence(system: SessionSystem, carried: Carried) -> JsonObject | None:
-    found = carried.divergence
-    if found is None:
-        return None
-    run = system.service.reader.runs.get(found.run_id)
-    view = View(system.service.reader)
-    place = view.at(run.position if run is not None else system.log.head())
-    return {"place": place, "kind": found.kind, "recorded": found.recorded, "now": found.now}
+def _deliverable(config: Config, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the channels that are not sealed, as far as somebody can deliver for them here."""
+    known = configured_channels(config)
+    for name in names:
+        if name not in known:
+            there = f"; there are {', '.join(sorted(known))}" if known else ""
+            raise UsageError(f"--deliver: channels.{name[:64]}.deliver is not configured (--config){there}")
+    return tuple(names)
 
 
-def _named(config: Config, agents: dict[str, str], on_divergence: str) -> dict[str, Agent]:
+def _named(config: Config, specs: Collection[str], *, live: bool) -> dict[str, Agent]:
     """Return the configured agents, if one of them is asked for: they may need a library."""
-    specs = {*agents.values()}
-    if on_divergence != "live" and not specs & {*config.agent_ids}:
+    if not live and not {*specs} & {*config.agent_ids}:
         return {}
     return dict(configured_agents(config).agents)
-
-
-def _of_model(config: Config, model: str) -> Agent:
-    return ConfiguredAgent(config, model)
-
-
-def outcomes(came: Sequence[Came]) -> list[JsonObject]:
-    """Return how forks came out, the most frequent first: `{count, end, turns, tokens, costMicros, announced, forks}`.
-
-    Those are one that end alike, after as many turns, with the same text. Tokens and money are the average of them.
-    """
-    groups: dict[tuple[str | None, int, str | None], list[tuple[Outcome, str]]] = {}
-    for one in came:
-        if one.carried is not None:
-            out = one.carried.outcome
-            groups.setdefault((out.end, out.turns, out.announced), []).append((out, one.made.id))
-    return [
-        {
-            "count": len(group),
-            "end": end,
-            "turns": turns,
-            "tokens": round(sum(out.tokens for out, _ in group) / len(group)),
-            "costMicros": round(sum(out.cost_micros for out, _ in group) / len(group)),
-            "announced": announced,
-            "forks": [fork for _, fork in group],
-        }
-        for (end, turns, announced), group in sorted(groups.items(), key=lambda item: -len(item[1]))
-    ]
-
-
-def value_of(came: Came) -> JsonObject:
-    """Return a fork as `--json` prints it."""
-    made = came.made
-    value: JsonObject = {
-        "fork": made.id,
-        "store": made.path,
-        "from": {"logId": made.source, "position": made.position},
-        "run": made.run,
-        "edits": [
-            {"kind": one.kind, "place": one.place, "key": one.key, "value": one.value} for one in made.edits
-        ],
-    }
-    if came.carried is not None:
-        value["state"] = came.carried.state
-        value["outcome"] = msgspec.to_builtins(came.carried.outcome)
-        value["missing"] = list(came.carried.missing)
-    if came.divergence is not None:
-        value["divergence"] = came.divergence
-    return value
 
 
 def show(screen: Screen, came: Came) -> None:
@@ -228,29 +171,41 @@ def show(screen: Screen, came: Came) -> None:
     made, carried = came.made, came.carried
     screen.line(safe("forked: ", "bold green"), f"at position {made.position}, in {made.path}")
     if carried is not None:
-        out = carried.outcome
-        if came.divergence is not None:
-            screen.line(safe(f"left the recording: {came.divergence['place']['text']}", "yellow"))
-            screen.line(f"  then: {came.divergence['recorded']}")
-            screen.line(f"  now:  {came.divergence['now']}")
-        if carried.missing:
-            screen.line(safe(f"waits for {', '.join(carried.missing)}: give --agent ID=SPEC", "yellow"))
-        elif carried.state == "ended":
-            announced = "" if out.announced is None else f", would announce: {out.announced}"
-            screen.line(f"ended: {out.end}, {counted(out.turns, 'turn')}, {out.tokens} tokens{announced}")
+        _show_end(screen, came, carried)
     screen.to_copy(f"  intersession replay {made.id}")
+
+
+def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
+    out, left = carried.outcome, carried.divergence
+    if left is not None and came.diverged is not None:
+        screen.line(safe(f"left the recording: {came.diverged['text']}", "yellow"))
+        screen.line(f"  then: {left.recorded}")
+        screen.line(f"  now:  {left.now}")
+    if carried.missing:
+        screen.line(safe(f"waits for {', '.join(carried.missing)}: give --agent ID=SPEC", "yellow"))
+    for held in carried.held:
+        where = f"turn {held.turn}" if held.step == "reply" else "its announce"
+        screen.line(safe(f"held at {where}: nothing goes on there until it is released", "yellow"))
+        screen.to_copy(f"  intersession release {held.run} --store {shlex.quote(came.made.path)}")
+    for name in carried.set_aside:
+        screen.line(safe(f"{name} went wrong, and does not go on", "red"))
+    if carried.state == "ended":
+        announced = "" if out.announced is None else f", would announce: {out.announced}"
+        screen.line(f"ended: {out.end}, {counted(out.turns, 'turn')}, {out.tokens} tokens{announced}")
 
 
 def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
     """Say how often forks came out how."""
     screen.table(
-        ["times", "end", "turns", "tokens", "announced"],
+        ["times", "end", "turns", "tokens", "cost", "time", "announced"],
         [
             (
                 str(row["count"]),
-                row["end"] or "open",
+                row["end"] or row["state"],
                 str(row["turns"]),
                 str(row["tokens"]),
+                str(row["costMicros"]),
+                duration(row["durationMs"]),
                 row["announced"] or "",
             )
             for row in rows

@@ -1,6 +1,7 @@
 """Which scope a method or a tool asks for.
 
-`operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals` stands alone.
+`operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals` and `operator.fork` stand
+alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.read": frozenset({"operator.read"}),
     "operator.write": frozenset({"operator.read", "operator.write"}),
     "operator.approvals": frozenset({"operator.approvals"}),
+    "operator.fork": frozenset({"operator.fork"}),
     "operator.admin": EVERY_SCOPE,
 }
 _NEEDED: Final[Mapping[str, OperatorScope]] = {

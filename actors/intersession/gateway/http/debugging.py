@@ -16,7 +16,14 @@ from intersession_events.log import Recorded
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
 
-DeedName = Literal["deliveries.retry", "exchanges.hold", "exchanges.release", "runs.retry"]
+DeedName = Literal[
+    "deliveries.retry",
+    "exchanges.hold",
+    "exchanges.release",
+    "forks.make",
+    "forks.remove",
+    "runs.retry",
+]
 """Methods that a page can have called."""
 
 _ACCESS = access_stream(None).partition(":")[0]

@@ -33,7 +33,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     f"{API}do",
     status_code=200,
     operation_id="debugDo",
-    summary="Hold or release an exchange, try a text or a run again",
+    summary="Hold or release an exchange, make or delete a fork, try a text or a run again",
     responses={
         200: ResponseSpec(data_container=Done, description="It was done.", generate_examples=False),
         **declared(400, 401, 403, 408, 413, 415, 421, 429, 503),

@@ -1,0 +1,62 @@
+"""The forks of a log: all of them, those of a run, or the one that a name means (FORK-9)."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from intersession_actors.errors import ToolRefused
+from intersession_actors.forking.told import edits_told
+from intersession_events.errors import LogError
+from intersession_events.forks import forks_beside, forks_called
+from intersession_events.plain_json import JsonObject
+from intersession_events.stores import MEMORY, open_log
+from intersession_projections.forks import ForkTold, fork_told
+
+
+class Listed(NamedTuple):
+    """Forks, the oldest first, and the files beside them that can't be read."""
+
+    forks: list[ForkTold]
+    unread: list[tuple[Path, LogError]]
+
+    def told(self) -> JsonObject:
+        """Return them as programs read them: `{forks, unread}`."""
+        rows: list[JsonObject] = [
+            {**msgspec.to_builtins(told), "edits": edits_told(told.edits)} for told in self.forks
+        ]
+        unread = [{"id": file.stem, "problem": str(error)} for file, error in self.unread]
+        return {"forks": rows, "unread": unread}
+
+
+def forks_of(path: str, run: str | None = None) -> Listed:
+    """Return the forks of a log by its path; with a `run`, by the id of its flow, only those of it."""
+    listed = Listed([], [])
+    for file in forks_beside(path) if path != MEMORY else []:
+        try:
+            with open_log(str(file), read_only=True) as log:
+                told = fork_told(log)
+        except LogError as error:
+            listed.unread.append((file, error))
+            continue
+        if told is not None and run in {None, told.run, told.outcome.run}:
+            listed.forks.append(told)
+    listed.forks.sort(key=lambda told: (told.time_ms, told.id))
+    return listed
+
+
+def only_fork(path: str, name: str) -> Path:
+    """Return the file of the one fork that a name means: its id, or the beginning of it.
+
+    Raises:
+        ToolRefused: there is none, or there are several.
+    """
+    found = forks_called(path, name) if path != MEMORY else []
+    if not found:
+        raise ToolRefused(
+            "invalid_request", f"fork: none is called {name[:64]!a}, list the forks to see what there is"
+        )
+    if len(found) > 1:
+        ids = ", ".join(file.stem for file in found)
+        raise ToolRefused("invalid_request", f"fork: several have ids that begin with {name[:64]!a}: {ids}")
+    return found[0]

@@ -1,0 +1,176 @@
+"""Forks over the network: a scope of their own, the operator's alone, named like runs, and nothing of the host's to be reached."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem, echo
+from intersession_events.facts import ExchangeClosed, ForkEdited
+from intersession_events.stores import open_log
+from support.doors.gateway_live import LiveGateway
+from support.forks_played import CONFIG, WAIT, Conversation, conversation
+from support.running import merged
+
+pytestmark = pytest.mark.clause("FORK-10")
+
+ALL, ONE, READER, ONLY = (
+    "a-token-that-forks-all",
+    "a-token-that-forks-one",
+    "a-token-that-reads",
+    "forks-only",
+)
+
+
+def credential(name: str, token: str, reach: str, *scopes: str) -> dict[str, Any]:
+    return {"name": name, "token": token, "actAs": [reach], "scopes": list(scopes)}
+
+
+GATEWAY: dict[str, Any] = {
+    "gateway": {
+        "auth": {
+            "token": "the-operators-own-token",
+            "credentials": [
+                credential("ann", ALL, "*", "operator.fork", "operator.read"),
+                credential("bob", ONE, "agent:main:*", "operator.fork", "operator.read"),
+                credential("eve", READER, "*", "operator.read", "operator.write"),
+                credential("only", ONLY, "*", "operator.fork"),
+            ],
+        }
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    made = conversation(tmp_path_factory.mktemp("talk"), config=merged(CONFIG, GATEWAY))
+    yield made
+    made.system.close(grace=0)
+
+
+@pytest.fixture(scope="module")
+def live(talk: Conversation) -> Iterator[LiveGateway]:
+    with LiveGateway(talk.system) as gateway:
+        yield gateway
+
+
+def asked(live: LiveGateway, token: str, method: str, **params: Any) -> Any:
+    with live.client(token) as client:
+        return client.request(method, params)
+
+
+def made(live: LiveGateway, **params: Any) -> Any:
+    answer = asked(live, ALL, "forks.make", **params)
+    assert answer["ok"], answer
+    return answer["payload"]
+
+
+def test_a_fork_is_made_carried_on_listed_compared_and_deleted_by_its_name(
+    talk: Conversation, live: LiveGateway
+) -> None:
+    edit = {"kind": "reply", "value": "it was cancelled"}
+    came = made(live, run=talk.exchange, at="turn:2", edits=[edit], agents={"*": "recorded"}, loose=True)
+    assert (came["state"], came["outcome"]["turns"]) == ("ended", 4)
+
+    forks = asked(live, ALL, "forks.list", run=talk.exchange[:8])["payload"]["forks"]
+    (listed,) = [one for one in forks if one["id"] == came["fork"]]
+    assert (listed["id"], listed["by"], listed["outcome"]["state"]) == (
+        came["fork"],
+        "credential:ann",
+        "closed",
+    )
+    differs = asked(live, ALL, "debug.diff", a=talk.exchange, b=came["fork"][:8])["payload"]
+    assert differs["firstDivergence"]["turn"] == "turn:2"
+    shown = asked(live, ALL, "debug.show", run=f"{came['fork']}@turn:2")["payload"]
+    assert "it was cancelled" in str(shown["rows"])
+    assert talk.system.debug.diff(came["fork"], came["fork"])["same"]
+    with open_log(came["store"], read_only=True) as fork:
+        by = [one.event.by for one in fork.stream("log") if isinstance(one.event, ForkEdited)]
+    assert by == ["credential:ann"] * 2
+
+    gone = asked(live, ALL, "forks.remove", fork=came["fork"])["payload"]
+    assert gone == {"ok": True, "fork": came["fork"], "store": came["store"]}
+    assert not Path(came["store"]).exists()
+
+
+def test_a_fork_asks_for_its_scope_and_for_everything_within_reach(
+    talk: Conversation, live: LiveGateway
+) -> None:
+    for method, params in (("forks.make", {"run": talk.exchange}), ("forks.remove", {"fork": "0000"})):
+        assert asked(live, READER, method, **params)["error"]["message"] == "missing scope: operator.fork"
+        refused = asked(live, ONE, method, **params)["error"]["details"]["code"]
+        assert refused == "forbidden"
+    assert asked(live, ONE, "forks.list")["error"]["details"]["code"] == "forbidden"
+    assert asked(live, ONLY, "forks.list")["error"]["message"] == "missing scope: operator.read"
+    assert (
+        asked(live, ONLY, "chat.history", sessionKey="main")["error"]["message"]
+        == "missing scope: operator.read"
+    )
+
+
+def test_who_sees_some_sessions_finds_no_fork_by_its_name(talk: Conversation, live: LiveGateway) -> None:
+    came = made(live, run=talk.exchange, at="turn:1", carryOn=False)
+    nobody = asked(live, ONE, "debug.show", run="00000000")["error"]
+    hidden = asked(live, ONE, "debug.show", run=came["fork"][:8])["error"]
+    assert hidden["message"].replace(came["fork"][:8], "00000000") == nobody["message"]
+
+
+def test_a_script_answers_and_whoever_does_not_wait_hears_of_it_later(
+    talk: Conversation, live: LiveGateway
+) -> None:
+    lines = [
+        {"step": "reply", "reply": "rather sure"},
+        {"step": "announce", "reply": "ANNOUNCE_SKIP"},
+        "REPLY_SKIP",
+    ]
+    agents = {"desk": {"script": lines}, "main": {"script": ["sure?", "REPLY_SKIP"]}}
+    came = made(live, run=talk.exchange, at="turn:1", agents=agents, timeoutMs=0)
+    assert came["state"] == "running"
+
+    with open_log(came["store"], read_only=True) as fork:
+        while not any(isinstance(one.event, ExchangeClosed) for one in fork.all()):
+            fork.wait_for(fork.head() + 1, timeout=WAIT)
+    forks = talk.system.gateway.perform("forks.list")["forks"]
+    assert [one["outcome"]["end"] for one in forks if one["id"] == came["fork"]] == ["reply_skip"]
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"agents": {"main": "os:system"}}, "can't be named from elsewhere"),
+        ({"agents": {"main": "script:/etc/passwd"}}, "can't be named from elsewhere"),
+        ({"agents": {"ghost": "recorded"}}, "nobody is called that here; there are desk, main"),
+        ({"agents": {"main": "nobody"}}, "no agent of the host is called that"),
+        ({"agents": {"main": "openai/gpt"}}, "models.providers.openai"),
+        ({"agents": {"main": {"script": [{"replay": "x"}]}}}, "agents"),
+        ({"agents": {"main": {"script": []}}}, "agents"),
+        ({"edits": [{"kind": "frobnicate"}]}, "edits[0].kind"),
+        ({"edits": [{"kind": "set", "key": "session.nothing", "value": "1"}]}, "session.nothing"),
+        ({"edits": [{"kind": "reply", "value": "x"}, {"kind": "skip"}]}, "both replace"),
+        ({"edits": [{"kind": "inject", "key": "agent:desk:nobody", "value": "x"}]}, "agent:desk:main"),
+        ({"edits": [{"kind": "reply", "value": "x" * (1024 * 1024 + 1)}]}, "at most 1048576 characters"),
+        ({"onDivergence": "script:x"}, "onDivergence"),
+        ({"at": "noon"}, "at"),
+        ({"run": "00000000"}, "run"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_what_is_not_possible_is_refused_in_a_line_and_leaves_no_fork(
+    talk: Conversation, live: LiveGateway, params: dict[str, Any], says: str
+) -> None:
+    directory = Path(f"{talk.log.path}.forks")
+    before = set(directory.glob("*.db")) if directory.is_dir() else set()
+    asked_for = {"run": talk.exchange, "at": "turn:2", **params}
+    error = asked(live, ALL, "forks.make", **asked_for)["error"]
+    assert says in error["message"]
+    assert "\n" not in error["message"]
+    assert (set(directory.glob("*.db")) if directory.is_dir() else set()) == before
+
+
+def test_a_log_in_memory_has_no_forks() -> None:
+    with SessionSystem(":memory:", agents={"main": echo()}) as system:
+        run = system.inbound(channel="x", chat_id="1", text="hi", sender="ann", wait=20)["runId"]
+        refused: Any = system.gateway.call("forks.make", {"run": run})
+        assert (refused["code"], "keep it in a file" in refused["error"]) == ("invalid_request", True)
+        assert system.gateway.perform("forks.list") == {"forks": [], "unread": []}
