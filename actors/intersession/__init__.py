@@ -38,9 +38,13 @@ if TYPE_CHECKING:
         Debugger,
         DiffAnswer,
         EffectsAnswer,
+        LensAnswer,
         OpenLog,
         OriginAnswer,
         PlaceAnswer,
+        SearchAnswer,
+        ShowAnswer,
+        SmellingAnswer,
         SmellsAnswer,
         StateAnswer,
         WhyAnswer,
@@ -139,6 +143,7 @@ __all__ = [
     "InboxFull",
     "IntersessionError",
     "InvalidKey",
+    "LensAnswer",
     "ListAnswer",
     "LogError",
     "LogTooNew",
@@ -159,6 +164,7 @@ __all__ = [
     "RunAnswer",
     "RuntimeStopped",
     "Sealed",
+    "SearchAnswer",
     "SearchedAnswer",
     "Seen",
     "SendAnswer",
@@ -170,9 +176,11 @@ __all__ = [
     "SessionsSearch",
     "SessionsSend",
     "SessionsSpawn",
+    "ShowAnswer",
     "SimulatedRuntime",
     "Smell",
     "SmellRule",
+    "SmellingAnswer",
     "SmellsAnswer",
     "SpawnAnswer",
     "StateAnswer",
@@ -214,8 +222,8 @@ _HOMES: Final = {
         """,
         "intersession_actors.config": "Config load_config",
         "intersession_actors.debugger": """
-            Change ChangesAnswer Debugger DiffAnswer EffectsAnswer OpenLog OriginAnswer PlaceAnswer
-            SmellsAnswer StateAnswer WhyAnswer open_log
+            Change ChangesAnswer Debugger DiffAnswer EffectsAnswer LensAnswer OpenLog OriginAnswer PlaceAnswer
+            SearchAnswer ShowAnswer SmellingAnswer SmellsAnswer StateAnswer WhyAnswer open_log
         """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",

@@ -5,9 +5,9 @@ from typing import Final
 import msgspec
 
 from intersession_events import facts
-from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.ids import delivery_stream, exchange_stream, spawn_stream
 from intersession_events.log import Log
-from intersession_projections.flows import DeliverySummary, Flows
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
 _MOST_HOPS: Final = 1000
@@ -24,14 +24,24 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
     runs: frozenset[str] = frozenset()
     cut: frozenset[str] = frozenset()
 
+    def holds(self, one: ExchangeSummary | SpawnSummary | DeliverySummary | RunOutcome) -> bool:
+        """Whether an exchange, a spawn, a delivery or a run is frozen."""
+        match one:
+            case RunOutcome():
+                return one.run_id in self.runs
+            case DeliverySummary():
+                return delivery_stream(one.delivery_id) in self.flows
+            case _:
+                return one.stream in self.flows
 
-def frozen_in(log: Log) -> Frozen:
-    """Return what was open when a log was forked, and stays so.
+
+def frozen_in(log: Log, at: int | None = None) -> Frozen:
+    """Return what was open when a log was forked, and stays so: nothing at a position up to the cut.
 
     What goes on is the flow that was forked, whatever it led to, and the runs that led to it: those wait for it.
     """
     forked = log.forked
-    if forked is None:
+    if forked is None or (at is not None and at <= forked.position):
         return Frozen()
     return _Sorting(log, forked).sorted()
 

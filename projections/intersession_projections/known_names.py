@@ -8,10 +8,13 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import MessageRecorded
-from intersession_events.log import Log
+from intersession_events.log import Log, Row
+from intersession_projections.positions import Span
 from intersession_projections.sessions import Sessions
+from intersession_projections.sieve import sieved
 
 _MOST: Final = 3
+_MESSAGES: Final = 2_000
 _ALIKE: Final = 0.6
 _OPERATOR: Final = "operator"
 """What messages of the operator say of the channel that they came by."""
@@ -45,9 +48,9 @@ class KnownNames:
         return found
 
     def people(self) -> set[str]:
-        """Return the ids and the names of those who spoke, as their channels gave them."""
+        """Return the ids and the names of those who spoke in the last of their messages, as their channels gave them."""
         found: set[str | None] = set()
-        for recorded in self._log.all():
+        for recorded in islice(sieved(self._log, Span(), _may_be_a_persons), _MESSAGES):
             if isinstance(recorded.event, MessageRecorded):
                 origin = recorded.event.message.provenance
                 found |= {None} if origin is None else {origin.sender, origin.sender_name}
@@ -56,6 +59,11 @@ class KnownNames:
     def sessions(self, most: int) -> list[str]:
         """Return the keys of so many sessions, those that were updated last."""
         return [place.key for place in islice(self._sessions.order().places(), most)]
+
+
+def _may_be_a_persons(row: Row) -> bool:
+    stored: bytes = row[4]
+    return row[3].startswith("message_recorded.") and b"external_user" in stored
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:

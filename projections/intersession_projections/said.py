@@ -5,10 +5,11 @@ from typing import Final, NamedTuple
 
 from intersession_events.facts import Message, MessageRecorded, Provenance
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, Row
 from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.sieve import Holding, sieved
 
 _STREAM: Final = "session:"
 
@@ -60,13 +61,13 @@ class Messages:
 
     def said(self, wanted: SaidWanted) -> Iterator[Said]:
         """Yield the messages that are wanted, newest first, reading as far as somebody asks for more."""
+        began_by = None if wanted.person is None else BegunBy(self._log, self, wanted.person)
         for recorded in self._recorded(wanted):
             event = recorded.event
             if not isinstance(event, MessageRecorded) or not _may_be(event.message, wanted):
                 continue
-            found = self._said(recorded, event.message)
-            if wanted.person is None or _is(found.person, wanted.person):
-                yield found
+            if began_by is None or began_by.said(recorded, event.message):
+                yield self._said(recorded, event.message)
 
     def deliveries(self, said: Said) -> list[DeliverySummary]:
         """Return the texts that went outside for a message: of its run, and of the exchange or spawn that this is of."""
@@ -83,14 +84,9 @@ class Messages:
         if run is not None and run.message_id != message.id:
             run = None
         began: tuple[int, str, Message] | None = (recorded.position, target, message)
-        if message.provenance is not None and message.provenance.kind != "external_user":
+        if _is_led_to(message):
             began = self.began(recorded.correlation)
         return Said(recorded.position, recorded.time, target, message, run, began)
-
-    def began_by(self, root: str | None, name: str) -> bool:
-        """Whether a causal chain began with words of a person, by the id or the name that the channel gave."""
-        asked = self.began(root)
-        return asked is not None and _is(asked[2].provenance, name)
 
     def began(self, root: str | None) -> tuple[int, str, Message] | None:
         """Return the message that a causal chain began with: its root is the run that answered it."""
@@ -101,10 +97,16 @@ class Messages:
         """Return the message that a run answers, with its position and its session."""
         stream = session_stream(run.session_key)
         # It is recorded in one append with its run, or a little before.
-        first = max(0, run.first_version - _NEAR)
-        for recorded in self._log.stream(stream, after=first, to=run.first_version, backwards=True):
-            if isinstance(recorded.event, MessageRecorded) and recorded.event.message.id == run.message_id:
-                return (recorded.position, run.session_key, recorded.event.message)
+        last = run.first_version
+        for near in (_BESIDE, _NEAR):
+            first = max(0, run.first_version - near)
+            for recorded in self._log.stream(stream, after=first, to=last, backwards=True):
+                if (
+                    isinstance(recorded.event, MessageRecorded)
+                    and recorded.event.message.id == run.message_id
+                ):
+                    return (recorded.position, run.session_key, recorded.event.message)
+            last = first
         return None
 
     def _recorded(self, wanted: SaidWanted) -> Iterator[Recorded]:
@@ -114,12 +116,71 @@ class Messages:
             to = None if later is None else later.first_version
             yield from backwards(self._log, wanted.span, session_stream(wanted.target), to_version=to)
             return
-        for recorded in backwards(self._log, wanted.span):
-            if recorded.stream.startswith(_STREAM):
-                yield recorded
+        needed = [b'"user"', *([b"inter_session"] if wanted.inter_session else [])]
+        yield from sieved(
+            self._log,
+            wanted.span,
+            lambda row: _is_message(row) and all(part in row[4] for part in needed),
+        )
 
 
+class BegunBy:
+    """Tells the causal chains that began with words of a person, by the id or the name that the channel gave.
+
+    For one question: it remembers what it has found. Asked about the end of the log first.
+    """
+
+    def __init__(self, log: Log, messages: Messages, name: str) -> None:
+        self._runs = Runs(log)
+        self._messages = messages
+        self._name = name
+        self._holding = Holding.of_value(log, name)
+        self._known: dict[str, bool] = {}
+
+    def is_of(self, root: str | None) -> bool:
+        """Whether a chain, by its root, is one of them."""
+        if root is None:
+            return False
+        if root not in self._known:
+            self._known[root] = self._may_be(root) and self._is(self._messages.began(root))
+        return self._known[root]
+
+    def said(self, recorded: Recorded, message: Message) -> bool:
+        """Whether a message is one of the person's, or was said for them."""
+        return (
+            self.is_of(recorded.correlation) if _is_led_to(message) else _is(message.provenance, self._name)
+        )
+
+    def _may_be(self, root: str) -> bool:
+        run = self._runs.get(root)
+        if run is None:
+            return False
+        # A run that tries another one again has the message of that one, wherever it stands.
+        first = run.accepted - _FAR
+        return run.retry_of is not None or self._holding.may_be_in(first, run.accepted, root)
+
+    def _is(self, asked: "tuple[int, str, Message] | None") -> bool:
+        return asked is not None and _is(asked[2].provenance, self._name)
+
+
+_FAR: Final = 1024
+"""So far before its run, in the whole log, a message stands at most."""
+
+
+def _is_led_to(message: Message) -> bool:
+    """Whether something else led to a message: then a chain began before it."""
+    return message.provenance is not None and message.provenance.kind != "external_user"
+
+
+def _is_message(row: Row) -> bool:
+    stream: str = row[1]
+    topic: str = row[3]
+    return stream.startswith(_STREAM) and topic.startswith("message_recorded.")
+
+
+_BESIDE: Final = 2
 _NEAR: Final = 16
+"""So far before its run a message stands, in most cases and at most."""
 
 
 def _may_be(message: Message, wanted: SaidWanted) -> bool:

@@ -9,7 +9,8 @@ from intersession_events.log import Log
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.positions import Span
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.said import Messages
+from intersession_projections.said import BegunBy, Messages
+from intersession_projections.sieve import Holding
 from intersession_projections.timeline import Step, Timeline
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome
@@ -45,6 +46,9 @@ _SPOKEN: Final = frozenset(
     }
 )
 """Events whose words are somebody's; those of the others are ours."""
+
+_BESIDE: Final = 3
+"""So many events of its append may stand before the first one of a run."""
 
 _FAILED_STATES: Final = frozenset({"failed", "denied", "unknown"})
 _FAILED_RUNS: Final = frozenset({"error", "timeout"})
@@ -95,15 +99,21 @@ class WorkFound:
     """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
 
     def __init__(self, log: Log, stood: Stood | None = None) -> None:
+        self._log = log
         self._flows = Flows(log)
         self._runs = Runs(log)
         self._messages = Messages(log)
+        self._holding: Holding | None = None
+        self._began_by: BegunBy | None = None
         self._timeline = Timeline(log)
         self._stood = stood
         self._head = log.head() if stood is None else stood.position
 
     def newest(self, wanted: WorkWanted) -> Iterator[Work]:
         """Yield what is wanted, newest first."""
+        person = wanted.person
+        self._began_by = None if person is None else BegunBy(self._log, self._messages, person)
+        self._holding = None if wanted.words is None else Holding.of_words(self._log, wanted.words.split())
         kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
         sources: list[Iterator[Work]] = []
         if "exchange" in kinds:
@@ -148,7 +158,7 @@ class WorkFound:
             return False
         if wanted.channel is not None and wanted.channel not in self._channels(work):
             return False
-        if wanted.person is not None and not self._messages.began_by(work.root, wanted.person):
+        if self._began_by is not None and not self._began_by.is_of(work.root):
             return False
         return wanted.words is None or self._says(work, wanted.words)
 
@@ -164,6 +174,9 @@ class WorkFound:
                 return {work.status, code}
 
     def _says(self, work: Work, words: str) -> bool:
+        holding = self._holding
+        if holding is not None and not holding.may_be_in(work.accepted - _BESIDE, work.position, work.root):
+            return False
         wanted = words.casefold().split()
         last = None if self._stood is None else self._stood.position
         steps = (step for step in self._steps(work) if last is None or step.position <= last)

@@ -19,6 +19,7 @@ from intersession_events.facts import (
 from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
+from support.doors.command_line import ran
 from support.running import QUIET, Booth, Gate, exchange_of, merged, recorded, wait_for, wait_for_number
 
 DESK, RESEARCH = "agent:desk:main", "agent:research:main"
@@ -114,7 +115,19 @@ def test_only_what_was_forked_goes_on_also_after_a_restart(tmp_path: Path) -> No
             assert system.status()["parkedRuns"] == {}
             ended = {item.run_id for item in recorded(system, RunCompleted)}
             assert ended.isdisjoint(fork["frozen"]["runs"])
+            state = system.debug.state()
+            stays = [run["runId"] for run in state["runs"] if run.get("frozen")]
+            stays += [f"exchange:{one['exchangeId']}" for one in state["exchanges"] if one.get("frozen")]
+            assert sorted(stays) == sorted([*fork["frozen"]["runs"], other])
+            assert system.log.forked is not None
+            before = system.debug.state(at=system.log.forked.position)
+            assert [run for run in before["runs"] if run.get("frozen")] == []
             system.close()
+        listed = ran("runs", "--kind", "exchange", "--store", booth.url, "--json").json["runs"]
+        assert [f"exchange:{row['id']}" for row in listed if row.get("frozen")] == [other]
+        words = " ".join(ran("runs", "--kind", "exchange", "--store", booth.url).out.split())
+        assert "not over yet; FROZEN in this fork" in words
+        assert ", FROZEN in this fork" in ran("state", "--store", booth.url).out
 
 
 @pytest.mark.clause("FORK-6")

@@ -56,7 +56,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         f"{_TIME_TRAVEL}.export_test:export_test",
         "Write a test that replays a run sealed.",
     ),
-    "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in an exchange, a spawn or a run."),
+    "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in a run, or in all runs."),
     "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
     "fork": (f"{_TIME_TRAVEL}.fork:fork", "Fork a run at a place, with something otherwise."),
     "forks": (

@@ -17,7 +17,7 @@ from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
 from intersession_actors.debugger.search import HitAnswer, InSpan, SearchAnswer, check_kinds, span_of
 from intersession_actors.debugger.show import ShowAnswer
-from intersession_actors.debugger.smells import SmellAnswer, SmellsAnswer, smells_of
+from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
 from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
 from intersession_actors.debugger.state import Change, ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS, Verb
@@ -49,6 +49,7 @@ __all__ = [
     "SearchAnswer",
     "ShowAnswer",
     "SmellAnswer",
+    "SmellingAnswer",
     "SmellsAnswer",
     "StateAnswer",
     "ToldAnswer",

@@ -1,8 +1,9 @@
 """The face of the debugger: all its verbs on one log, for Python, the command line, the gateway and MCP."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Literal, cast, overload
+from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
 from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of
 from intersession_actors.debugger.forks import ForkViews
@@ -10,7 +11,7 @@ from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.origin import OriginAnswer
 from intersession_actors.debugger.search import SearchAnswer
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
-from intersession_actors.debugger.smells import SmellsAnswer
+from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
 from intersession_actors.debugger.standing import StateAnswer
 from intersession_actors.debugger.state import ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS
@@ -23,12 +24,28 @@ from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.diagram import Diagram
 
+_Taken = ParamSpec("_Taken")
+_Given = TypeVar("_Given")
+
+
+def _awaitable(
+    verb: Callable[Concatenate["Debugger", _Taken], _Given],
+) -> Callable[Concatenate["Debugger", _Taken], Coroutine[object, None, _Given]]:
+    """Return the same verb to be awaited: it takes and returns the same, and blocks a thread in place of the event loop."""
+
+    @wraps(verb)
+    async def awaited(self: "Debugger", /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
+        return await asyncio.to_thread(verb, self, *args, **kwargs)
+
+    return awaited
+
 
 class Debugger:
     """Reads a log at any place, and says why it is as it is. Each verb is a method; none of them changes anything.
 
     `system.debug` is one of a running system, `open_log(…).debug` of a log that is only read: they see what the operator sees.
-    Every verb can be called by its name, too (`call`, `acall`), with arguments as JSON has them.
+    Each verb has a twin to be awaited, `await debug.awhy(…)` for `debug.why(…)`, which does not block the event loop. Every verb
+    can be called by its name, too (`call`, `acall`), with arguments as JSON has them.
     """
 
     def __init__(self, view: View) -> None:
@@ -76,6 +93,8 @@ class Debugger:
             view, name = forks.meant(run, field="run")
             return replay_run(view.log, view.flow(name), progress)
 
+    areplay = _awaitable(replay)
+
     async def acall(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
         """Call a verb as `call` does, without blocking the event loop.
 
@@ -119,7 +138,7 @@ class Debugger:
         """Return everything at a place (None: the head), or what differs between two (`frm`, `to`) (PLACE-3).
 
         `of` is a session, an exchange, a spawn or a run; without it, the whole log. `as_` is a session: only what it could see
-        then. At most `limit` sessions, runs and flows are shown (50), and `messages` of each transcript (200).
+        then. At most `limit` sessions, runs and flows are shown (50), and `messages` of each transcript (200; of the whole log 10).
 
         Raises:
             ToolRefused: a place or a name is none.
@@ -134,6 +153,31 @@ class Debugger:
             "messages": messages,
         }
         return cast("StateAnswer | ChangesAnswer", self.call("state", present(given)))
+
+    @overload
+    async def astate(
+        self,
+        of: str | None = None,
+        *,
+        at: At | None = None,
+        as_: str | None = None,
+        limit: int | None = None,
+        messages: int | None = None,
+    ) -> StateAnswer: ...
+    @overload
+    async def astate(
+        self,
+        of: str | None = None,
+        *,
+        frm: At,
+        to: At | None = None,
+        as_: str | None = None,
+        limit: int | None = None,
+        messages: int | None = None,
+    ) -> ChangesAnswer: ...
+    async def astate(self, *args: Any, **kwargs: Any) -> StateAnswer | ChangesAnswer:  # as the overloads say
+        """Do `state`, and do not block the event loop."""
+        return await asyncio.to_thread(self.state, *args, **kwargs)
 
     def lens(
         self,
@@ -154,6 +198,8 @@ class Debugger:
         """
         given = {"run": run, "attempt": attempt, "dialect": dialect, "than": than}
         return cast("LensAnswer", self.call("lens", present(given)))
+
+    alens = _awaitable(lens)
 
     def search(
         self,
@@ -176,6 +222,8 @@ class Debugger:
         given = {"words": words, "in": in_, "since": since, "until": until, "cursor": cursor, "limit": limit}
         return cast("SearchAnswer", self.call("search", present(given) | {"kind": list(kind)}))
 
+    asearch = _awaitable(search)
+
     def show(self, run: str, *, at: At | None = None) -> ShowAnswer:
         """Return an exchange, a spawn or a run as lanes and rows of a sequence diagram (SHOW-1).
 
@@ -183,6 +231,8 @@ class Debugger:
             ToolRefused: there is no such run, or the place is none.
         """
         return cast("ShowAnswer", self.call("show", present({"run": run, "at": at})))
+
+    ashow = _awaitable(show)
 
     def diagram(self, run: str, *, at: At | None = None) -> Diagram:
         """Return the same, to be drawn: a notebook shows it as a picture; `text`, `svg` and `mermaid` give it in other forms.
@@ -196,6 +246,8 @@ class Debugger:
             view, names = forks.of([run, at], field="run")
             given = dict(zip(("run", "at"), names, strict=True))
             return drawing(view, read_arguments(Show, present(given)))
+
+    adiagram = _awaitable(diagram)
 
     @overload
     def why(self, of: At, *, forward: Literal[False] = False) -> WhyAnswer: ...
@@ -212,6 +264,15 @@ class Debugger:
         """
         return cast("WhyAnswer | EffectsAnswer", self.call("why", {"of": of, "forward": forward}))
 
+    @overload
+    async def awhy(self, of: At, *, forward: Literal[False] = False) -> WhyAnswer: ...
+    @overload
+    async def awhy(self, of: At, *, forward: Literal[True]) -> EffectsAnswer: ...
+    async def awhy(self, of: At, *, forward: bool = False) -> WhyAnswer | EffectsAnswer:
+        """Do `why`, and do not block the event loop."""
+        found = await self.acall("why", {"of": of, "forward": forward})
+        return cast("WhyAnswer | EffectsAnswer", found)
+
     def origin(self, words: str, *, run: str | None = None, at: At | None = None) -> OriginAnswer:
         """Return where words came from, as the log stood at a place: who said them first, and how they reached others (ORIGIN-1).
 
@@ -222,13 +283,78 @@ class Debugger:
         """
         return cast("OriginAnswer", self.call("origin", present({"words": words, "run": run, "at": at})))
 
-    def smells(self, run: str) -> SmellsAnswer:
+    aorigin = _awaitable(origin)
+
+    @overload
+    def smells(self, run: str, *, code: Sequence[str] = (), at: At | None = None) -> SmellsAnswer: ...
+    @overload
+    def smells(
+        self,
+        run: None = None,
+        *,
+        session: str | None = None,
+        code: Sequence[str] = (),
+        at: At | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> SmellingAnswer: ...
+    def smells(
+        self,
+        run: str | None = None,
+        *,
+        session: str | None = None,
+        code: Sequence[str] = (),
+        at: At | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> SmellsAnswer | SmellingAnswer:
         """Return what is seldom meant in a run, or in the exchange or the spawn that it belongs to (SMELL-1).
 
+        Without a run, all runs that smell, newest first: at most `limit` (50) of the 500 that are looked at for a page. `session` took
+        part; they began between the places `since` and `until`; `cursor` is of the page before. `code` are the smells meant, none:
+        all. `at` is the place that it is looked at from.
+
         Raises:
-            ToolRefused: nothing is called that, or several are (`invalid_request`).
+            ToolRefused: nothing is called that, or several are (`invalid_request`); a place or the cursor is none.
         """
-        return cast("SmellsAnswer", self.call("smells", {"run": run}))
+        given = {
+            "run": run,
+            "session": session,
+            "at": at,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        }
+        answer = self.call("smells", present(given) | {"code": list(code)})
+        return cast("SmellsAnswer | SmellingAnswer", answer)
+
+    @overload
+    async def asmells(self, run: str, *, code: Sequence[str] = (), at: At | None = None) -> SmellsAnswer: ...
+    @overload
+    async def asmells(
+        self,
+        run: None = None,
+        *,
+        session: str | None = None,
+        code: Sequence[str] = (),
+        at: At | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> SmellingAnswer: ...
+    async def asmells(
+        self,
+        *args: Any,  # as the overloads say
+        **kwargs: Any,  # likewise
+    ) -> SmellsAnswer | SmellingAnswer:
+        """Do `smells`, and do not block the event loop."""
+        return await asyncio.to_thread(self.smells, *args, **kwargs)
 
     def diff(self, a: str, b: str, *, exact: bool = False, other: "Debugger | None" = None) -> DiffAnswer:
         """Return what differs between two runs, or between two places of one, by structure and by what is meant (DIFF).
@@ -241,3 +367,5 @@ class Debugger:
         """
         given = read_arguments(Diff, {"a": a, "b": b, "exact": exact})
         return diff_of(self._view, self._view if other is None else other.view, given)
+
+    adiff = _awaitable(diff)

@@ -1,23 +1,51 @@
-"""The verb `smells`: what is seldom meant in an exchange, a spawn or a run (SMELL-1)."""
+"""The verb `smells`: what is seldom meant in a run, or in all runs of a log (SMELL-1)."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Final, TypedDict
 
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText
+from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, invalid
+from intersession_actors.service import bounded
 from intersession_events.facts import ready
-from intersession_projections.places import Flow, flow_sessions
+from intersession_projections.places import Flow, Then, flow_id, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.smells import Smells
+from intersession_projections.work import WorkFound, WorkWanted
+
+DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 1000
+LOOKED_AT: Final = 500
+"""So many exchanges, spawns and runs are looked at for a page, the newest first: most smell of nothing."""
 
 
 @ready
-class SmellsOf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `smells` gives."""
+class SmellsOf(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `smells` gives; null is not given."""
 
-    run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
+    run: Annotated[
+        KeyText | None,
+        msgspec.Meta(
+            description="An exchange, a spawn or a run, by any name of it. Default: all that smell."
+        ),
+    ] = None
+    session: Annotated[
+        KeyText | None, msgspec.Meta(description="Only runs that this session took part in.")
+    ] = None
+    code: Annotated[
+        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(description="Only smells of these codes (polite_loop, loop_cut, …); empty is all."),
+    ] = None
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="As the log stood at this place. Default: head."),
+    ] = None
+    limit: Annotated[
+        float | None,
+        msgspec.Meta(description="At most this many runs that smell, 1 to 1000; 50 if not given."),
+    ] = None
 
 
 class SmellAnswer(TypedDict):
@@ -35,24 +63,73 @@ class SmellsAnswer(TypedDict):
     smells: list[SmellAnswer]
 
 
-def smells(view: View, given: SmellsOf) -> SmellsAnswer:
-    """Return the smells of an exchange, a spawn or a run, in log order.
+class SmellingAnswer(TypedDict):
+    """The runs of a log that smell, newest first, each by the id of its exchange or spawn, if it belongs to one.
+
+    `looked` is at how many of them was looked; `cursor` goes on behind those.
+    """
+
+    runs: list[SmellsAnswer]
+    looked: int
+    cursor: str | None
+
+
+def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
+    """Return the smells of an exchange, a spawn or a run in log order, or all of them that smell.
 
     Raises:
-        ToolRefused: nothing is called that, or several are (`invalid_request`).
+        ToolRefused: nothing is called that, or several are (`invalid_request`); a place, a code or the cursor is none.
     """
-    flow = view.flow(given.run)
-    return {"run": flow.run_id, "smells": smells_of(view, flow)}
+    rules = Smells(view.log, view.reader.smells)
+    if given.run is None:
+        return _of_all(view, given, rules)
+    for name in ("session", "since", "until", "cursor", "limit"):
+        if getattr(given, name) is not None:
+            raise invalid(name, "it is for all runs, leave it or run out")
+    name, at = view.parted(given.run, given.at, field="run")
+    flow, last = view.flow(name), None if at is None else view.place(at).position
+    found = _found(view, rules, flow, last)
+    return {"run": flow.run_id, "smells": [smell for smell in found if _is_of(smell, given)]}
 
 
-def smells_of(view: View, flow: Flow) -> list[SmellAnswer]:
+def smells_of(view: View, flow: Flow, at: int | None = None) -> list[SmellAnswer]:
     """Return the smells of an exchange, a spawn or a run, as far as who asks sees the events that show them."""
+    return _found(view, Smells(view.log, view.reader.smells), flow, at)
+
+
+def _of_all(view: View, given: SmellsOf, rules: Smells) -> SmellingAnswer:
+    limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT).value
+    at = None if given.at is None else view.place(given.at).position
+    wanted = WorkWanted(
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        span=span_of(view, given),
+    )
+    work = WorkFound(view.log, None if at is None else Then(view.log, at))
+    seen = (flow for flow in work.newest(wanted) if any(map(view.is_seen, flow_sessions(flow))))
+    answer: SmellingAnswer = {"runs": [], "looked": 0, "cursor": None}
+    last: Flow | None = None
+    for flow in seen:
+        if last is not None and (len(answer["runs"]) == limit or answer["looked"] == LOOKED_AT):
+            answer["cursor"] = str(last.accepted)
+            break
+        answer["looked"], last = answer["looked"] + 1, flow
+        found = [smell for smell in _found(view, rules, flow, at) if _is_of(smell, given)]
+        if found:
+            answer["runs"].append({"run": flow_id(flow), "smells": found})
+    return answer
+
+
+def _found(view: View, rules: Smells, flow: Flow, at: int | None) -> list[SmellAnswer]:
     for session in flow_sessions(flow):
         view.is_seen(session)
-    found = ((smell, view.at(smell.position)) for smell in Smells(view.log, view.reader.smells).of(flow))
+    found = ((smell, view.at(smell.position)) for smell in rules.of(flow, to=at))
     key = flow.session_key if isinstance(flow, RunOutcome) else ""
     return [
         {"code": smell.code, "place": place, "text": view.shown(smell.text, key) or ""}
         for smell, place in found
         if place["eventId"] is not None
     ]
+
+
+def _is_of(smell: SmellAnswer, given: SmellsOf) -> bool:
+    return not given.code or smell["code"] in given.code

@@ -15,6 +15,7 @@ from intersession_events import facts
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionRow, Wanted
@@ -68,6 +69,7 @@ class Standing:
         self._view = view
         self._place = place
         self._then = Then(view.log, place.position)
+        self._frozen = frozen_in(view.log, place.position)
         self._limit = limit
         self._messages = messages
         # Where nothing was recorded, the settings of whoever reads are the best guess.
@@ -259,6 +261,7 @@ class Standing:
                 "usage": None if run.usage is None else msgspec.to_builtins(run.usage),
                 "exchangeId": run.exchange_id,
                 "spawnId": run.spawn_id,
+                "frozen": self._frozen.holds(run) or None,
             }
         )
 
@@ -284,6 +287,7 @@ class Standing:
                 "closeReason": flow.close_reason,
                 "closedAt": flow.closed_ms,
                 "inferred": flow.inferred or None,
+                "frozen": self._frozen.holds(flow) or None,
             }
             | self._decided_exchange(flow)
         )
@@ -352,6 +356,7 @@ class Standing:
                 "closeReason": flow.close_reason,
                 "closedAt": flow.closed_ms,
                 "archived": flow.archived,
+                "frozen": self._frozen.holds(flow) or None,
             }
             | self._decided_spawn(flow)
         )
@@ -381,4 +386,11 @@ class Standing:
             "attempt": row.attempt,
             "accepted": row.accepted,
             "position": row.position,
-        } | present({"runId": row.run_id, "owner": row.owner, "retryAt": row.retry_at_ms})
+        } | present(
+            {
+                "runId": row.run_id,
+                "owner": row.owner,
+                "retryAt": row.retry_at_ms,
+                "frozen": self._frozen.holds(row) or None,
+            }
+        )

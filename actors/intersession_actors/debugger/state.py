@@ -16,6 +16,8 @@ from intersession_projections.places import Located
 
 DEFAULT_SESSIONS: Final = 50
 DEFAULT_MESSAGES: Final = 200
+OF_EACH: Final = 10
+"""So many messages of each session, where a whole log is asked for: its transcripts together have no end."""
 MOST: Final = 1000
 
 _NAMES: Final = {
@@ -61,7 +63,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     ] = None
     messages: Annotated[
         float | None,
-        msgspec.Meta(description="At most this many messages of each session, 0 to 1000; 200 if not given."),
+        msgspec.Meta(
+            description="At most this many messages of each session, 0 to 1000; 200 if not given, 10 of the whole log."
+        ),
     ] = None
 
 
@@ -96,11 +100,12 @@ def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
 def _state(view: View, given: State, place: Located) -> StateAnswer:
     eyes = view if given.as_ is None else view.acting_as(given.as_, at=place.position)
     subject = None if given.of is None else eyes.session_or_flow(given.of, field="of")
+    usual = OF_EACH if subject is None else DEFAULT_MESSAGES
     return Standing(
         eyes,
         place,
         limit=bounded(given.limit, "limit", 1, MOST, default=DEFAULT_SESSIONS).value,
-        messages=bounded(given.messages, "messages", 0, MOST, default=DEFAULT_MESSAGES).value,
+        messages=bounded(given.messages, "messages", 0, MOST, default=usual).value,
     ).of(subject)
 
 

@@ -103,8 +103,9 @@ VERBS: Final[Mapping[str, Verb]] = {
             name="smells",
             title="What is seldom meant",
             description=(
-                "What is seldom meant in an exchange, a spawn or a run: turns that repeat each other, a late or a doubled "
-                "message, a loop that a limit cut, a guard that refused, an announce that nobody got."
+                "What is seldom meant in an exchange, a spawn or a run, or without one in all runs of the log, newest first: "
+                "turns that repeat each other, a late or a doubled message, a loop that a limit cut, a guard that refused, an "
+                "announce that nobody got."
             ),
             arguments=SmellsOf,
             call=naming_forks(smells, "run"),

@@ -93,8 +93,8 @@ class View:
         return None if described is None else place_answer(described)
 
     def at(self, position: int) -> PlaceAnswer:
-        """Return a position as an answer has it, with its words."""
-        return self.say(Located(position=position, time_ms=0))
+        """Return the place of an event as an answer has it, with its words, if who asks may see that event."""
+        return self.say(Located(position=position, time_ms=0, is_named=True))
 
     def flow(self, name: str, *, field: str = "run") -> Flow:
         """Return the exchange or spawn that a run's name means, else the run.

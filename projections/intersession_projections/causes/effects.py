@@ -1,6 +1,6 @@
 """All that an event led to, over all sessions, as a tree, and what of it is still open (WHY-1)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -44,10 +44,11 @@ class Led(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Effects:
-    """Queries on effects, by what each event says that it was caused by."""
+    """Queries on effects, by what each event says that it was caused by. The log is read `window` rows at a time."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, *, window: int = 4096) -> None:
         self._log = log
+        self._window = window
         self._telling = Telling(log)
         self._flows = Flows(log)
         self._runs = Runs(log)
@@ -57,7 +58,9 @@ class Effects:
 
         `own` are the positions of all events of what it began: of an exchange, a spawn or a run.
         """
-        causes = Links(self._log).effects(position, to=to, own=own)
+        causes = Links(self._log, window=self._window).effects(
+            position, to=to, own=own, is_all=_Ends(self._log).are_all
+        )
         events = {recorded.position: recorded for recorded in recorded_at(self._log, [position, *causes])}
         if position not in events:
             return None
@@ -78,6 +81,69 @@ class Effects:
             case "delivery":
                 found = self._flows.delivery(begun.id)
         return found is None or found.is_open
+
+
+class _Ends:
+    """Says whether anything more can have come of events: of runs that go on, or of what has events behind those that were read."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._flows = Flows(log)
+        self._runs = Runs(log)
+        self._events: dict[int, Recorded] = {}
+
+    def are_all(self, positions: Iterable[int], top: int) -> bool:
+        """Whether nothing has come of the events at positions behind another position; the first one is the one asked about."""
+        asked, *_rest = wanted = list(positions)
+        new = [position for position in wanted if position not in self._events]
+        self._events |= {recorded.position: recorded for recorded in recorded_at(self._log, new)}
+        first = self._events.get(asked)
+        if first is None or not isinstance(first.event, _WORK):
+            return False
+        things = {thing for recorded in self._events.values() for thing in _things(recorded)}
+        return not any(self._goes_on(kind, name, top) for kind, name in things)
+
+    def _goes_on(self, kind: str, name: str, top: int) -> bool:
+        match kind:
+            case "run":
+                run = self._runs.get(name)
+                again = None if run is None or not run.failed else self._runs.retry_of(name)
+                ended = run is not None and run.ended and run.position <= top
+                return not ended or (again is not None and again.accepted > top)
+            case "exchange" | "spawn":
+                flow = self._flows.exchange(name) if kind == "exchange" else self._flows.spawn(name)
+                return flow is None or flow.inferred or flow.position > top
+            case "delivery":
+                delivery = self._flows.delivery(name)
+                return delivery is None or delivery.position > top
+            case _:
+                return True
+
+
+def _things(recorded: Recorded) -> Iterator[tuple[str, str]]:
+    """Yield whose event it is, by kind and id: of the run, the exchange, the spawn, the delivery; `import` is nobody's that ends."""
+    event = recorded.event
+    kind, _, name = recorded.stream.partition(":")
+    if isinstance(event, facts.RunEvent):
+        yield "run", event.run_id
+    elif isinstance(event, facts.ExchangeEvent | facts.SpawnEvent | facts.DeliveryEvent):
+        yield kind, name
+    elif isinstance(event, facts.MessageRecorded) and event.source is not None:
+        yield "import", name
+    elif isinstance(event, facts.MessageRecorded) and event.message.run_id is not None:
+        yield "run", event.message.run_id
+
+
+_WORK: Final = (
+    facts.MessageRecorded
+    | facts.SessionOpened
+    | facts.RouteChanged
+    | facts.RunEvent
+    | facts.ExchangeEvent
+    | facts.SpawnEvent
+    | facts.DeliveryEvent
+)
+"""Events of what is asked for and ends. Of others something may come at any time."""
 
 
 def _tree(root: int, causes: Mapping[int, int], told: Mapping[int, Told]) -> Effect:

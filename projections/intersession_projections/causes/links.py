@@ -33,9 +33,10 @@ class Link(NamedTuple):
 class Links:
     """Looks for events by their ids, and for what an event led to. A row that is no envelope is passed over."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, *, window: int = _WINDOW) -> None:
         self._log = log
         self._head = log.head()
+        self._window = window
 
     def path(self, position: int) -> Iterator[Link]:
         """Yield an event and its causes, the nearest first, as far as somebody asks for more.
@@ -63,54 +64,34 @@ class Links:
             found = next((later for later in ahead if later.id == link.causation), None)
         return found
 
-    def effects(self, position: int, *, to: int | None = None, own: Iterable[int] = ()) -> dict[int, int]:
+    def effects(
+        self,
+        position: int,
+        *,
+        to: int | None = None,
+        own: Iterable[int] = (),
+        is_all: Callable[[Iterable[int], int], bool] | None = None,
+    ) -> dict[int, int]:
         """Return the positions of all that an event led to up to `to`, each with that of its cause, which comes before it.
 
         The events at `own` positions belong to what the event began: those that nothing of it led to, it led to itself. In one
-        append, and in an import, an event may stand before its cause, so a little is read of what was there before.
+        append, and in an import, an event may stand before its cause, so a little is read of what was there before. `is_all` says
+        of what was found up to a position whether nothing more can come: then no more is read.
         """
         last = self._head if to is None else min(to, self._head)
-        below = self._below(max(0, position - _WINDOW), last)
-        begun = set(own)
-        led = {effect for cause in begun for effect in below.get(cause, ())}
-        below.setdefault(position, []).extend(sorted(begun - led))
-        found: dict[int, int] = {}
-        ways = deque([position])
-        while ways:
-            cause = ways.popleft()
-            for effect in below.get(cause, ()):
-                if effect != position and effect not in found:
-                    found[effect] = cause
-                    ways.append(effect)
+        begun = sorted(own)
+        known, top = _Below(), max(0, position - self._window)
+        known.take(self._rows(top, min(last, position)))
+        top = position
+        found = known.led_to(position, begun)
+        while top < last:
+            after, top = top, min(top + self._window, last)
+            known.take(self._rows(after, top))
+            before, found = found.keys(), known.led_to(position, begun)
+            # One window without anything new, so that what one append has is not parted.
+            if is_all is not None and before == found.keys() and is_all((position, *found), top):
+                break
         return found
-
-    def _below(self, after: int, to: int) -> dict[int, list[int]]:
-        """Return what each event between two positions led to there.
-
-        Each row is looked at, and there may be millions: what it names stays as it lies there.
-        """
-        positions: dict[bytes, int] = {}
-        caused: list[tuple[int, bytes]] = []
-        below: dict[int, list[int]] = {}
-        placed: dict[tuple[str, bytes], int] = {}
-        for at, stream, _, topic, state in self._rows(after, to):
-            names = packed_names_in(state)
-            if names is None:
-                continue
-            event_id, causation, correlation = names
-            positions[event_id] = at
-            if causation:
-                caused.append((at, causation))
-            elif (cause := placed.get(_told_by_place(stream, topic, correlation))) is not None:
-                below.setdefault(cause, []).append(at)
-            if topic.startswith(_RUN_STARTED):
-                placed[stream, correlation] = at
-            elif topic.startswith(_LOG_OPENED):
-                placed[stream, b""] = at
-        for effect, causation in caused:
-            if (cause := positions.get(causation)) is not None:
-                below.setdefault(cause, []).append(effect)
-        return below
 
     def _forwards(self, after: int, to: int) -> Iterator[Link]:
         while after < to:
@@ -132,6 +113,57 @@ class Links:
                     break
                 yield row
             after = page
+
+
+class _Below:
+    """What each event led to, of those that were read. There may be millions: what a row names stays as it lies there."""
+
+    def __init__(self) -> None:
+        self._positions: dict[bytes, int] = {}
+        self._caused: list[tuple[int, bytes]] = []
+        self._below: dict[int, list[int]] = {}
+        self._placed: dict[tuple[str, bytes], int] = {}
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Take in the rows that come next."""
+        for at, stream, _, topic, state in rows:
+            names = packed_names_in(state)
+            if names is None:
+                continue
+            event_id, causation, correlation = names
+            self._positions[event_id] = at
+            if causation:
+                self._caused.append((at, causation))
+            elif (cause := self._placed.get(_told_by_place(stream, topic, correlation))) is not None:
+                self._below.setdefault(cause, []).append(at)
+            if topic.startswith(_RUN_STARTED):
+                self._placed[stream, correlation] = at
+            elif topic.startswith(_LOG_OPENED):
+                self._placed[stream, b""] = at
+        ahead: list[tuple[int, bytes]] = []
+        for effect, causation in self._caused:
+            cause = self._positions.get(causation)
+            if cause is None:
+                ahead.append((effect, causation))  # its cause may stand behind it
+            else:
+                self._below.setdefault(cause, []).append(effect)
+        self._caused = ahead
+
+    def led_to(self, position: int, own: Iterable[int]) -> dict[int, int]:
+        """Return all that an event led to, directly or not, each with its cause; `own` as in `Links.effects`."""
+        begun = list(own)
+        led = {effect for cause in begun for effect in self._below.get(cause, ())}
+        apart = [one for one in begun if one not in led]
+        found: dict[int, int] = {}
+        ways = deque([position])
+        while ways:
+            cause = ways.popleft()
+            below = self._below.get(cause, ())
+            for effect in (*below, *apart) if cause == position else below:
+                if effect != position and effect not in found:
+                    found[effect] = cause
+                    ways.append(effect)
+        return found
 
 
 class _Behind:

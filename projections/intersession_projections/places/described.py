@@ -7,12 +7,12 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_projections.flows import ExchangeSummary, Flows
+from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Sees
 from intersession_projections.places.short_names import short_name
 from intersession_projections.positions import Span, backwards
-from intersession_projections.timeline import counted
+from intersession_projections.timeline import HELD_TEXTS, RELEASES, counted
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,24 +89,39 @@ class PlaceWords:
         return next((recorded.position for recorded in self._log.all(after=position, limit=1)), 0)
 
     def _after(self, recorded: Recorded) -> str:
-        kind, _, name = recorded.stream.partition(":")
-        exchange = self._exchange(recorded, name) if kind == "exchange" else None
-        how = None if exchange is None else _in_exchange(recorded.event, exchange)
+        how: str | None = None
+        match self._flow(recorded):
+            case ExchangeSummary() as exchange:
+                how = _in_exchange(recorded.event, exchange)
+            case SpawnSummary() as spawn:
+                how = _in_spawn(recorded.event, spawn)
+            case None:
+                pass
         return how or f"after #{recorded.position}, {self._event(recorded)}"
 
-    def _exchange(self, recorded: Recorded, name: str) -> ExchangeSummary | None:
-        found = self._flows.exchange(name)
+    def _flow(self, recorded: Recorded) -> ExchangeSummary | SpawnSummary | None:
+        kind, _, name = recorded.stream.partition(":")
+        found: ExchangeSummary | SpawnSummary | None = None
+        if kind == "exchange":
+            found = self._flows.exchange(name)
+        elif kind == "spawn":
+            found = self._flows.spawn(name)
         return found if found is not None and found.accepted <= recorded.position else None
 
     def _event(self, recorded: Recorded) -> str:
         """Return an event in a few words: whose it is, and its name."""
         kind, _, name = recorded.stream.partition(":")
         event = recorded.kind.replace("_", " ")
+        match self._flow(recorded):
+            case ExchangeSummary() as exchange:
+                return _step_of_exchange(recorded.event, exchange) or event
+            case SpawnSummary() as spawn:
+                return _step_of_spawn(recorded.event, spawn) or event
+            case None:
+                pass
         match kind:
             case "session":
                 return f"{short_name(name)}: {event}"
-            case "exchange" if (exchange := self._exchange(recorded, name)) is not None:
-                return _step_of_exchange(recorded.event, exchange) or event
             case "exchange" | "spawn" | "delivery":
                 return f"{kind} {name[:8]}: {event}"
             case _:
@@ -136,6 +151,37 @@ def _in_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | None:
             return f"after turn {event.turn}: {_has(speaker, event)}, {other} has not yet"
         case facts.LoopEnded():
             return f"after the loop: it ended after {counted(event.turns, 'turn')} ({event.reason})"
+        case facts.ExchangeHeld():
+            return f"held: {HELD_TEXTS[event.step]} of {short_name(event.speaker)} waits for a release"
+        case facts.ExchangeReleased():
+            return f"after the release: whoever released it {RELEASES[event.action]}"
+        case facts.ExchangeClosed():
+            return f"after the end: {asker} and {target} are done ({event.reason})"
+        case _:
+            return _in_announce(event)
+
+
+def _in_spawn(event: facts.Event, spawn: SpawnSummary) -> str | None:
+    """Return how a spawn stands after an event of it."""
+    asker, child = short_name(spawn.asker), short_name(spawn.child)
+    match event:
+        case facts.SpawnAccepted():
+            return f"after the start: {asker} has spawned {child}, which has not ended its task yet"
+        case facts.ChildEnded():
+            how = "has done its task" if event.status == "ok" else f"has not done its task ({event.status})"
+            return f"after the task: {child} {how}, and nobody has been told yet"
+        case facts.ResultHanded():
+            return f"after the result was handed over: {asker} has it, and has not answered yet"
+        case facts.SpawnClosed():
+            return f"after the end: the spawn of {child} is over ({event.reason})"
+        case facts.ChildArchived():
+            return f"after the end of {child}: it has left the list ({event.reason})"
+        case _:
+            return _in_announce(event)
+
+
+def _in_announce(event: facts.Event) -> str | None:
+    match event:
         case facts.AnnounceRequested():
             return f"at the announce: {short_name(event.speaker)} has been asked for it, and has not answered yet"
         case facts.AnnounceDecided():
@@ -143,8 +189,6 @@ def _in_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | None:
                 f"nothing is announced ({event.why})" if event.text is None else "there is a text to announce"
             )
             return f"after the announce was decided: {what}"
-        case facts.ExchangeClosed():
-            return f"after the end: {asker} and {target} are done ({event.reason})"
         case _:
             return None
 
@@ -163,12 +207,40 @@ def _step_of_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | No
             return f"turn {event.turn} of {short_name(event.speaker)}"
         case facts.LoopEnded():
             return f"the loop ends ({event.reason})"
+        case facts.ExchangeHeld():
+            return f"{HELD_TEXTS[event.step]} of {short_name(event.speaker)} is held"
+        case facts.ExchangeReleased():
+            return f"a release ({event.action})"
+        case facts.ExchangeClosed():
+            return f"the end ({event.reason})"
+        case _:
+            return _step_of_announce(event)
+
+
+def _step_of_spawn(event: facts.Event, spawn: SpawnSummary) -> str | None:
+    """Return an event of a spawn in a few words."""
+    asker, child = short_name(spawn.asker), short_name(spawn.child)
+    match event:
+        case facts.SpawnAccepted():
+            return f"{asker} spawns {child}"
+        case facts.ChildEnded():
+            return f"{child} ends its task ({event.status})"
+        case facts.ResultHanded():
+            return f"the result is handed to {asker}"
+        case facts.SpawnClosed():
+            return f"the end ({event.reason})"
+        case facts.ChildArchived():
+            return f"{child} leaves the list ({event.reason})"
+        case _:
+            return _step_of_announce(event)
+
+
+def _step_of_announce(event: facts.Event) -> str | None:
+    match event:
         case facts.AnnounceRequested():
             return f"the announce is asked of {short_name(event.speaker)}"
         case facts.AnnounceDecided():
             return "the announce is decided"
-        case facts.ExchangeClosed():
-            return f"the end ({event.reason})"
         case _:
             return None
 

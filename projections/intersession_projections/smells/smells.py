@@ -46,8 +46,8 @@ class Smells:
         self._runs = Runs(log)
         self._timeline = Timeline(log)
 
-    def of(self, work: ExchangeSummary | SpawnSummary | RunOutcome) -> list[Smell]:
-        """Return the smells of an exchange, a spawn or a run that belongs to neither, in log order."""
+    def of(self, work: ExchangeSummary | SpawnSummary | RunOutcome, *, to: int | None = None) -> list[Smell]:
+        """Return the smells of an exchange, a spawn or a run that belongs to neither, in log order, as they stood at `to`."""
         match work:
             case ExchangeSummary():
                 steps, asked = self._timeline.of_exchange(work.exchange_id), work.target
@@ -55,7 +55,8 @@ class Smells:
                 steps, asked = self._timeline.of_spawn(work.spawn_id), work.child
             case RunOutcome():
                 steps, asked = self._timeline.of_run(work.run_id), work.session_key
-        events = tuple(recorded_at(self._log, (step.position for step in steps)))
+        positions = (step.position for step in steps if to is None or step.position <= to)
+        events = tuple(recorded_at(self._log, positions))
         return smells_in(Seen(events, tuple(self._earlier(asked, events))), self._rules)
 
     def _earlier(self, key: str, events: Sequence[Recorded]) -> Iterator[Recorded]:

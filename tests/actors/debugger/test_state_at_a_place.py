@@ -1,14 +1,29 @@
 """The state of a log at any place of a real exchange, in Python."""
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
 from intersession import SessionSystem, ToolRefused, echo
 from intersession.cli.app import COMMANDS
-from intersession_actors.debugger import VERBS, Debugger, StateAnswer
+from intersession_actors.debugger import (
+    VERBS,
+    ChangesAnswer,
+    Debugger,
+    DiffAnswer,
+    EffectsAnswer,
+    LensAnswer,
+    OriginAnswer,
+    SearchAnswer,
+    ShowAnswer,
+    SmellingAnswer,
+    SmellsAnswer,
+    StateAnswer,
+    WhyAnswer,
+)
 from intersession_events import ids
 from intersession_events.facts import ExchangeClosed, PrimaryEnded, TurnReplied
 from support.running import SEES_ALL, closed_exchange, merged
@@ -139,8 +154,30 @@ async def test_a_verb_can_be_awaited(told: tuple[SessionSystem, str]) -> None:
     assert await system.debug.acall("state", {"at": 3}) == system.debug.state(at=3)
 
 
-def test_each_verb_has_its_method_and_its_command() -> None:
-    assert [name for name in VERBS if not hasattr(Debugger, name)] == []
+async def test_each_method_has_a_typed_twin_to_be_awaited(told: tuple[SessionSystem, str]) -> None:
+    debug, run = told[0].debug, told[1]
+
+    assert assert_type(await debug.astate(run, at=3), StateAnswer) == debug.state(run, at=3)
+    assert assert_type(await debug.astate(frm=3), ChangesAnswer) == debug.state(frm=3)
+    assert assert_type(await debug.awhy(run), WhyAnswer) == debug.why(run)
+    assert assert_type(await debug.awhy(run, forward=True), EffectsAnswer) == debug.why(run, forward=True)
+    assert assert_type(await debug.asmells(run), SmellsAnswer) == debug.smells(run)
+    assert assert_type(await debug.asmells(), SmellingAnswer) == debug.smells()
+    assert assert_type(await debug.alens(run, attempt=1), LensAnswer) == debug.lens(run, attempt=1)
+    assert assert_type(await debug.ashow(run), ShowAnswer) == debug.show(run)
+    assert assert_type(await debug.adiff(run, f"{run}@reply"), DiffAnswer) == debug.diff(run, f"{run}@reply")
+    assert assert_type(await debug.aorigin("open"), OriginAnswer) == debug.origin("open")
+    assert assert_type(await debug.asearch("open"), SearchAnswer) == debug.search("open")
+    assert (await debug.adiagram(run)).text() == debug.diagram(run).text()
+    assert (await debug.areplay(run))["same"]
+    with pytest.raises(ToolRefused, match="at: 'noon'"):
+        await debug.astate(at="noon")
+
+
+def test_each_verb_has_its_method_its_twin_and_its_command() -> None:
+    methods = {*VERBS, "replay", "diagram"}
+    assert [name for name in methods if not hasattr(Debugger, name)] == []
+    assert [name for name in methods if not inspect.iscoroutinefunction(getattr(Debugger, f"a{name}"))] == []
     assert [name for name in VERBS if name not in COMMANDS] == []
 
 

@@ -177,6 +177,47 @@ def test_smells_of_a_run_are_those_of_its_exchange_and_the_hosts_own(told: tuple
     assert system.gateway.call("debug.smells", {"run": run}) == found
 
 
+@pytest.mark.clause("SMELL-1")
+def test_smells_of_no_run_are_those_of_all_that_smell_in_pages(told: tuple[SessionSystem, str]) -> None:
+    system, run = told
+    exchange = exchange_of(system, run).partition(":")[2]
+    debug = system.debug
+
+    everything = debug.smells()
+    (own,) = [one for one in everything["runs"] if one["run"] == exchange]
+    assert own["smells"] == debug.smells(run)["smells"]
+    assert (everything["looked"], everything["cursor"]) == (3, None)
+    assert debug.smells(session="ops")["runs"] == []
+    (cut,) = debug.smells(code=["loop_cut"])["runs"]
+    assert [smell["code"] for smell in cut["smells"]] == ["loop_cut"]
+    first = debug.smells(code=["loop_cut"], limit=1)
+    assert first["runs"] == [cut]
+    assert first["cursor"] is not None
+    assert debug.smells(code=["loop_cut"], limit=1, cursor=first["cursor"])["runs"] == []
+    assert debug.smells(since="head")["looked"] == 0
+    assert debug.smells(at=f"{run}@turn:1")["runs"] == []
+    assert debug.smells(run, at=f"{run}@turn:2")["smells"] == []
+    with pytest.raises(ToolRefused, match="session: it is for all runs"):
+        debug.call("smells", {"run": run, "session": "main"})
+
+
+@pytest.mark.clause("SMELL-1", "VIS-4")
+def test_smells_are_told_to_whoever_sees_the_session_and_of_those_alone(
+    told: tuple[SessionSystem, str],
+) -> None:
+    """A limited caller was told of no smell at all."""
+    system, run = told
+    reader = system.service.reader
+    seen = Debugger(View(reader, within=lambda key: key == RESEARCH))
+    other = Debugger(View(reader, within=lambda key: key == OPS))
+
+    assert [smell["code"] for smell in seen.smells(run)["smells"]][:1] == ["loop_cut"]
+    assert [one["run"] for one in seen.smells()["runs"]] == [exchange_of(system, run).partition(":")[2]]
+    assert other.smells()["runs"] == []
+    with pytest.raises(ToolRefused):
+        other.smells(run)
+
+
 @pytest.mark.clause("WHY-1", "ORIGIN-1")
 def test_what_is_beyond_reach_is_as_if_it_were_not_there(told: tuple[SessionSystem, str]) -> None:
     system, _ = told

@@ -54,9 +54,6 @@ def test_how_a_run_stood_is_said_and_filters_hold_there(demo_log: DemoLog) -> No
 
 
 def test_what_can_not_be_listed_there_is_said(demo_log: DemoLog) -> None:
-    smells = ran("runs", "--smell", "--at", "head", "--store", demo_log.path)
-    assert (smells.exit_code, smells.out) == (2, "")
-    assert "--smell: it tells of runs as they are now" in smells.err
     for command in ("runs", "deliveries"):
         nowhere = ran(command, "--at", "noon", "--store", demo_log.path)
         assert (nowhere.exit_code, nowhere.out) == (1, "")

@@ -120,10 +120,15 @@ def test_why_forward_of_an_exchange_tells_what_came_of_its_beginning(store: str)
 
 
 @pytest.mark.clause("SMELL-1")
-def test_smells_of_no_run_names_the_list_of_all(store: str) -> None:
-    found = ran("smells", "--store", store)
-    assert (found.exit_code, found.out) == (2, "")
-    assert "`intersession runs --smell`" in found.err
+def test_smells_of_no_run_are_those_of_all_that_smell(store: str) -> None:
+    found = ran("smells", "--store", store, "--json").json
+    assert set(found) == {"runs", "looked", "cursor"}
+    assert flow(store) in [one["run"] for one in found["runs"]]
+    told = ran("smells", "--code", "loop_cut", "--store", store).out
+    assert told.startswith(f"{flow(store)}\n  loop_cut  ")
+    assert "1 run; " in told
+    nothing = ran("smells", "--code", "polite_loop", "--session", "main", "--store", store)
+    assert (nothing.exit_code, nothing.out.partition(";")[0]) == (0, "nothing that is seldom meant")
 
 
 @pytest.mark.clause("ORIGIN-1")
@@ -147,6 +152,8 @@ def test_runs_and_replay_mark_what_smells(store: str) -> None:
     place: dict[str, Any] = next(row for row in listed if row["kind"] == "exchange")["smells"][0]["place"]
     assert set(place) == {"position", "eventId", "timeMs", "text"}
     assert "smells: loop_cut, announce_unheard" in ran("runs", "--smell", "--store", store).out
+    then = ran("runs", "--smell", "--kind", "exchange", "--at", f"{flow(store)}@turn:1", "--store", store)
+    assert "smells:" not in then.out
     assert "smells" not in ran("runs", "--store", store, "--json").json["runs"][0]
     assert "loop_cut: " in ran("replay", flow(store), "--store", store).out
     assert [

@@ -1,7 +1,8 @@
 """Why an event is there, and what it led to (WHY-1)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ from intersession_events.facts import (
     SessionArchived,
     SessionOpened,
 )
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, Log, Row, StreamAppend
 from intersession_events.stores import SqliteLog, open_log
 from intersession_projections.causes import Causes, Effect, Effects
 from intersession_projections.inline_views import inline_views
@@ -295,3 +296,34 @@ def test_every_event_of_a_recorded_log_has_a_root_that_leads_to_it(name: str, tm
             led = effects.of(root)
             assert led is not None
             assert roots[root] - {root} <= set(positions(led.effects))
+
+
+class Counted:
+    """A log that says how far its rows were read."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.farthest = 0
+
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
+        self.farthest = max(self.farthest, (after or 0) + limit)
+        return self._log.rows(after=after, limit=limit)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+
+@pytest.mark.clause("WHY-1", "PLACE-4")
+@pytest.mark.parametrize("name", ["demo", "base"])
+def test_effects_are_looked_for_no_farther_than_something_can_come_of_them(name: str, tmp_path: Path) -> None:
+    """All rows up to the end of the log were read for the effects of an event, however long ago all of it had ended."""
+    with golden(name, tmp_path) as log:
+        positions_asked = range(1, log.head() + 1, 1 if name == "demo" else 97)
+        short, whole = Effects(log, window=32), Effects(log)
+        assert [short.of(asked) for asked in positions_asked] == [
+            whole.of(asked) for asked in positions_asked
+        ]
+        (said,) = [at.position for at in log.all(to=20) if isinstance(at.event, MessageRecorded)][:1]
+        counted = Counted(log)
+        Effects(cast("Log", counted), window=32).of(said)
+        assert (counted.farthest < log.head()) == (name == "demo")  # of an import anything may come

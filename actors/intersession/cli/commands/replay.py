@@ -159,8 +159,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         events = recorded_at(reader.log, (step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
         standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
-        if at is None:
-            standing = standing.with_smells(reader)
+        standing = standing.with_smells(reader, at)
         return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
 
     def value(self, *, steps: bool) -> JsonObject:

@@ -13,9 +13,10 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.facts import EVENT_KINDS
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, Row
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.positions import Span, backwards
+from intersession_projections.sieve import sieved
 from intersession_projections.timeline import words_in
 
 _STREAMS: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "access:", "log")
@@ -89,7 +90,15 @@ class Chosen(NamedTuple):
 
     def newest(self, reader: Reader, span: Span) -> Iterator[Recorded]:
         """Yield the events of a part of the log that are asked for, the newest first."""
-        return filter(self.takes, backwards(reader.log, span, self.stream))
+        if self.stream is not None:
+            return filter(self.takes, backwards(reader.log, span, self.stream))
+        return sieved(reader.log, span, self._may)
+
+    def _may(self, row: Row) -> bool:
+        stream: str = row[1]
+        topic: str = row[3]
+        is_kind = not self.kinds or topic.rpartition(".")[0] in self.kinds
+        return is_kind and stream.startswith(self.beginning)
 
 
 def value_of(recorded: Recorded) -> JsonObject:

@@ -8,10 +8,11 @@ from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, UsageError, moment
+from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment
 from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, unknown_names
 from intersession_actors.debugger import session_named
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
+from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted
@@ -64,8 +65,6 @@ def runs(
 
     All filters hold at once, at a place as all of it stood there. A run that belongs to an exchange or a spawn is part of it and has no line of its own.
     """
-    if smell and as_of is not None:
-        raise UsageError("--smell: it tells of runs as they are now, leave it or --at out")
     with reader_of(reading) as reader:
         at = None if as_of is None else reader.place(as_of, field="--at").position
         wanted = WorkWanted(
@@ -85,10 +84,13 @@ def runs(
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
         work = WorkFound(reader.log, None if at is None else Then(reader.log, at))
-        found = (Standing.of(reader, flow, at_work=at_work, at=at) for flow in work.newest(wanted))
+        frozen = frozen_in(reader.log, at)
+        found = (
+            Standing.of(reader, flow, at_work=at_work, at=at, frozen=frozen) for flow in work.newest(wanted)
+        )
         listing = page.of(found, lambda standing: standing.flow.accepted)
         if smell:
-            listing = replace(listing, rows=[standing.with_smells(reader) for standing in listing.rows])
+            listing = replace(listing, rows=[standing.with_smells(reader, at) for standing in listing.rows])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)
     hint = "`intersession replay ID` tells one of them"

@@ -38,6 +38,8 @@ class _Console(Console):
 
 def shown(text: str) -> str:
     """Return a text with all that would steer a terminal as escapes. Spaces of any width stay, lines and tabs too."""
+    if text.isprintable():
+        return text
     return "".join(letter if category(letter) == "Zs" else printable(letter) for letter in text)
 
 

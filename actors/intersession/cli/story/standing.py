@@ -9,6 +9,7 @@ from intersession_events.facts import ExchangeHeld
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flow_summary import flow_value, in_words
 from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary, held_in
+from intersession_projections.frozen import Frozen, frozen_in
 from intersession_projections.places import Flow, Then
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import route_text
@@ -19,6 +20,7 @@ class Standing(NamedTuple):
     """A flow, the deliveries of its texts, and whether a process is at work on the log.
 
     `retry` is the run that tries a failed one again, `held` where an exchange has stopped. `smells` is what is seldom meant in it, None where that was not asked for.
+    `frozen` says that it was open when this fork was made, and stays so.
     """
 
     flow: Flow
@@ -27,22 +29,34 @@ class Standing(NamedTuple):
     retry: RunOutcome | None = None
     smells: tuple[SmellAnswer, ...] | None = None
     held: ExchangeHeld | None = None
+    frozen: bool = False
 
     @classmethod
-    def of(cls, reader: Reader, flow: Flow, *, at_work: bool, at: int | None = None) -> "Standing":
-        """Read how a flow stands, or how its texts stood at a position, as `flow` is given as it stood there."""
+    def of(
+        cls,
+        reader: Reader,
+        flow: Flow,
+        *,
+        at_work: bool,
+        at: int | None = None,
+        frozen: Frozen | None = None,
+    ) -> "Standing":
+        """Read how a flow stands, or how its texts stood at a position, as `flow` is given as it stood there.
+
+        `frozen` is what does not go on, where that has been read for many.
+        """
+        stays = (frozen_in(reader.log, at) if frozen is None else frozen).holds(flow)
         if at is not None:
             then = Then(reader.log, at)
             stood = (then.delivery(row.delivery_id) for row in deliveries_of(reader.flows, flow))
-            return cls(
-                flow, tuple((row, reader.flows.note_of(row)) for row in stood if row is not None), at_work
-            )
+            texts = tuple((row, reader.flows.note_of(row)) for row in stood if row is not None)
+            return cls(flow, texts, at_work, frozen=stays)
         retry = reader.runs.retry_of(flow.run_id) if isinstance(flow, RunOutcome) and flow.failed else None
         found = tuple((row, reader.flows.note_of(row)) for row in deliveries_of(reader.flows, flow))
         held = None
         if isinstance(flow, ExchangeSummary) and flow.held is not None:
             held = held_in(reader.log, flow)
-        return cls(flow, found, at_work, retry, held=held)
+        return cls(flow, found, at_work, retry, held=held, frozen=stays)
 
     @property
     def is_open(self) -> bool:
@@ -64,6 +78,8 @@ class Standing(NamedTuple):
             value["retriedBy"] = self.retry.run_id
         if self.held is not None:
             value["held"] = _held_value(self.held)
+        if self.frozen:
+            value["frozen"] = True
         if self.smells is not None:
             value["smells"] = list(self.smells)
         return value
@@ -82,11 +98,12 @@ class Standing(NamedTuple):
             told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=self.at_work)}")
         if self.smells:
             told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in self.smells))}")
-        return "; ".join([in_words(self.flow, at_work=self.at_work), *told])
+        how = in_words(self.flow, at_work=self.at_work or self.frozen)
+        return "; ".join([how, *(["FROZEN in this fork"] if self.frozen else []), *told])
 
-    def with_smells(self, reader: Reader) -> "Standing":
-        """Return it with what is seldom meant in it."""
-        return self._replace(smells=tuple(smells_of(View(reader), self.flow)))
+    def with_smells(self, reader: Reader, at: int | None = None) -> "Standing":
+        """Return it with what is seldom meant in it, as it stood at a position."""
+        return self._replace(smells=tuple(smells_of(View(reader), self.flow, at)))
 
 
 def _held_value(held: ExchangeHeld) -> JsonObject:

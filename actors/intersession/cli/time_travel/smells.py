@@ -1,43 +1,110 @@
-"""`intersession smells`: what is seldom meant in an exchange, a spawn or a run."""
+"""`intersession smells`: what is seldom meant in a run, or in all runs of a log."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, cast
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from intersession.cli.host import in_fork
-from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
-from intersession.cli.time_travel.seeing import debugger_of
-from intersession_actors.debugger import SmellsAnswer
+from intersession.cli.shell import READING, Answer, Reading, Screen, safe
+from intersession.cli.time_travel.seeing import At, debugger_of
+from intersession_actors.debugger import SmellAnswer, SmellingAnswer, SmellsAnswer
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.timeline import counted
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Among:
+    """Which runs are looked at, where none is named."""
+
+    session: Annotated[str | None, Parameter(help="Only runs that this session took part in.")] = None
+    since: Annotated[
+        str | None, Parameter(help="Only what began after a place: a position, an ISO time, RUN@start, …")
+    ] = None
+    until: Annotated[
+        str | None, Parameter(help="Only what began up to a place: a position, an ISO time, RUN@end, …")
+    ] = None
+    cursor: Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")] = (
+        None
+    )
+    limit: Annotated[
+        int | None,
+        Parameter(
+            help="At most this many that smell, the newest. Default: 50.", validator=Number(gte=1, lte=1000)
+        ),
+    ] = None
+
+
+_ALL = Among()
 
 
 def smells(
     run: Annotated[
-        str | None, Parameter(name="RUN", help="An exchange, a spawn or a run (see `intersession runs`).")
+        str | None,
+        Parameter(
+            name="RUN",
+            help="An exchange, a spawn or a run, by any name that is shown. Default: all that smell.",
+        ),
     ] = None,
     /,
     *,
+    code: Annotated[
+        tuple[str, ...],
+        Parameter(help="Only smells of this code (polite_loop, …); may be given several times."),
+    ] = (),
+    at: At = None,
+    among: Among = _ALL,
     reading: Reading = READING,
 ) -> Answer:
-    """Say what is seldom meant in an exchange, a spawn or a run.
+    """Say what is seldom meant in a run, or in all runs.
 
     Turns that repeat each other, a reply that came late, a message that came twice, a loop that a limit cut, a guard that
-    refused, a retry that changed the answer, an announce that nobody got, tokens that grow turn by turn. `runs --smell` marks
-    all that is listed, `why` explains one.
+    refused, a retry that changed the answer, an announce that nobody got, tokens that grow turn by turn. Without RUN it is all
+    that smell, newest first. `runs --smell` marks all that is listed, `why` explains one.
     """
-    if run is None:
-        raise UsageError("RUN: required; `intersession runs --smell` marks what smells among all runs")
-    inside, named = in_fork(reading, run)
+    inside, named = in_fork(reading, run, at)
+    given: JsonObject = {
+        "run": named(run),
+        "code": list(code) or None,
+        "at": named(at),
+        "session": among.session,
+        "since": among.since,
+        "until": among.until,
+        "cursor": among.cursor,
+        "limit": among.limit,
+    }
     with debugger_of(inside) as debugger:
-        found = debugger.call("smells", {"run": named(run)})
+        found = debugger.call("smells", present(given))
+    if "runs" in found:
+        every = cast("SmellingAnswer", found)
+        return Answer(found, lambda screen: _show_all(screen, every))
     answer = cast("SmellsAnswer", found)
-    return Answer(found, lambda screen: _show(screen, answer))
+    return Answer(found, lambda screen: _show_one(screen, answer))
 
 
-def _show(screen: Screen, found: SmellsAnswer) -> None:
+def _show_one(screen: Screen, found: SmellsAnswer) -> None:
     if not found["smells"]:
         screen.line(safe(f"run {found['run']}: nothing that is seldom meant", "dim"))
-    for smell in found["smells"]:
-        place = smell["place"]
+    _show(screen, found["smells"])
+
+
+def _show_all(screen: Screen, found: SmellingAnswer) -> None:
+    for run in found["runs"]:
+        screen.line(safe(run["run"], "bold"))
+        _show(screen, run["smells"], indent="  ")
+    smelling = counted(len(found["runs"]), "run") if found["runs"] else "nothing that is seldom meant"
+    screen.line(safe(f"{smelling}; {counted(found['looked'], 'run')} looked at", "dim"))
+    if found["cursor"] is not None:
+        screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))
+
+
+def _show(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "") -> None:
+    for smell in smells:
         screen.one_line(
-            safe(smell["code"], "yellow"), f"  {smell['text']}", safe(f"  #{place['position']}", "dim")
+            safe(f"{indent}{smell['code']}", "yellow"),
+            f"  {smell['text']}",
+            safe(f"  #{smell['place']['position']}", "dim"),
         )

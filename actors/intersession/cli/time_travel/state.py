@@ -36,7 +36,10 @@ def state(
         int | None, Parameter(help="At most this many sessions, runs and flows, 1 to 1000. Default: 50.")
     ] = None,
     messages: Annotated[
-        int | None, Parameter(help="At most this many messages of each transcript, 0 to 1000. Default: 200.")
+        int | None,
+        Parameter(
+            help="At most this many messages of each transcript, 0 to 1000. Default: 200, of the whole log 10."
+        ),
     ] = None,
     reading: Reading = READING,
 ) -> Answer:
@@ -78,10 +81,11 @@ def _show(screen: Screen, found: StateAnswer) -> None:
     for run in found["runs"]:
         turn = f" {run['turn']}" if "turn" in run else ""
         screen.one_line(
-            f"run {run['runId']}  {names.of(run['sessionKey'])}  {run['step']}{turn}: {run['status']}"
+            f"run {run['runId']}  {names.of(run['sessionKey'])}  {run['step']}{turn}: {run['status']}{_frozen(run)}"
         )
     for delivery in found["deliveries"]:
-        screen.one_line(f"delivery {delivery['deliveryId']}  {delivery['channel']}  {delivery['state']}")
+        how = f"{delivery['state']}{_frozen(delivery)}"
+        screen.one_line(f"delivery {delivery['deliveryId']}  {delivery['channel']}  {how}")
     opened = found["open"]
     open_ = {
         "run": opened["runs"],
@@ -104,10 +108,17 @@ def _about(session: JsonObject) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _frozen(one: JsonObject) -> str:
+    return ", FROZEN in this fork" if one.get("frozen") else ""
+
+
 def _how(flow: JsonObject) -> str:
+    if "held" in flow:
+        held = flow["held"]
+        return f"HELD, as {held['by']} wants: {one_line(held['text'], 60)}"
     if flow["state"] == "open":
         phase = flow.get("phase", "open")
-        return f"{phase}: waits for run {flow['awaits']}" if "awaits" in flow else phase
+        return (f"{phase}: waits for run {flow['awaits']}" if "awaits" in flow else phase) + _frozen(flow)
     reasons = [flow.get("loopEnd"), flow.get("closeReason")]
     return ", ".join(reason for reason in reasons if reason)
 

@@ -1,0 +1,100 @@
+"""Looks through rows as they lie in the log for those that may be what is asked for: to read all as events would take long.
+
+Nothing is proven or left out here that could be meant. What is found is read as events then, and looked at again.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from intersession_events.log import Log, Recorded, Row, named_in, payload_in
+from intersession_projections.positions import Span
+
+_WINDOW: Final = 4096
+_FIRST: Final = 256
+"""Rows that are looked at at a time, and at first: what is asked for is near the end more often than not."""
+
+_PLAIN: Final = re.compile(r"\w+")
+
+
+def sieved(log: Log, span: Span, may: Callable[[Row], bool]) -> Iterator[Recorded]:
+    """Yield the events of a part of a log whose rows pass, the newest first, as far as somebody asks for more."""
+    last, window = span.last(log.head()), _FIRST
+    while last > span.after:
+        first = max(span.after, last - window)
+        passed = [row[0] for row in _rows(log, first, last) if may(row)]
+        for low, high in reversed(list(_together(passed))):
+            yield from reversed(list(log.all(after=low - 1, to=high)))
+        last, window = first, min(2 * window, _WINDOW)
+
+
+class Holding:
+    """Where rows may hold some texts, all of them at once and in any case. Asked about the end of the log first."""
+
+    def __init__(self, log: Log, parts: Iterable[str]) -> None:
+        self._log = log
+        self._parts = tuple(parts)
+        self._low = log.head() + 1
+        self._falling: list[int] = []
+        """Positions from `low` on, the last one first."""
+        self._chains: set[str | None] = set()
+
+    @classmethod
+    def of_words(cls, log: Log, words: Iterable[str]) -> "Holding":
+        """Return where all of some words may stand, in whatever they are parts of."""
+        found = (_PLAIN.findall(word.casefold()) for word in words)
+        return cls(log, (max(plain, key=len) for plain in found if plain))
+
+    @classmethod
+    def of_value(cls, log: Log, text: str) -> "Holding":
+        """Return where a text may be all of a value."""
+        return cls(log, [f'"{text.casefold()}"']) if _PLAIN.fullmatch(text) else cls.of_words(log, [text])
+
+    def may_be_in(self, first: int, last: int, root: str | None) -> bool:
+        """Whether there may be one between two positions, both of them in it, or behind them in a causal chain."""
+        while self._low > max(first, 1):
+            low = max(0, min(first, self._low - _WINDOW) - 1)  # a window at least
+            found = [row for row in _rows(self._log, low, self._low - 1) if self._may(row)]
+            self._falling.extend(row[0] for row in reversed(found))
+            self._chains.update(_chain_of(row) for row in found)
+            self._low = low + 1
+        at = bisect_left(self._falling, -last, key=lambda position: -position)
+        return root in self._chains or (at < len(self._falling) and self._falling[at] >= first)
+
+    def _may(self, row: Row) -> bool:
+        stored = payload_in(row[4])
+        if stored is None:
+            return True
+        if stored.isascii():
+            low = stored.lower()
+            return all(part.isascii() and part.encode() in low for part in self._parts)
+        text = stored.decode("utf-8", "replace").casefold()
+        return all(part in text for part in self._parts)
+
+
+def _chain_of(row: Row) -> str | None:
+    named = named_in(row[4])
+    return None if named is None else named.correlation
+
+
+def _together(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield stretches of positions, each with its first and its last one."""
+    first = last = 0
+    for position in positions:
+        if position != last + 1 or first == 0:
+            if first:
+                yield first, last
+            first = position
+        last = position
+    if first:
+        yield first, last
+
+
+def _rows(log: Log, after: int, to: int) -> Iterator[Row]:
+    while after < to:
+        page = log.rows(after=after, limit=min(_WINDOW, to - after))
+        if not page:
+            return
+        yield from (row for row in page if row[0] <= to)
+        after = page[-1][0]

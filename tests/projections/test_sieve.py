@@ -1,0 +1,116 @@
+"""Rows are looked through as they lie, and nothing is passed over that is asked for (FIND-2)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from intersession_events.facts import Provenance
+from intersession_events.log import Row
+from intersession_events.stores import SqliteLog, open_log
+from intersession_projections.inline_views import inline_views
+from intersession_projections.places import steps_of_flow
+from intersession_projections.positions import Span, backwards
+from intersession_projections.said import Messages, SaidWanted
+from intersession_projections.sieve import Holding, sieved
+from intersession_projections.work import WorkFound, WorkWanted
+from support.golden_logs import GoldenLog
+from support.story import MAIN, Story
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteLog]:
+    path: Path = GoldenLog("0.1.0", "base").unpack(tmp_path_factory.mktemp("sieve"))
+    with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as opened:
+        yield opened
+
+
+@pytest.mark.clause("FIND-2")
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2500), st.integers(0, 2500), st.sampled_from(["message_", "exchange_", "run_", ""]))
+def test_what_passes_is_what_reading_all_and_choosing_gives(
+    log: SqliteLog, after: int, to: int, kind: str
+) -> None:
+    def may(row: Row) -> bool:
+        return bool(row[3].startswith(kind))
+
+    span = Span(after=after, to=to)
+    assert list(sieved(log, span, may)) == [one for one in backwards(log, span) if one.topic.startswith(kind)]
+
+
+WORDS = st.text(st.sampled_from('aBß Kéüя1_"\\\n.日'), min_size=1, max_size=6)
+
+
+@pytest.mark.clause("FIND-2")
+@settings(max_examples=40, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=4), st.data())
+def test_a_row_that_says_words_is_never_passed_over(texts: list[str], data: st.DataObject) -> None:
+    story = Story()
+    try:
+        story.open()
+        said = [story.say(MAIN, text) for text in texts]
+        assert said
+        number = data.draw(st.integers(0, len(texts) - 1))
+        own = texts[number].split()
+        words = [word[data.draw(st.integers(0, len(word) - 1)) :] for word in own]
+        words = [word.upper() if data.draw(st.booleans()) else word for word in words]
+        folded = texts[number].casefold()
+        if all(word.casefold() in folded for word in words):
+            holding = Holding.of_words(story.log, words)
+            position = story.log.head() - len(texts) + 1 + number
+            assert holding.may_be_in(position, position, None)
+    finally:
+        story.close()
+
+
+@pytest.mark.clause("FIND-2")
+@settings(max_examples=30, deadline=None)
+@given(WORDS.filter(str.strip))
+def test_who_is_asked_for_is_found_in_any_case(name: str) -> None:
+    story = Story()
+    try:
+        story.open()
+        by = Provenance(kind="external_user", source_channel="telegram", sender=name)
+        story.say(MAIN, "hello", provenance=by)
+        story.say(MAIN, "hello", provenance=Provenance(kind="external_user", source_channel="telegram"))
+        for typed in {name, name.casefold()}:
+            found = list(Messages(story.log).said(SaidWanted(person=typed)))
+            assert [said.person for said in found] == [by]
+    finally:
+        story.close()
+
+
+@pytest.mark.clause("FIND-2")
+def test_runs_with_words_are_those_whose_events_say_them(log: SqliteLog) -> None:
+    """Each run was read from its first event to its last, to find that nobody said the word in any: ten seconds."""
+    everything = list(WorkFound(log).newest(WorkWanted()))
+    for words in ("alice", "LLM:rr", "final ANSWER", "zebra"):
+        wanted = words.casefold().split()
+        expected = [
+            work.accepted
+            for work in everything
+            if any(
+                all(word in step.words.casefold() for word in wanted)
+                for step in steps_of_flow(log, work)
+                if step.event in _SPOKEN
+            )
+        ]
+        assert [work.accepted for work in WorkFound(log).newest(WorkWanted(words=words))] == expected
+        assert (expected == []) == (words == "zebra")
+
+
+_SPOKEN = {
+    "message_recorded",
+    "exchange_accepted",
+    "primary_ended",
+    "turn_replied",
+    "announce_decided",
+    "exchange_released",
+    "spawn_accepted",
+    "child_ended",
+    "run_completed",
+    "run_failed",
+    "delivery_decided",
+}
