@@ -17,7 +17,14 @@ from intersession_projections.inline_views import inline_views
 from support.log_drafts import anywhere, said
 from support.running import closed_exchange
 
-ROOMS = ("eventsourcing/", "stores/library/", "stores/snapshots/", "stores/sqlite/recorder")
+ROOMS = (
+    "eventsourcing/",
+    "stores/library/",
+    "stores/snapshots/",
+    "stores/sqlite/recorder",
+    "stores/portable/",
+    "stores/sqlite/snapshots",
+)
 
 
 @contextmanager
@@ -43,7 +50,7 @@ WRITES = {
     "ChainedMapper.seal",
     "GroupCommitRecorder._insert_events",
 }
-READS = {"ReadingRecorder.select_events", "ChainedMapper.to_domain_event"}
+READS = {"ReadsLog.select_events", "ChainedMapper.to_domain_event"}
 
 
 def inbound(system: SessionSystem) -> None:
@@ -79,7 +86,7 @@ AGENTS = {"main": answer, "ops": answer}
         (inbound, WRITES),
         (send, WRITES | READS),
         (history, READS),
-        (follow, {"ReadingRecorder.select_notifications", "ChainedMapper.to_domain_event"}),
+        (follow, {"ReadsLog.select_notifications", "ChainedMapper.to_domain_event"}),
     ],
 )
 def test_each_path_goes_through_the_library(
@@ -130,7 +137,7 @@ def test_a_session_wakes_by_the_snapshot_store_of_the_library(tmp_path: Path) ->
         inbound(system)
 
     took = {"EventStore.put", "SnapshotMapper.to_stored_event", "SQLiteAggregateRecorder._insert_events"}
-    read = {"EventStore.get", "SnapshotRecorder.select_events", "SnapshotMapper.to_domain_event"}
+    read = {"EventStore.get", "KeepsSnapshots.select_events", "SnapshotMapper.to_domain_event"}
     assert took <= first
     assert not took & again
     assert read <= again
