@@ -1,6 +1,7 @@
 """An agent on any endpoint that speaks OpenAI's chat completions. Needs the extra `models`."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from functools import cache
@@ -13,8 +14,12 @@ from openai.types.chat import ChatCompletion
 from openai.types.completion_usage import CompletionUsage
 
 from intersession_actors.agents.turn import Reply, Turn, json_text
+from intersession_actors.disclosure import redact_text
+from intersession_actors.failures import one_line
 from intersession_events.facts import TextBlock, Usage
 from intersession_events.plain_json import JsonObject
+
+_logger = logging.getLogger("intersession.runs")
 
 _OF_THE_REQUEST: Final[Mapping[str, str]] = {
     "extra_headers": "headers",
@@ -77,7 +82,7 @@ class OpenAiAgent:
         usage = Usage()
         client = await self._clients.of_this_loop()
         for _ in range(self._most_rounds + 1):
-            completion = await self._asked(client, body)
+            completion = await self._asked(client, body, turn)
             usage = _added(usage, completion.usage)
             choice = completion.choices[0]
             calls = choice.message.tool_calls or []
@@ -100,16 +105,31 @@ class OpenAiAgent:
             f"{self._model} asked for tools {self._most_rounds + 1} times in one turn and did not answer"
         )
 
-    async def _asked(self, client: AsyncOpenAI, body: JsonObject) -> ChatCompletion:
+    async def _asked(self, client: AsyncOpenAI, body: JsonObject, turn: Turn) -> ChatCompletion:
         # `chat.completions.create` would hold each message and schema against its types, which takes longer than all
         # else that we do in a turn. What stands here is ready to be sent; retries, errors and answers are the same.
         options = cast("Any", {"security": {"bearer_auth": True}, **self._beside})  # its type is not exported
         # Any: what an endpoint says that sends no JSON is a text, whatever is asked for.
         post = cast("Any", client.post)
-        answer: object = await post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
-        if not isinstance(answer, ChatCompletion) or not answer.choices:
-            raise TypeError(f"{self._model} gave no completion; a stream is not supported")
-        return answer
+        # "Connection error." is all that the library says, and a run that ran out of time says not even that.
+        where = f"model {self._model!r} at {str(client.base_url).rstrip('/')}"
+        try:
+            return _completion(
+                await post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
+            )
+        except asyncio.CancelledError:
+            told, _ = redact_text(where)
+            _logger.warning("%s had not answered when its run was over: run=%s", one_line(told), turn.run_id)
+            raise
+        except Exception as error:
+            error.add_note(where)  # shown with the traceback, to the operator alone
+            raise
+
+
+def _completion(answer: object) -> ChatCompletion:
+    if not isinstance(answer, ChatCompletion) or not answer.choices:
+        raise TypeError("no completion was given; a stream is not supported")
+    return answer
 
 
 class _Clients:

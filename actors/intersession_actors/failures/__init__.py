@@ -2,6 +2,6 @@
 
 from intersession_actors.failures.failure import Failure, FailureKind
 from intersession_actors.failures.reports import OnFailure, Reports
-from intersession_actors.failures.trace import described, traced
+from intersession_actors.failures.trace import described, one_line, traced
 
-__all__ = ["Failure", "FailureKind", "OnFailure", "Reports", "described", "traced"]
+__all__ = ["Failure", "FailureKind", "OnFailure", "Reports", "described", "one_line", "traced"]

@@ -59,6 +59,11 @@ class Endpoint(ThreadingHTTPServer):
             self.open -= 1
             self.changed.notify_all()
 
+    def is_asked(self) -> bool:
+        """Wait until there was a request."""
+        with self.changed:
+            return self.changed.wait_for(lambda: bool(self.requests), timeout=WAIT)
+
     def is_left(self) -> bool:
         """Wait until the other side has closed every connection."""
         with self.changed:
@@ -72,7 +77,9 @@ class Talking(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.requests.append({"path": self.path, "headers": headers, "body": body})
+        with self.server.changed:
+            self.server.requests.append({"path": self.path, "headers": headers, "body": body})
+            self.server.changed.notify_all()
         self.server.go_on.wait(WAIT)
         refused = self.server.refusals > 0
         self.server.refusals -= refused
@@ -221,6 +228,21 @@ def test_an_endpoint_that_is_slow_is_given_up(endpoint: Endpoint, where: str) ->
 
     assert isinstance(result, Broke)
     assert "timed out" in result.error
+
+
+async def test_a_model_that_has_not_answered_when_its_run_is_over_is_named(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Finding D1, the kind: all that the console said was how long the run had had."""
+    endpoint.go_on.clear()
+    asked = asyncio.ensure_future(an_agent(endpoint)(a_turn("waiting")))
+    assert await asyncio.to_thread(endpoint.is_asked)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+    (line,) = caplog.messages
+    assert line == f"model 'asked' at {endpoint.url} had not answered when its run was over: run=waiting"
 
 
 def test_a_stream_is_refused_when_the_agent_is_made(endpoint: Endpoint) -> None:

@@ -71,6 +71,8 @@ def test_with_the_model_down_the_console_says_why_nobody_gets_an_answer(
     assert "session=agent:research:main" in line
     assert "code=backend" in line
     assert "Connection" in line
+    address = json.loads(path.read_text(encoding="utf-8"))["models"]["providers"]["fake"]["baseUrl"]
+    assert f"    model 'fake-1' at {address}" in said
     assert "    Traceback (most recent call last):" in said
 
 
