@@ -152,9 +152,9 @@ class Reader:
             return key.rest
         return display(key, requester_agent=requester.agent_id, scope=config.session.scope)
 
-    def channel_of(self, row: SessionRow) -> str:
-        """Return the channel a row shows (LIST-6)."""
-        key = self.parse(row.key)
+    def channel_of(self, row: SessionRow, key: SessionKey | None = None) -> str:
+        """Return the channel a row shows (LIST-6); `key` is that of the row, if it is read already."""
+        key = key or self.parse(row.key)
         if key.kind == "group":
             return row.channel or key.channel or "unknown"
         if key.kind in {"cron", "hook", "node"}:

@@ -32,6 +32,8 @@ def fit(entries: list[JsonObject]) -> Fit:
     always kept, else there would be no way on.
     """
     left = MAX_BYTES - _ENVELOPE
+    if not any("messages" in entry for entry in entries) and len(msgspec.json.encode(entries)) <= left:
+        return Fit(len(entries), cut=False)
     count = 0
     for entry in entries:
         left -= _size({name: value for name, value in entry.items() if name != "messages"})

@@ -199,18 +199,21 @@ def _kinds(reader: Reader, kinds: frozenset[Kind]) -> frozenset[Kind]:
     return kinds | ours if kinds & ours and reader.config.session.main_key != "main" else kinds
 
 
+_CHANNELS: Final = {
+    "channel": ("channel", "lastChannel"),
+    "surface": ("provider", "lastChannel"),
+    "provider": ("provider", "lastProvider"),
+}
+"""What each dialect calls the channel of a session, and the last one."""
+
+
 def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> JsonObject:
     """Return a row as it is shown: always the same fields, and those there is something for (LIST-5)."""
-    dialect = reader.config.session.dialect
-    channel, last_channel = {
-        "channel": ("channel", "lastChannel"),
-        "surface": ("provider", "lastChannel"),
-        "provider": ("provider", "lastProvider"),
-    }[dialect]
+    channel, last_channel = _CHANNELS[reader.config.session.dialect]
     entry: JsonObject = {
         "key": reader.show(key, requester),
         "kind": key.kind,
-        channel: reader.channel_of(row),
+        channel: reader.channel_of(row, key),
         "sessionId": row.session_id,
         "updatedAt": row.updated_at,
         "model": row.model,
@@ -224,21 +227,24 @@ def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRo
         "position": row.position,
     }
     route = row.route
-    optional = {
-        "displayName": row.display_name,
-        "label": row.label,
-        "sendPolicy": row.send_policy,
-        last_channel: row.last_channel,
-        "lastTo": row.last_to,
-        "deliveryContext": None
-        if route is None
-        else present(
+    for name, value in (
+        ("displayName", row.display_name),
+        ("label", row.label),
+        ("sendPolicy", row.send_policy),
+        (last_channel, row.last_channel),
+        ("lastTo", row.last_to),
+    ):
+        if value is not None:
+            entry[name] = value
+    if route is not None:
+        entry["deliveryContext"] = present(
             {"channel": route.channel, "to": route.to, "accountId": route.account, "threadId": route.thread}
-        ),
-        "spawnedBy": None if row.spawned_by is None else reader.show(reader.parse(row.spawned_by), requester),
-        "transcriptPath": reader.transcript_path(row.session_id),
-    }
-    return entry | present(optional)
+        )
+    if row.spawned_by is not None:
+        entry["spawnedBy"] = reader.show(reader.parse(row.spawned_by), requester)
+    if (path := reader.transcript_path(row.session_id)) is not None:
+        entry["transcriptPath"] = path
+    return entry
 
 
 def _add_messages(
