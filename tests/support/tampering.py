@@ -8,6 +8,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -209,6 +210,32 @@ def _one_more(rows: sqlite3.Connection) -> None:
 def _one_less(rows: sqlite3.Connection) -> None:
     rows.execute(f"DELETE FROM stored_events WHERE rowid={SAID}")
     hashed_again(rows)
+
+
+MENDED = f"UPDATE inline_views SET position={LAST}"
+"""Takes away the mark that a view was touched."""
+
+NO_SNAPSHOTS_YET = (
+    "CREATE TABLE stored_snapshots (originator_id TEXT, originator_version INTEGER, topic TEXT, state BLOB, "
+    "PRIMARY KEY (originator_id, originator_version)) WITHOUT ROWID"
+)
+
+
+def _marks(trigger: str, table: str, view: str) -> str:
+    """Have whoever writes into a table mark a view."""
+    return (
+        f"CREATE TRIGGER touched_{trigger} AFTER INSERT ON {table} WHEN (SELECT position FROM inline_views WHERE "
+        f"name='{view}')>=0 BEGIN UPDATE inline_views SET position=-1 WHERE name='{view}'; END"
+    )
+
+
+def _beside(rows: sqlite3.Connection) -> None:
+    """Write into a view that follows the log in a file of its own."""
+    ((_, _, path),) = rows.execute("PRAGMA database_list").fetchall()
+    folder = Path(f"{path}.views")
+    folder.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(folder / "usage.db")) as other:
+        other.execute("CREATE TABLE IF NOT EXISTS usage_forged (tokens INTEGER)")
 
 
 EVENTS: tuple[Kind, ...] = (
@@ -517,6 +544,43 @@ EVENTS: tuple[Kind, ...] = (
         "table_altered",
         f"UPDATE stored_events SET rowid=9223372036854775807 WHERE rowid={LAST}",
     ),
+    Kind(
+        "a NUL at the end of a stream's name",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET originator_id=originator_id || char(0) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a space at the end of the names of streams",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET originator_id=originator_id || ' ' WHERE originator_id LIKE 'session:%'",
+    ),
+    Kind(
+        "the last checkpoint put in again behind itself",
+        "verify",
+        "id_repeated",
+        f"INSERT INTO stored_events SELECT {LAST}+1, originator_id, originator_version+1, topic, state "
+        f"FROM stored_events WHERE rowid={LAST}",
+    ),
+    Kind(
+        "the signatures of checkpoints taken away",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET state=stated(json_remove(said(state), '$.data.signature')) WHERE topic LIKE 'checkpoint%'",
+    ),
+    Kind(
+        "a topic in capitals",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET topic=upper(topic) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "a topic of a version to come",
+        "verify",
+        "unknown_topic",
+        f"UPDATE stored_events SET topic=replace(topic, '.1', '.2') WHERE rowid={SAID}",
+    ),
 )
 """What is done to the rows of events."""
 
@@ -667,6 +731,37 @@ TABLES: tuple[Kind, ...] = (
     Kind("the mark of the file taken away", "opening", "", "PRAGMA application_id=0"),
     Kind("two identities", "opening", "", "INSERT INTO log_identity SELECT * FROM log_identity"),
     Kind("no identity", "opening", "", "DELETE FROM log_identity"),
+    Kind("a log id in capitals", "verify", "changed", "UPDATE log_identity SET log_id=upper(log_id)"),
+    Kind("an epoch between two", "opening", "table_altered", "UPDATE log_identity SET epoch=epoch+0.5"),
+    Kind("a sequence between two", "opening", "table_altered", "UPDATE sqlite_sequence SET seq=seq+0.5"),
+    Kind(
+        "a topic among them in capitals",
+        "opening",
+        "table_altered",
+        "INSERT INTO log_topics SELECT upper(topic) FROM log_topics LIMIT 1",
+    ),
+    Kind(
+        "the schema made one that lets states be missing",
+        "opening",
+        "table_altered",
+        _schema(
+            "UPDATE sqlite_master SET sql=replace(sql, 'state BLOB NOT NULL', 'state BLOB') WHERE name='stored_events'"
+        ),
+    ),
+    Kind(
+        "a query of a host's own, with a trigger that takes events away",
+        "opening",
+        "table_altered",
+        "CREATE VIEW mine AS SELECT 1 AS x; "
+        "CREATE TRIGGER gone INSTEAD OF INSERT ON mine BEGIN DELETE FROM stored_events; END",
+    ),
+    Kind(
+        "all rows laid into pages of another size, and the identity another row",
+        "unproven",
+        "What else is in the file",
+        "UPDATE log_identity SET rowid=77; PRAGMA journal_mode=DELETE; PRAGMA page_size=8192; PRAGMA auto_vacuum=2; VACUUM",
+    ),
+    Kind("a view beside the file", "unproven", "What is kept beside the file", _beside),
 )
 """What is done to the tables beside them."""
 
@@ -778,8 +873,111 @@ VIEWS: tuple[Kind, ...] = (
         "INSERT INTO set_aside VALUES (CAST(X'ff' AS TEXT), 5, 's', 1, 't', 'r')",
     ),
     Kind("a view nobody has", "unproven", "What the view", "INSERT INTO inline_views VALUES ('mine', 1, 1)"),
+    Kind(
+        "a trigger like those of views, on the snapshots",
+        "repaired",
+        "view_differs",
+        f"{NO_SNAPSHOTS_YET}; {_marks('stored_snapshots_insert', 'stored_snapshots', 'open_flows')}",
+    ),
+    Kind(
+        "a trigger of one view on the table of another",
+        "repaired",
+        "view_differs",
+        _marks("flows_insert_too", "flows", "session_list"),
+    ),
+    Kind(
+        "where the index of names has its pages",
+        "verify",
+        "view_differs",
+        "UPDATE session_search_idx SET pgno=pgno+2",
+    ),
+    Kind(
+        "how the index of names ranks what it finds",
+        "verify",
+        "view_differs",
+        "INSERT INTO session_search (session_search, rank) VALUES ('rank', 'bm25(3)')",
+    ),
+    Kind(
+        "the index of names made one of a version that there is not",
+        "verify",
+        "view_differs",
+        "UPDATE session_search_config SET v=999 WHERE k='version'",
+    ),
+    Kind("a shape between two", "repaired", "", "UPDATE inline_views SET shape=4.5 WHERE name='open_flows'"),
+    Kind(
+        "the name of a view as bytes",
+        "repaired",
+        "view_differs",
+        "UPDATE inline_views SET name=CAST(name AS BLOB) WHERE name='open_flows'",
+    ),
+    Kind(
+        "an index of a view made one of nothing",
+        "repaired",
+        "view_differs",
+        "DROP INDEX flows_open; CREATE INDEX flows_open ON flows (kind) WHERE is_open = 7",
+    ),
+    Kind(
+        "a column of a view that is computed",
+        "repaired",
+        "view_differs",
+        "ALTER TABLE clock ADD COLUMN later GENERATED ALWAYS AS (position + 1) VIRTUAL",
+    ),
+    *(
+        Kind(f"{what}, and the mark of that taken away", "verify", "view_differs", f"{do}; {MENDED}")
+        for what, do in (
+            ("rows of the list as text", "UPDATE session_list SET state=CAST(state AS TEXT)"),
+            ("a name that a session never had", "UPDATE session_list SET names=CAST('boss' AS BLOB)"),
+            ("how many sessions there are", "UPDATE session_counts SET number=number+1"),
+            ("places in the list", "UPDATE session_places SET falling=falling-1"),
+            ("places of the past", "DELETE FROM session_past"),
+            ("which versions of rows are whole", "UPDATE session_versions SET is_whole=1-is_whole"),
+            ("when the log reached which time", "UPDATE clock SET time_ms=time_ms-1000"),
+            ("an event set aside", "INSERT INTO set_aside VALUES ('session_list', 2, 's', 1, 't', 'r')"),
+        )
+    ),
 )
 """What is done to views."""
+
+IMPORTED: tuple[Kind, ...] = (
+    Kind(
+        "a byte of what was imported",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET state=CAST(substr(state, 1, length(state) - 9) || X'20' || "
+        "substr(state, length(state) - 8) AS BLOB) WHERE topic LIKE '%imported%'",
+    ),
+    Kind(
+        "when a message was said elsewhere",
+        "verify",
+        "changed",
+        f"UPDATE stored_events SET state=stated(json_set(said(state), '$.data.message.timestamp', 5)) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "what an exchange was found by",
+        "verify",
+        "changed",
+        "UPDATE stored_events SET state=stated(replace(said(state), 'evidence', 'evidense'))",
+    ),
+    Kind(
+        "the report taken away",
+        "verify",
+        "checkpoint_mismatch",
+        "DELETE FROM stored_events WHERE topic LIKE 'import_reported%'",
+    ),
+    *(
+        Kind(f"{what}, and the mark of that taken away", "verify", "view_differs", f"{do}; {MENDED}")
+        for what, do in (
+            (
+                "where the messages of a session id begin",
+                "UPDATE session_generations SET from_version=from_version+1",
+            ),
+            ("who spawned a session", "UPDATE session_list SET parent=1"),
+            ("which sessions were ahead of the log's time", "INSERT INTO session_ahead VALUES (2, 5)"),
+            ("where a message lies", "UPDATE session_messages SET version=version+1"),
+        )
+    ),
+)
+"""What is done to a log into which a state directory was imported."""
 
 KINDS: tuple[Kind, ...] = (*EVENTS, *TABLES, *VIEWS)
 

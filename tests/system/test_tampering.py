@@ -14,13 +14,16 @@ from intersession_events.facts import CheckpointTaken, Event
 from intersession_events.log import LogHead, VerifyReport, head, verify_log
 from intersession_events.proofs import Checkpoint, PublicKey, Trusted, checkpoint_of
 from intersession_events.stores import SqliteLog, views_proven
+from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support.checkpointed import checkpoint, key_of
+from support.openclaw.samples import HOUSEHOLD
 from support.pages.tampering import PAGE, page
 from support.running import SEES_ALL, closed_exchange
-from support.tampering import KINDS, Kind, tamper
+from support.tampering import IMPORTED, KINDS, Kind, tamper
 
 OPS = "agent:ops:main"
+NOW = 1_800_000_000_000
 KEY = key_of(7)
 
 
@@ -60,6 +63,20 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
     assert isinstance(taken, CheckpointTaken)
     with SqliteLog(path, read_only=True) as log:
         return Genuine(path, head(log), checkpoint_of(log.log_id, taken), verified(path).unproven)
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
+    """The log into which a state directory was imported, with a signed checkpoint."""
+    folder = tmp_path_factory.mktemp("imported")
+    state = shutil.copytree(HOUSEHOLD, folder / "state")
+    with SqliteLog(folder / "log.db", inline=inline_views()) as log:
+        import_openclaw(state, log, clock=lambda: NOW)
+        taken = checkpoint(log, KEY).event
+        assert isinstance(taken, CheckpointTaken)
+        known, published = head(log), checkpoint_of(log.log_id, taken)
+    unproven = verified(folder / "log.db").unproven
+    return Genuine(folder / "log.db", known, published, unproven)
 
 
 def verified(
@@ -102,6 +119,16 @@ def test_the_genuine_log_is_verified(genuine: Genuine) -> None:
 def test_what_is_done_to_a_log_is_found_or_named_as_not_proven(
     genuine: Genuine, tmp_path: Path, kind: Kind
 ) -> None:
+    _is_found_or_named(genuine, tmp_path, kind)
+
+
+@pytest.mark.clause("V1")
+@pytest.mark.parametrize("kind", IMPORTED, ids=lambda kind: kind.what)
+def test_what_is_done_to_an_imported_log_is_found(imported: Genuine, tmp_path: Path, kind: Kind) -> None:
+    _is_found_or_named(imported, tmp_path, kind)
+
+
+def _is_found_or_named(genuine: Genuine, tmp_path: Path, kind: Kind) -> None:
     path, known = tmp_path / "log.db", genuine.head
     shutil.copy(genuine.path, path)
     tamper(path, kind)

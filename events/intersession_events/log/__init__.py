@@ -61,6 +61,7 @@ from intersession_events.log.tables import (
     marks_of,
     place_problems,
     schema_problems,
+    view_marked_by,
 )
 from intersession_events.log.verification import head, verify_log
 
@@ -131,4 +132,5 @@ __all__ = [
     "stored_snapshot",
     "unseal",
     "verify_log",
+    "view_marked_by",
 ]

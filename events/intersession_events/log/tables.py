@@ -101,6 +101,12 @@ _MARK: Final = re.compile(
 )
 
 
+def view_marked_by(trigger: str) -> str | None:
+    """Return the view that a trigger notes a touch of; None for any other trigger."""
+    found = _MARK.fullmatch(trigger)
+    return None if found is None else found[2].replace("''", "'")
+
+
 def _is_mark(table: str, sql: str) -> bool:
     """Whether a trigger does nothing but note that a view was touched; SQLite renames what is in it with its table."""
     found = _MARK.fullmatch(sql)

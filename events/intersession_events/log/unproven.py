@@ -68,7 +68,12 @@ def unproven(
         "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
     )
     yield (
-        "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages."
+        "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
+        "and how SQLite has laid out in pages what is read."
+    )
+    yield (
+        "What is kept beside the file: transcripts, and the views that follow the log (search, usage). Who takes "
+        "`<store>.views` and `<store>.transcripts` away has them made anew."
     )
     if log_format not in FORMATS:
         yield f"Whether the tables are as format {log_format} has them: this version knows no such format."

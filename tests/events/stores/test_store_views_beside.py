@@ -154,3 +154,52 @@ def test_a_view_whose_tables_are_there_and_which_the_log_says_it_has_not_is_a_fi
         ("view_differs", "texts", "inline_views")
     ]
     assert unproven == []
+
+
+class Words:
+    """Keeps an index of the words that were said, enough of them for many pages."""
+
+    name = "words"
+    shape = 1
+
+    def create(self, sql: Sql) -> None:
+        sql.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (said, content='', columnsize=0, detail=none)"
+        )
+
+    def drop(self, sql: Sql) -> None:
+        sql.execute("DROP TABLE IF EXISTS words")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            said_now = " ".join(f"word{recorded.position}x{number}" for number in range(600))
+            sql.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (recorded.position, said_now))
+
+
+def test_an_index_of_text_that_holds_all_and_finds_it_no_more_is_a_finding(tmp_path: Path) -> None:
+    """Where each word's page is stands in a table of its own, which reading the index from end to end does not look at."""
+    path = tmp_path / "log.db"
+    with SqliteLog(path, inline=[Words()]) as log:
+        told(log, *map(str, range(12)))
+        assert views_proven(log, [Words()]) == ([], [])
+    with edited(path) as database:
+        database.execute("DELETE FROM words_idx")
+    with SqliteLog(path, read_only=True) as log:
+        findings, _ = views_proven(log, [Words()])
+
+    assert {(one.code, one.table) for one in findings} == {("view_differs", "words")}
+    assert findings[0].problem == "the index finds it in 0 documents, and the events say 1"
+
+
+def test_other_words_for_why_an_event_was_set_aside_are_named(path: Path) -> None:
+    with SqliteLog(path, inline=[Texts()]) as log:
+        assert views_proven(log, [Texts()]) == ([], [])
+    with edited(path) as database:
+        database.execute("UPDATE set_aside SET reason = 'no reason'")
+        database.execute("UPDATE inline_views SET position = 4")
+    with SqliteLog(path, read_only=True) as log:
+        findings, (said_so,) = views_proven(log, [Texts()])
+
+    assert findings == []
+    assert said_so.startswith("Why the view texts could not take in position 2:")
+    assert "no reason" in said_so

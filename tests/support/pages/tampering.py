@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from support.fork_tampering import FORKS
 from support.paths import DOCS
-from support.tampering import EVENTS, TABLES, VIEWS, WORDS, Kind
+from support.tampering import EVENTS, IMPORTED, TABLES, VIEWS, WORDS, Kind
 
 PAGE = DOCS / "explanation" / "tampering.md"
 
@@ -33,6 +33,7 @@ def page() -> str:
             ("Events", EVENTS),
             ("The tables beside them", TABLES),
             ("Views", VIEWS),
+            ("What was imported", IMPORTED),
             ("Forks, without the log that they were made of", FORKS),
         )
     )

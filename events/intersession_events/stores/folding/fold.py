@@ -6,7 +6,16 @@ from contextlib import closing
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import AddingView, InlineView, Recorded, Row, SetAside, SqlValue, marks_of
+from intersession_events.log import (
+    AddingView,
+    InlineView,
+    Recorded,
+    Row,
+    SetAside,
+    SqlValue,
+    marks_of,
+    view_marked_by,
+)
 
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
@@ -74,6 +83,8 @@ class Made(NamedTuple):
 class Layout(NamedTuple):
     """What a view makes in a database, before any event."""
 
+    view: str
+    """Its name."""
     schema: Schema
     """Its tables and indexes."""
     all_tables: Sequence[str]
@@ -106,7 +117,7 @@ class Layout(NamedTuple):
             columns[table] = [name for _, name, *_ in described]
             in_key = sorted((place, name) for _, name, *_, place in described if place)
             keys[table] = [name for _, name in in_key] or columns[table]
-        return cls(schema, all_tables, text_indexes, tables, columns, keys, marks_of(view, tables))
+        return cls(view, schema, all_tables, text_indexes, tables, columns, keys, marks_of(view, tables))
 
     @property
     def indexes(self) -> Mapping[str, str]:
@@ -117,9 +128,18 @@ class Layout(NamedTuple):
             if statement is not None and statement.startswith("CREATE INDEX")
         }
 
+    def marks_in(self, made: Sequence[Made]) -> Schema:
+        """Return the triggers of a log on its tables, on what is kept for all views, and whatever else says that it was touched."""
+        kept = {*self.tables, "inline_views", "set_aside"}
+        return {
+            one.name: one.sql
+            for one in made
+            if one.kind == "trigger" and (one.table in kept or view_marked_by(str(one.sql)) == self.view)
+        }
+
     def is_whole_in(self, made: Sequence[Made]) -> bool:
         """Return whether the tables are there as the view makes them, with their triggers."""
-        return self.schema == schema_of(made, self.all_tables) and self.marks == marks_in(made, self.tables)
+        return self.schema == schema_of(made, self.all_tables) and self.marks == self.marks_in(made)
 
 
 class Fold:
@@ -240,12 +260,6 @@ def made_in(connection: sqlite3.Connection) -> Sequence[Made]:
 def schema_of(made: Sequence[Made], tables: Sequence[str]) -> Schema:
     """Return some tables, and their indexes."""
     return {one.name: one.sql for one in made if one.kind in {"table", "index"} and one.table in tables}
-
-
-def marks_in(made: Sequence[Made], tables: Sequence[str]) -> Schema:
-    """Return the triggers on some tables of a log, and on what is kept for all views."""
-    kept = {*tables, "inline_views", "set_aside"}
-    return {one.name: one.sql for one in made if one.kind == "trigger" and one.table in kept}
 
 
 def _is_of(table: str, text_indexes: Sequence[str]) -> bool:

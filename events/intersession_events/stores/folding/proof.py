@@ -11,7 +11,6 @@ from intersession_events.stores.folding.fold import (
     Layout,
     layout_of,
     made_in,
-    marks_in,
     page_of,
     schema_of,
 )
@@ -88,6 +87,7 @@ def views_proven(
                     told = "somebody else has written into it, or into its position"
                     findings.append(_finding(fold, "inline_views", view.name, told))
                 findings += _differences(fold, layout_of(view), seen)
+                unproven += _reasons(fold, seen)
             unproven += [
                 f"What the view {name} holds: this version has none of that name."
                 for name in sorted((now.keys() | _set_aside_by(seen)) - {view.name for view in views})
@@ -142,7 +142,7 @@ def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterat
     there = made_in(seen)
     made, found = dict(layout.schema), dict(schema_of(there, layout.all_tables))
     # A log of an earlier version has none before it is opened to write.
-    if marks := marks_in(there, layout.tables):
+    if marks := layout.marks_in(there):
         made.update(layout.marks)
         found.update(marks)
     for name in sorted(made.keys() | found.keys()):
@@ -174,6 +174,19 @@ def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterat
             )
 
 
+def _reasons(fold: Fold, seen: sqlite3.Connection) -> Iterator[str]:
+    """Name what was set aside for other words than it would be now: another version, or somebody else, wrote them."""
+    said: dict[int, bytes] = dict(
+        _rows(seen, "SELECT position, CAST(reason AS BLOB) FROM set_aside WHERE view=?", (fold.name,))
+    )
+    for one in fold.set_aside:
+        if (was := said.get(one.position)) is not None and was != one.reason.encode(errors="replace"):
+            yield (
+                f"Why the view {fold.name} could not take in position {one.position}: the log has other words for it than "
+                f"this version: {_short(_Text(was))}."
+            )
+
+
 class _Text(bytes):
     """Text as it is stored: nothing need be valid in a table that somebody wrote into, and it sorts as SQLite does."""
 
@@ -198,22 +211,33 @@ def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table
 
 
 def _entry_differences(fold: Fold, seen: sqlite3.Connection, name: str) -> Iterator[Finding]:
-    """Compare what two indexes of text hold: which entry stands in which document."""
+    """Compare what two indexes of text hold: how they are set up, which entry stands in which document, and what is found."""
     select = f"SELECT term, doc FROM temp.{name}_held"  # noqa: S608 - the view's own
+    settings = f"SELECT k, v FROM {name}_config ORDER BY k"  # noqa: S608 - the same
     ones = (fold.connection, seen)
     try:
         for one in ones:
             one.execute(f"CREATE VIRTUAL TABLE temp.{name}_held USING fts5vocab(main, {name}, instance)")
-        yield from (
-            _finding(fold, name, key, problem)
-            for key, problem in _merged(["term", "doc"], [0, 1], *(_each(one, select) for one in ones))
-        )
+        fold.connection.execute(f"CREATE VIRTUAL TABLE temp.{name}_terms USING fts5vocab(main, {name}, row)")
+        for columns, order, statement in ((["k", "v"], [0], settings), (["term", "doc"], [0, 1], select)):
+            yield from (
+                _finding(fold, name, key, problem)
+                for key, problem in _merged(columns, order, *(_each(one, statement) for one in ones))
+            )
+        # An entry is found by where the index says that its page is, which reading all of it in a row does not ask.
+        asked = f"SELECT COUNT(*) FROM {name} WHERE {name} MATCH ?"  # noqa: S608 - the same
+        for term, documents in _each(fold.connection, f"SELECT term, doc FROM temp.{name}_terms"):  # noqa: S608 - the same
+            ((found,),) = _rows(seen, asked, (f'"{term}"',))
+            if found != documents:
+                problem = f"the index finds it in {found} documents, and the events say {documents}"
+                yield _finding(fold, name, f"term={term!r}", problem)
     except sqlite3.Error as error:
         yield _finding(fold, name, None, f"can't be read: {error}")
     finally:
         for one in ones:
-            with suppress(sqlite3.Error):
-                one.execute(f"DROP TABLE IF EXISTS temp.{name}_held")
+            for made in ("held", "terms"):
+                with suppress(sqlite3.Error):
+                    one.execute(f"DROP TABLE IF EXISTS temp.{name}_{made}")
 
 
 def _merged(

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded, SetAside
+from intersession_events.log import InlineView, Recorded, SetAside, view_marked_by
 from intersession_events.stores.database import Cursor, attempt
 from intersession_events.stores.folding import Fold, Made, Page, PlainSql, layout_of, lost
 from intersession_events.stores.sqlite.connections import raw_of
@@ -100,7 +100,12 @@ class InlineViews:
         there: dict[str, str] = dict(
             _sql(cursor).execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
         )
-        for trigger, statement in layout_of(self._views[name]).marks.items():
+        marks = layout_of(self._views[name]).marks
+        for trigger in [
+            one for one, sql in there.items() if view_marked_by(sql) == name and one not in marks
+        ]:
+            cursor.execute(f'DROP TRIGGER "{trigger}"')  # somebody else's, on any table
+        for trigger, statement in marks.items():
             if there.get(trigger) == statement:
                 continue
             if trigger in there:
