@@ -1,7 +1,7 @@
 """How views store values small: ids as their bytes, texts to be looked up by as numbers, rows of rare columns as MessagePack."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import compress
@@ -34,6 +34,11 @@ def to_text(value: object) -> str:
     JSON text also carries a NUL, which a text column of PostgreSQL refuses.
     """
     return _ENCODER.encode(value).decode()
+
+
+def marks(values: Sized) -> str:
+    """Return the marks of a statement for so many values."""
+    return ", ".join("?" * len(values))
 
 
 @lru_cache(_REMEMBERED)

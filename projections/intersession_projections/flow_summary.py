@@ -2,13 +2,14 @@
 
 from intersession_events.facts import FailureCode
 from intersession_events.plain_json import JsonObject, present
+from intersession_projections.differences import FlowKind
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import CLOSES, FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, counted
 
 
-def kind_of(flow: Flow) -> str:
+def kind_of(flow: Flow) -> FlowKind:
     """Return what it is, in a word."""
     match flow:
         case ExchangeSummary():

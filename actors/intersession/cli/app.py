@@ -9,89 +9,61 @@ from cyclopts.help import DefaultFormatter, InlineText
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-_HERE = "intersession.cli.commands"
-_CHANGES = "intersession.cli.changes"
-_PROOFS = "intersession.cli.proofs"
-_QUESTIONS = "intersession.cli.questions"
-_TIME_TRAVEL = "intersession.cli.time_travel"
+_ROOM: Final = "intersession.cli"
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "demo": (f"{_HERE}.demo:demo", "Let two agents talk, and read it back from the log."),
-    "sessions": (f"{_HERE}.sessions:sessions", "List the sessions of a log, most recently active first."),
-    "history": (f"{_HERE}.history:history", "Print the transcript of a session, oldest first."),
-    "runs": (f"{_QUESTIONS}.runs:runs", "List exchanges, spawns and runs, newest first."),
+    "demo": ("commands.demo:demo", "Let two agents talk, and read it back from the log."),
+    "sessions": ("commands.sessions:sessions", "List the sessions of a log, most recently active first."),
+    "history": ("commands.history:history", "Print the transcript of a session, oldest first."),
+    "runs": ("questions.runs:runs", "List exchanges, spawns and runs, newest first."),
     "messages": (
-        f"{_QUESTIONS}.messages:messages",
+        "questions.messages:messages",
         "List what was said to sessions: who, to whom, on whose behalf.",
     ),
-    "deliveries": (
-        f"{_QUESTIONS}.deliveries:deliveries",
-        "List the texts that went outside, or should have.",
-    ),
-    "usage": (f"{_QUESTIONS}.usage:usage", "Add up what runs have used, by day, agent, session or model."),
-    "events": (f"{_QUESTIONS}.events:events", "List the events of a log, one a line."),
-    "tail": (f"{_QUESTIONS}.tail:tail", "Show the events of a log as they come."),
-    "replay": (f"{_HERE}.replay:replay", "Tell a run, an exchange or a session as it happened."),
-    "lens": (f"{_TIME_TRAVEL}.lens:lens", "Show exactly what an agent was given in a run."),
-    "show": (f"{_TIME_TRAVEL}.show:show", "Draw a run: who said what to whom, and how it ended."),
-    "debug": (
-        f"{_TIME_TRAVEL}.debug:debug",
-        "Open a log in the browser: who said what, and why it ended so.",
-    ),
-    "step": (f"{_TIME_TRAVEL}.step:step", "Step through a run on a screen: forwards, back, by causes."),
-    "state": (
-        f"{_TIME_TRAVEL}.state:state",
-        "Show everything as it stood at a place of the log.",
-    ),
-    "why": (
-        f"{_TIME_TRAVEL}.why:why",
-        "Say why something is so: what led to it, which rule ended it.",
-    ),
-    "origin": (
-        f"{_TIME_TRAVEL}.origin:origin",
-        "Say who said some words first, and how they reached others.",
-    ),
-    "diff": (f"{_TIME_TRAVEL}.diff:diff", "Say what differs between two runs, or two places of one."),
-    "export-test": (
-        f"{_TIME_TRAVEL}.export_test:export_test",
-        "Write a test that replays a run sealed.",
-    ),
-    "smells": (f"{_TIME_TRAVEL}.smells:smells", "Say what is seldom meant in a run, or in all runs."),
-    "search": (f"{_TIME_TRAVEL}.search:search", "Find where words were said, in all transcripts and events."),
-    "fork": (f"{_TIME_TRAVEL}.fork:fork", "Fork a run at a place, with something otherwise."),
-    "forks": (
-        f"{_TIME_TRAVEL}.fork:forks",
-        "List forks, or those of a run; `forks rm ID` deletes one.",
-    ),
-    "send": (f"{_HERE}.send:send", "Send a message to a session, and follow what comes of it."),
-    "abort": (f"{_CHANGES}.sessions:abort", "Stop what a session does, or one run."),
-    "retry": (f"{_CHANGES}.retry:retry", "Have the message of a run that failed answered after all."),
-    "hold": (f"{_CHANGES}.holds:hold", "Have an exchange stop before a text goes on."),
-    "release": (f"{_CHANGES}.holds:release", "Let a held exchange go on: as it is, edited, or not."),
-    "reset": (f"{_CHANGES}.sessions:reset", "Begin a session anew: it remembers nothing."),
-    "label": (f"{_CHANGES}.sessions:label", "Give a session a label to find it by, and to send to."),
-    "delete": (f"{_CHANGES}.sessions:delete", "Archive a session; the log keeps all of it."),
-    "erase": (f"{_CHANGES}.sessions:erase", "Erase what was said in a session from the log, for good."),
-    "serve": (f"{_HERE}.serve:serve", "Serve the session tools over HTTP and WebSocket."),
-    "mcp": (
-        f"{_HERE}.mcp:mcp",
-        "Give the session tools to an MCP client.",
-    ),
-    "import": (f"{_HERE}.openclaw_state:importing", "Make a log of another system's transcripts."),
-    "export": (f"{_HERE}.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
-    "backup": (f"{_CHANGES}.backup:backup", "Copy a log to a file, also while it is in use."),
-    "doctor": (f"{_HERE}.doctor:doctor", "Say what is wrong now, and what to do about it."),
-    "verify": (f"{_PROOFS}.verify:verify", "Prove that a log was not changed."),
+    "deliveries": ("questions.deliveries:deliveries", "List the texts that went outside, or should have."),
+    "usage": ("questions.usage:usage", "Add up what runs have used, by day, agent, session or model."),
+    "events": ("questions.events:events", "List the events of a log, one a line."),
+    "tail": ("questions.tail:tail", "Show the events of a log as they come."),
+    "replay": ("commands.replay:replay", "Tell a run, an exchange or a session as it happened."),
+    "lens": ("time_travel.lens:lens", "Show exactly what an agent was given in a run."),
+    "show": ("time_travel.show:show", "Draw a run: who said what to whom, and how it ended."),
+    "debug": ("time_travel.debug:debug", "Open a log in the browser: who said what, and why it ended so."),
+    "step": ("time_travel.step:step", "Step through a run on a screen: forwards, back, by causes."),
+    "state": ("time_travel.state:state", "Show everything as it stood at a place of the log."),
+    "why": ("time_travel.why:why", "Say why something is so: what led to it, which rule ended it."),
+    "origin": ("time_travel.origin:origin", "Say who said some words first, and how they reached others."),
+    "diff": ("time_travel.diff:diff", "Say what differs between two runs, or two places of one."),
+    "export-test": ("time_travel.export_test:export_test", "Write a test that replays a run sealed."),
+    "smells": ("time_travel.smells:smells", "Say what is seldom meant in a run, or in all runs."),
+    "search": ("time_travel.search:search", "Find where words were said, in all transcripts and events."),
+    "fork": ("time_travel.fork:fork", "Fork a run at a place, with something otherwise."),
+    "forks": ("time_travel.fork:forks", "List forks, or those of a run; `forks rm ID` deletes one."),
+    "send": ("commands.send:send", "Send a message to a session, and follow what comes of it."),
+    "abort": ("changes.sessions:abort", "Stop what a session does, or one run."),
+    "retry": ("changes.retry:retry", "Have the message of a run that failed answered after all."),
+    "hold": ("changes.holds:hold", "Have an exchange stop before a text goes on."),
+    "release": ("changes.holds:release", "Let a held exchange go on: as it is, edited, or not."),
+    "reset": ("changes.sessions:reset", "Begin a session anew: it remembers nothing."),
+    "label": ("changes.sessions:label", "Give a session a label to find it by, and to send to."),
+    "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
+    "erase": ("changes.sessions:erase", "Erase what was said in a session from the log, for good."),
+    "serve": ("commands.serve:serve", "Serve the session tools over HTTP and WebSocket."),
+    "mcp": ("commands.mcp:mcp", "Give the session tools to an MCP client."),
+    "import": ("commands.openclaw_state:importing", "Make a log of another system's transcripts."),
+    "export": ("commands.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
+    "backup": ("changes.backup:backup", "Copy a log to a file, also while it is in use."),
+    "doctor": ("commands.doctor:doctor", "Say what is wrong now, and what to do about it."),
+    "verify": ("proofs.verify:verify", "Prove that a log was not changed."),
     "checkpoint": (
-        f"{_CHANGES}.checkpoint:checkpoint",
+        "changes.checkpoint:checkpoint",
         "Take a checkpoint: a proof of all that is in the log by now.",
     ),
-    "keys": (f"{_PROOFS}.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
-    "rebuild": (f"{_CHANGES}.rebuild:rebuild", "Build the views of a log anew."),
-    "audit": (f"{_QUESTIONS}.audit:audit", "Look at who asked for what."),
-    "config": (f"{_HERE}.config:config", "Look at configurations."),
-    "policy": (f"{_HERE}.policy:policy", "Look at the send policy."),
-    "completion": (f"{_HERE}.completion:completion", "Print the script by which a shell completes commands."),
+    "keys": ("proofs.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
+    "rebuild": ("changes.rebuild:rebuild", "Build the views of a log anew."),
+    "audit": ("questions.audit:audit", "Look at who asked for what."),
+    "config": ("commands.config:config", "Look at configurations."),
+    "policy": ("commands.policy:policy", "Look at the send policy."),
+    "completion": ("commands.completion:completion", "Print the script by which a shell completes commands."),
 }
 """By name, so that each command only loads what it needs. What a command is for is the first line of its own help."""
 
@@ -148,7 +120,7 @@ def _table(*, brief: bool) -> App:
     )
     for name, (where, line) in COMMANDS.items():
         meant = {"synonym": _MEANT[name]} if name in _MEANT else {}  # a group of commands takes none
-        table.command(where, name=name, help=line if brief else None, **meant)
+        table.command(f"{_ROOM}.{where}", name=name, help=line if brief else None, **meant)
     return table
 
 

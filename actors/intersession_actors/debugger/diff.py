@@ -13,12 +13,12 @@ from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
-from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
+from intersession_projections.flow_summary import kind_of
+from intersession_projections.flows import Position
 from intersession_projections.places import (
     Flow,
     flow_id,
     flow_stream,
-    sessions_of,
     steps_of_flow,
 )
 from intersession_projections.run_outcomes import RunOutcome
@@ -181,11 +181,7 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
     positions = (step.position for step in steps_of_flow(view.log, flow) if step.position <= at)
-    return [recorded for recorded in recorded_at(view.log, positions) if _is_seen(view, recorded)]
-
-
-def _is_seen(view: View, recorded: Recorded) -> bool:
-    return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
+    return [recorded for recorded in recorded_at(view.log, positions) if view.may_know(recorded)]
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:
@@ -198,7 +194,7 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
             if name not in inside and inner.accepted <= at and (of_inner := _events(view, inner, at)):
                 yield name, _outline(view, inner, of_inner, at, inside)
 
-    return outline_of(_kind(flow), events, begun=begun, shown=lambda text, key: view.shown(text, key) or "")
+    return outline_of(kind_of(flow), events, begun=begun, shown=lambda text, key: view.shown(text, key) or "")
 
 
 def _begun_by(view: View, run_id: str) -> list[Flow]:
@@ -218,13 +214,3 @@ def _is_begun(view: View, flow: Flow, run: RunOutcome) -> bool:
         event = recorded.event
         return isinstance(event, ExchangeAccepted | SpawnAccepted) and event.requester_run_id == run.run_id
     return False
-
-
-def _kind(flow: Flow) -> FlowKind:
-    match flow:
-        case ExchangeSummary():
-            return "exchange"
-        case SpawnSummary():
-            return "spawn"
-        case RunOutcome():
-            return "run"

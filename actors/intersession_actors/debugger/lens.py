@@ -26,7 +26,7 @@ from intersession_events.facts import (
 )
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, map_strings
 from intersession_projections.places import (
     InRun,
     UnknownPlace,
@@ -306,8 +306,4 @@ def _readable(view: View, key: str, text: str) -> str:
 
 def _hidden(view: View, key: str, value: JsonValue) -> JsonValue:
     """Return a value without the secrets that who asks may not read in a session."""
-    if isinstance(value, str):
-        return _readable(view, key, value)
-    if is_object(value):
-        return {name: _hidden(view, key, item) for name, item in value.items()}
-    return [_hidden(view, key, item) for item in value] if is_list(value) else value
+    return map_strings(value, lambda _, text: _readable(view, key, text))

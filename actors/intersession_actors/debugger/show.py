@@ -9,10 +9,9 @@ from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, PlaceText
 from intersession_events.facts import ready
-from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
-from intersession_projections.places import flow_id, sessions_of, short_name, steps_of_flow
+from intersession_projections.places import flow_id, short_name, steps_of_flow
 from intersession_projections.timeline import recorded_at
 
 
@@ -72,13 +71,9 @@ def drawing(view: View, given: Show) -> Diagram:
     flow = view.flow(name)
     at = None if place is None else view.place(place).position
     positions = [step.position for step in steps_of_flow(view.log, flow)]
-    events = [recorded for recorded in recorded_at(view.log, positions) if _is_seen(view, recorded)]
+    events = [recorded for recorded in recorded_at(view.log, positions) if view.may_know(recorded)]
     drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(), at=at)
     return msgspec.structs.replace(drawn, rows=tuple(_readable(view, drawn.lanes, row) for row in drawn.rows))
-
-
-def _is_seen(view: View, recorded: Recorded) -> bool:
-    return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
 
 
 def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:

@@ -12,7 +12,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log
+from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonObject, is_object
 from intersession_projections.places import (
     Flow,
@@ -24,6 +24,7 @@ from intersession_projections.places import (
     Sees,
     UnknownPlace,
     parse_place,
+    sessions_of,
 )
 from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome
@@ -69,6 +70,10 @@ class View:
         if seen:
             self.touched.add(key)
         return seen
+
+    def may_know(self, recorded: Recorded) -> bool:
+        """Whether who asks sees an event: it is of a session of theirs."""
+        return self.is_operator or any(map(self.is_seen, sessions_of(self.log, recorded)))
 
     def place(self, at: At | None, *, field: str = "at") -> Located:
         """Return where a place is; None is the head.

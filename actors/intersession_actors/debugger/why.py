@@ -14,7 +14,7 @@ from intersession_events.facts import ready
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
-from intersession_projections.places import Flow, sessions_of, steps_of_flow
+from intersession_projections.places import Flow, steps_of_flow
 from intersession_projections.timeline import recorded_at
 
 _EVENT = "event:"
@@ -191,9 +191,7 @@ class _Seeing:
     def is_seen(self, position: int) -> bool:
         if self.view.is_operator:
             return True
-        for recorded in self.view.log.all(after=position - 1, to=position):
-            return any(map(self.view.is_seen, sessions_of(self.view.log, recorded)))
-        return False
+        return any(map(self.view.may_know, self.view.log.all(after=position - 1, to=position)))
 
     def told(self, told: Told) -> ToldAnswer:
         kind, _, key = told.stream.partition(":")

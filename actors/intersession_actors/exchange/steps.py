@@ -1,12 +1,13 @@
 """The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
 
 import msgspec
+from msgspec.structs import replace
 
 from intersession_actors import prompt
 from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.session import Enqueue, message_for
-from intersession_events import facts, ids
+from intersession_events import facts
 from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
@@ -37,19 +38,8 @@ def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[
         turn=0,
         hops=budget.hops,
     )
-    message = message_for(queued, accepted.message, provenance, now_ms)
-    return accepted.target, Enqueue(
-        budget=budget,
-        message=message,
-        queue=queued,
-        opening=command.opening,
-        session_id=queued.session_id,
-        flow=ids.exchange_stream(accepted.exchange_id),
-        carried=appends,
-        check_policy=True,
-        at_most=command.at_most,
-        causation=_step_of(appends),
-    )
+    step = _step(budget, queued, message_for(queued, accepted.message, provenance, now_ms), appends)
+    return accepted.target, replace(step, opening=command.opening, check_policy=True, at_most=command.at_most)
 
 
 def turn_step(
@@ -83,17 +73,8 @@ def turn_step(
         hops=budget.hops,
         edited_by=state.edited_by,
     )
-    message = message_for(queued, state.latest or "", provenance, now_ms)
-    return turn.speaker, Enqueue(
-        budget=budget,
-        message=message,
-        queue=queued,
-        session_id=queued.session_id,
-        flow=ids.exchange_stream(accepted.exchange_id),
-        carried=appends,
-        check_policy=True,
-        causation=_step_of(appends),
-    )
+    step = _step(budget, queued, message_for(queued, state.latest or "", provenance, now_ms), appends)
+    return turn.speaker, replace(step, check_policy=True)
 
 
 def announce_step(
@@ -124,21 +105,22 @@ def announce_step(
         hops=budget.hops,
     )
     message = message_for(queued, prompt.ANNOUNCE_PROMPT, provenance, now_ms)
-    return accepted.target, Enqueue(
-        budget=budget,
-        message=message,
-        queue=queued,
-        session_id=queued.session_id,
-        flow=ids.exchange_stream(accepted.exchange_id),
-        carried=appends,
-        causation=_step_of(appends),
-    )
+    return accepted.target, _step(budget, queued, message, appends)
 
 
 def _parties(accepted: facts.ExchangeAccepted) -> prompt.Parties:
     return msgspec.convert(accepted, prompt.Parties, from_attributes=True)
 
 
-def _step_of(appends: Appends) -> str:
-    """Return the id of the exchange's event that this step is: the cause of its message and its run."""
-    return appends[0].drafts[-1].id
+def _step(budget: facts.Budget, queued: facts.RunQueued, message: facts.Message, appends: Appends) -> Enqueue:
+    own = appends[0]
+    return Enqueue(
+        budget=budget,
+        message=message,
+        queue=queued,
+        session_id=queued.session_id,
+        flow=own.stream,
+        carried=appends,
+        # The exchange's event that this step is: the cause of its message and its run.
+        causation=own.drafts[-1].id,
+    )

@@ -12,7 +12,7 @@ from intersession_actors.policy import check_run
 from intersession_actors.streams import RunEnded
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_projections.timeline import route_text
+from intersession_projections.timeline import route_text, told_more
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 
@@ -42,19 +42,29 @@ def _told(event: Ending) -> tuple[About, str, Rule, str]:
         case facts.LoopEnded():
             rule = LOOP_ENDS[event.reason]
             turns = "1 turn" if event.turns == 1 else f"{event.turns} turns"
-            return "loop", event.reason, rule, f"The loop ended after {turns}{_more(event.limit, event.note)}"
+            return (
+                "loop",
+                event.reason,
+                rule,
+                f"The loop ended after {turns}{told_more(event.limit, event.note)}",
+            )
         case facts.AnnounceDecided(text=None):
             return (
                 "announce",
                 event.why,
                 SILENCES[event.why],
-                f"Nothing was announced{_more(event.limit, None)}",
+                f"Nothing was announced{told_more(event.limit, None)}",
             )
         case facts.AnnounceDecided():
             return "announce", event.why, SILENCES[event.why], "There was a text to announce"
         case facts.ExchangeClosed():
             rule = CLOSES[event.reason]
-            return "exchange", event.reason, rule, f"The exchange was closed{_more(event.limit, event.note)}"
+            return (
+                "exchange",
+                event.reason,
+                rule,
+                f"The exchange was closed{told_more(event.limit, event.note)}",
+            )
 
 
 def _inputs(log: Log, in_force: InForce, decision: Decision, event: Ending) -> Iterator[Input]:
@@ -89,8 +99,3 @@ def _kept(setting: Input, value: int | str, begun: int) -> Input:
     if setting.value == value:
         return setting
     return Input(name=setting.name, value=value, set_by="exchange", position=begun)
-
-
-def _more(limit: str | None, note: str | None) -> str:
-    parts = [part for part in (limit, note) if part]
-    return f" ({', '.join(parts)})" if parts else ""

@@ -8,7 +8,7 @@ from intersession_actors import prompt
 from intersession_actors.attachments import relative_directory
 from intersession_actors.session import Enqueue, message_for
 from intersession_actors.spawn.rules import Spawn
-from intersession_events import facts, ids
+from intersession_events import facts
 from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
@@ -38,16 +38,8 @@ def start_step(
         source_tool="sessions_spawn",
         hops=causes.budget.hops,
     )
-    return accepted.child, Enqueue(
-        budget=causes.budget,
-        message=message_for(run, accepted.task, provenance, causes.time),
-        queue=run,
-        opening=child_opening(accepted),
-        bound=bound,
-        flow=ids.spawn_stream(accepted.spawn_id),
-        carried=appends,
-        causation=causes.cause,
-    )
+    step = _step(message_for(run, accepted.task, provenance, causes.time), run, causes, appends)
+    return accepted.child, replace(step, opening=child_opening(accepted), bound=bound, session_id=None)
 
 
 def child_opening(accepted: facts.SpawnAccepted) -> facts.SessionOpened:
@@ -130,7 +122,7 @@ def announce_step(
         hops=causes.budget.hops,
     )
     message = message_for(queued, prompt.SPAWN_ANNOUNCE_PROMPT, provenance, causes.time)
-    return accepted.child, _step(accepted, message, queued, causes, appends)
+    return accepted.child, _step(message, queued, causes, appends)
 
 
 def result_step(
@@ -155,23 +147,17 @@ def result_step(
         hops=causes.budget.hops,
     )
     message = message_for(queued, words, provenance, causes.time)
-    step = _step(accepted, message, queued, causes, appends)
+    step = _step(message, queued, causes, appends)
     return handed.requester, step if handed.limit is None else replace(step, queue=None)
 
 
-def _step(
-    accepted: facts.SpawnAccepted,
-    message: facts.Message,
-    queued: facts.RunQueued,
-    causes: Causes,
-    appends: Appends,
-) -> Enqueue:
+def _step(message: facts.Message, queued: facts.RunQueued, causes: Causes, appends: Appends) -> Enqueue:
     return Enqueue(
         budget=causes.budget,
         message=message,
         queue=queued,
         session_id=queued.session_id,
-        flow=ids.spawn_stream(accepted.spawn_id),
+        flow=appends[0].stream,
         carried=appends,
         causation=causes.cause,
     )

@@ -4,7 +4,7 @@ Rows are read as they lie, and of their payloads only what refers to something: 
 here; whoever opens the fork proves what it reads.
 """
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from intersession_events.ids import (
@@ -15,7 +15,7 @@ from intersession_events.ids import (
     spawn_stream,
 )
 from intersession_events.log import Log, SqlValue, name_of, packed_names_in
-from intersession_projections.columns import hashed, packed, unpacked
+from intersession_projections.columns import hashed, marks, packed, unpacked
 from intersession_projections.forks.references import References
 from intersession_projections.places import Flow, flow_sessions, flow_stream
 
@@ -93,7 +93,7 @@ class _Closing:
 
     def _read(self, streams: list[str]) -> None:
         ids, causes, named, chains = self._ids, self._causes, self._named, set[bytes]()
-        for position, topic, state in self._log.query(_ROWS.format(_marks(streams)), (*streams, self._at)):
+        for position, topic, state in self._log.query(_ROWS.format(marks(streams)), (*streams, self._at)):
             names = packed_names_in(state)
             if names is None:
                 continue  # whoever reads the event says what is wrong with it
@@ -119,16 +119,16 @@ class _Closing:
         yield from map(access_stream, keys)
         for part in _parts([*map(hashed, keys)]):
             for column in ("session", "child"):
-                for kind, name in self._log.query(_FLOWS.format(column, _marks(part)), (*part, self._at)):
+                for kind, name in self._log.query(_FLOWS.format(column, marks(part)), (*part, self._at)):
                     yield f"{kind}:{unpacked(name)}"
 
     def _of_runs(self, run_ids: list[str]) -> Iterator[str]:
         """Yield the streams in which runs were accepted."""
         for part in _parts([*map(packed, run_ids)]):
-            found = self._log.query(_ACCEPTED.format(_marks(part)), (*part, self._at))
+            found = self._log.query(_ACCEPTED.format(marks(part)), (*part, self._at))
             # Where the views are built beside the log, they can't be joined with it.
             positions = [position for (position,) in found]
-            for (stream,) in self._log.query(_STREAMS.format(_marks(positions)), positions):
+            for (stream,) in self._log.query(_STREAMS.format(marks(positions)), positions):
                 yield stream
 
     def _streams_of(self, causes: dict[bytes, int]) -> Iterator[str]:
@@ -151,7 +151,3 @@ V = TypeVar("V", bound=SqlValue)
 
 def _parts(values: list[V]) -> Iterator[list[V]]:
     return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
-
-
-def _marks(values: Sized) -> str:
-    return ", ".join("?" * len(values))

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log, Row, SqlValue
 from intersession_events.stores import MEMORY, Tail, ViewFile, place_of
+from intersession_projections.columns import marks
 from intersession_projections.full_text.tokens import Term, holds
 from intersession_projections.full_text.view import FullTextView, Redact, entry, restored
 from intersession_projections.positions import Span
@@ -150,8 +151,9 @@ class Found:
 def _of_topics(wanted: Wanted) -> str:
     if not wanted.topics:
         return ""
-    marks = ", ".join("?" for _ in wanted.topics)
-    numbers = f"SELECT no FROM said_names WHERE kind IN ('topic', 'event') AND name IN ({marks})"  # noqa: S608 - marks
+    numbers = (
+        f"SELECT no FROM said_names WHERE kind IN ('topic', 'event') AND name IN ({marks(wanted.topics)})"  # noqa: S608 - marks
+    )
     return f" AND s.topic IN ({numbers})"
 
 

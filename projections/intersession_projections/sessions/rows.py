@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Final
 
 from intersession_events.log import Moment
+from intersession_projections.columns import marks
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.view import WHOLE_EVERY
 
@@ -24,7 +25,7 @@ def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, 
     left = iter(numbers)
     while chunk := tuple(islice(left, _AT_ONCE)):
         for no, key, changed, state in moment.query(
-            f"SELECT no, session_key, position, state FROM session_list WHERE no IN ({_marks(chunk)})",  # noqa: S608 - only question marks
+            f"SELECT no, session_key, position, state FROM session_list WHERE no IN ({marks(chunk)})",  # noqa: S608 - only question marks
             chunk,
         ):
             if state is None:
@@ -45,7 +46,7 @@ def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator
     while chunk := tuple(islice(left, _AT_ONCE)):
         changed: list[int] = []
         for no, key, since, falling in moment.query(
-            f"SELECT no, session_key, position, falling FROM session_list WHERE no IN ({_marks(chunk)})",  # noqa: S608 - only question marks
+            f"SELECT no, session_key, position, falling FROM session_list WHERE no IN ({marks(chunk)})",  # noqa: S608 - only question marks
             chunk,
         ):
             if since is not None and since > position:
@@ -60,7 +61,7 @@ def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator
 def other_names(moment: Moment, numbers: Sequence[int]) -> dict[int, bytes]:
     """Return all names that sessions have or had beside their keys, by the numbers of the sessions that have any."""
     rows = moment.query(
-        f"SELECT no, names FROM session_list WHERE no IN ({_marks(numbers)}) AND names IS NOT NULL",  # noqa: S608 - only question marks
+        f"SELECT no, names FROM session_list WHERE no IN ({marks(numbers)}) AND names IS NOT NULL",  # noqa: S608 - only question marks
         numbers,
     )
     return dict(rows)
@@ -78,7 +79,3 @@ def _before(moment: Moment, position: int, no: int, key: str) -> SessionRow | No
         if is_whole:
             return STORED.restored(*reversed(parts), key=key, position=versions[0][0])
     return None
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

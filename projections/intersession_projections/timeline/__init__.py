@@ -8,6 +8,7 @@ from intersession_projections.timeline.reasons import (
     LOOP_ENDS,
     RELEASES,
     counted,
+    told_more,
 )
 from intersession_projections.timeline.steps import Step, steps_of
 from intersession_projections.timeline.timeline import Timeline, recorded_at
@@ -41,6 +42,7 @@ __all__ = [
     "route_text",
     "speaker",
     "steps_of",
+    "told_more",
     "words_in",
     "words_of",
     "words_of_message",

@@ -126,8 +126,8 @@ ARCHIVALS: Final[Mapping[ArchiveReason, str]] = {
 def loop_end(reason: LoopEnd, turns: int, limit: str | None = None, note: str | None = None) -> str:
     """Return why a loop ended, and after how many turns."""
     if turns == 0 and reason in {"no_requester", "one_way"}:
-        return f"No ping-pong: {LOOP_ENDS[reason]}{_more(limit, note)}."
-    return f"The ping-pong ended after {counted(turns, 'turn')}: {LOOP_ENDS[reason]}{_more(limit, note)}."
+        return f"No ping-pong: {LOOP_ENDS[reason]}{told_more(limit, note)}."
+    return f"The ping-pong ended after {counted(turns, 'turn')}: {LOOP_ENDS[reason]}{told_more(limit, note)}."
 
 
 def counted(number: int, what: str) -> str:
@@ -135,6 +135,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _more(limit: str | None, note: str | None) -> str:
+def told_more(limit: str | None, note: str | None) -> str:
+    """Return what is said beside a reason, in brackets: which limit it was, and a note."""
     parts = [part for part in (limit, note) if part]
     return f" ({', '.join(parts)})" if parts else ""

@@ -1,6 +1,5 @@
 """The screen of `intersession step`: diagram, transcripts side by side, the event with what it changed, and the keys."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
@@ -14,7 +13,7 @@ from textual.widgets import Footer, Input, Static
 from intersession.cli.shell import one_line, safe
 from intersession.cli.stepping.drawn import DrawnRun
 from intersession.cli.stepping.stepper import Stepper
-from intersession.cli.story import difference_lines, parts, speaker
+from intersession.cli.story import change_in_words, difference_lines, parts, speaker
 from intersession_actors.debugger import Debugger, ToldAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
@@ -322,23 +321,13 @@ class StepScreen(App[None]):
         if not stepper.index:
             return ()
         found = self._debugger.state(stepper.run, frm=stepper.before, to=stepper.position)["changes"]
-        lines = [
-            f"{'/'.join(short_name(part) for part in change['path'].split('/'))}: "
-            f"{_brief(change['before'])} → {_brief(change['after'])}"
-            for change in found
-        ]
+        lines = [f"{path}: {how}" for path, how in map(change_in_words, found)]
         return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more (d)"]
 
 
 def _cause(told: ToldAnswer) -> str:
     who = " → ".join(short_name(name) for name in (told["who"], told["to"]) if name)
     return f"#{told['position']} {told['topic']}  {who}  {one_line(told['text'] or '', 100)}"
-
-
-def _brief(value: object) -> str:
-    if value is None:
-        return "nothing"
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)
 
 
 def _transcript(messages: Sequence[JsonObject]) -> Text:

@@ -1,7 +1,7 @@
 """Tells flows and sessions as conversations, for `replay`, `runs` and `demo`."""
 
 from intersession.cli.story.beat import Beat
-from intersession.cli.story.differing import difference_lines
+from intersession.cli.story.differing import change_in_words, difference_lines
 from intersession.cli.story.flow import FlowStory
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
@@ -31,6 +31,7 @@ __all__ = [
     "Unknown",
     "agent_named",
     "began_ms",
+    "change_in_words",
     "delivery_in_words",
     "delivery_value",
     "difference_lines",

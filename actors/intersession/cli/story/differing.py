@@ -8,8 +8,9 @@ from rich.text import Text
 
 from intersession.cli.shell import duration, one_line, safe
 from intersession.cli.story.names import Names
-from intersession_actors.debugger import DiffAnswer, TurnAnswer
+from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
 from intersession_events.plain_json import JsonObject, JsonValue
+from intersession_projections.places import short_name
 
 _SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}
 _STYLES: Final = {"same": "dim", "changed": "yellow", "only_a": "red", "only_b": "green", "both": ""}
@@ -149,3 +150,15 @@ def _brief(value: JsonValue) -> str:
     if value is None:
         return "nothing"
     return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _LONGEST)
+
+
+def change_in_words(change: Change) -> tuple[str, str]:
+    """Return what changed between two places, and from what to what, each on one line."""
+    path = "/".join(short_name(part) for part in change["path"].split("/"))
+    return path, f"{_value(change['before'])} → {_value(change['after'])}"
+
+
+def _value(value: JsonValue) -> str:
+    if value is None:
+        return "nothing"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)

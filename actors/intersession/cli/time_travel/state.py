@@ -1,6 +1,5 @@
 """`intersession state`: everything at a place of the log, or what differs between two."""
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, cast
 
@@ -8,11 +7,10 @@ from cyclopts import Parameter
 
 from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, one_line, safe
-from intersession.cli.story import Names, show_message
+from intersession.cli.story import Names, change_in_words, show_message
 from intersession.cli.time_travel.seeing import At, debugger_of, show_place
 from intersession_actors.debugger import Change, ChangesAnswer, StateAnswer
-from intersession_events.plain_json import JsonObject, JsonValue, present
-from intersession_projections.places import short_name
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.timeline import counted
 
 
@@ -134,11 +132,5 @@ def _show_changes(screen: Screen, found: ChangesAnswer) -> None:
 
 def _show_rows(screen: Screen, changes: Sequence[Change]) -> None:
     for change in changes:
-        path = "/".join(short_name(part) for part in change["path"].split("/"))
-        screen.one_line(safe(path, "bold"), f"  {_brief(change['before'])} → {_brief(change['after'])}")
-
-
-def _brief(value: JsonValue) -> str:
-    if value is None:
-        return "nothing"
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)
+        path, how = change_in_words(change)
+        screen.one_line(safe(path, "bold"), f"  {how}")

@@ -14,7 +14,7 @@ from intersession_events.errors import CorruptEvent
 from intersession_events.facts import ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object, present
+from intersession_events.plain_json import JsonObject, map_strings, present
 from intersession_projections.places import sessions_of
 from intersession_projections.positions import backwards
 from intersession_projections.timeline import words_in
@@ -53,7 +53,7 @@ def events(view: View, given: Events) -> JsonObject:
         for recorded in backwards(view.log, span_of(view, given), stream)
         if (not given.kind or recorded.kind in given.kind)
         and (given.stream is None or recorded.stream.startswith(given.stream))
-        and is_seen(view, recorded)
+        and view.may_know(recorded)
     )
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     page, cursor = page_of(found, limit)
@@ -70,11 +70,6 @@ def page_of(found: Iterator[Recorded], limit: int) -> tuple[list[Recorded], str 
 def head_of(view: View) -> int | None:
     """Return the last position; how far the whole log is, is the operator's alone to know."""
     return view.log.head() if view.is_operator else None
-
-
-def is_seen(view: View, recorded: Recorded) -> bool:
-    """Whether who asks sees an event: it is of a session of theirs."""
-    return view.is_operator or any(map(view.is_seen, sessions_of(view.log, recorded)))
 
 
 def brief(view: View, recorded: Recorded) -> JsonObject:
@@ -113,7 +108,7 @@ def event(view: View, given: Event) -> JsonObject:
     """
     place = view.place(given.at)
     found = _recorded(view, place.position)
-    if found is None or not is_seen(view, found):
+    if found is None or not view.may_know(found):
         raise invalid("at", f"there is no event at {str(given.at)[:64]!a}")
     payload: JsonObject = msgspec.to_builtins(found.event)
     if not view.is_operator:
@@ -131,7 +126,7 @@ def event(view: View, given: Event) -> JsonObject:
         "linkedTo": before[-1].position if before and found.version > 1 else None,
         # A row whose hash is not that of what stands in it is never returned by the log.
         "holds": linked,
-        "data": _hidden(view, found, payload),
+        "data": map_strings(payload, lambda _, text: _readable(view, found, text)),
     }
 
 
@@ -148,11 +143,3 @@ def _readable(view: View, recorded: Recorded, text: str) -> str:
         return text
     shown = [view.shown(text, key) or "" for key in sessions_of(view.log, recorded)]
     return text if text in shown or not shown else shown[0]
-
-
-def _hidden(view: View, recorded: Recorded, value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        return _readable(view, recorded, value)
-    if is_object(value):
-        return {name: _hidden(view, recorded, item) for name, item in value.items()}
-    return [_hidden(view, recorded, item) for item in value] if is_list(value) else value

@@ -7,7 +7,6 @@ from typing import Annotated, Final
 import msgspec
 
 from intersession.web.questions.kept import Kept
-from intersession.web.questions.of_events import is_seen
 from intersession_actors.debugger import Debugger, InSpan, View, smells_of, span_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
@@ -238,7 +237,7 @@ def positions_of(view: View, flow: Flow) -> list[int]:
     positions = [step.position for step in steps_of(view, flow)]
     if view.is_operator:
         return positions
-    return [one.position for one in recorded_at(view.log, positions) if is_seen(view, one)]
+    return [one.position for one in recorded_at(view.log, positions) if view.may_know(one)]
 
 
 def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:
