@@ -52,6 +52,11 @@ def inbound_stream(run_id: str) -> str:
     return f"inbound:{run_id}"
 
 
+def notes_stream(run_id: str) -> str:
+    """Name the stream of the notes beside an exchange, a spawn or a run."""
+    return f"notes:{run_id}"
+
+
 def access_stream(requester: str | None) -> str:
     """Name the stream of access receipts of a requester (None: the operator)."""
     return f"access:{requester or 'operator'}"

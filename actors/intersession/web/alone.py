@@ -50,7 +50,7 @@ class ReadOnly:
             "who": "operator",
             "isOperator": True,
             "readOnly": True,
-            "can": [],
+            "can": ["file"],
             "store": self._reader.log.path,
             "version": installed_version(),
         }

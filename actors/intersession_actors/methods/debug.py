@@ -7,6 +7,16 @@ from intersession_actors.service import Call, Result, Service
 from intersession_events.plain_json import JsonMapping
 
 
+def view_of(service: Service, call: Call) -> View:
+    """Return the log as a caller sees it."""
+    reader, caller = service.reader, call.caller
+
+    def reached(key: str) -> bool:
+        return caller.reaches(reader.parse(key))
+
+    return View(reader, call.requester, within=None if caller.is_operator else reached)
+
+
 class GatewayDebug:
     """Calls verbs as the caller: the operator, or who stands for some sessions, for whom the others are not there."""
 
@@ -23,12 +33,7 @@ class GatewayDebug:
 
     def ask(self, call: Call, question: Callable[[View], Mapping[str, object]]) -> Mapping[str, object]:
         """Answer any question about the log as the caller sees it, and take down which sessions the answer may be of."""
-        reader, caller = self._service.reader, call.caller
-
-        def reached(key: str) -> bool:
-            return caller.reaches(reader.parse(key))
-
-        view = View(reader, call.requester, within=None if caller.is_operator else reached)
+        view = view_of(self._service, call)
         answer = question(view)
         for key in sorted(view.touched):
             call.saw(key)

@@ -17,6 +17,7 @@ from intersession_actors.methods.debug import GatewayDebug
 from intersession_actors.methods.erasing import GatewayErase
 from intersession_actors.methods.forking import GatewayForks
 from intersession_actors.methods.holding import GatewayHolds
+from intersession_actors.methods.notes import GatewayNotes
 from intersession_actors.methods.retrying import GatewayRetries
 from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
@@ -55,6 +56,7 @@ class Parts(NamedTuple):
     imports: GatewayImport
     erasing: GatewayErase
     forks: GatewayForks
+    notes: GatewayNotes
     debug: GatewayDebug
 
 
@@ -95,6 +97,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
+    "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
     "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry),
     "send": Registered("operator.write", lambda parts: parts.about.send),
     "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
@@ -148,6 +151,7 @@ class GatewayMethods:
             GatewayImport(imports),
             GatewayErase(service, targets, forget),
             GatewayForks(service.reader, forks),
+            GatewayNotes(service),
             GatewayDebug(service),
         )
         self._debug = parts.debug

@@ -331,3 +331,12 @@ class ImportParams(Params, frozen=True, kw_only=True):
 
     directory: Annotated[str, msgspec.Meta(min_length=1, max_length=gate.PATH.most)]
     on_taken: Literal["beside", "refuse"] = "beside"
+
+
+@ready
+class NoteParams(Params, frozen=True, kw_only=True):
+    """`notes.pin`: a run, the place of the note (the head), and what it says."""
+
+    run: gate.PlaceText
+    text: gate.MessageText
+    at: gate.PlaceText | int | None = None

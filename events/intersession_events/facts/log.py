@@ -1,6 +1,6 @@
-"""What can have happened to the log as a whole: opened, configured, checkpointed, forked, imported into, told by a channel, erased from.
+"""What can have happened to the log as a whole: opened, configured, checkpointed, forked, imported into, annotated, erased from.
 
-Streams `log`, `import:<id>`, `inbound:<id>` and `erased:<stream>`.
+Streams `log`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased:<stream>`.
 """
 
 from typing import Literal
@@ -101,6 +101,18 @@ class Erased(Fact, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class NotePinned(Fact, frozen=True, kw_only=True):
+    """Somebody who looked at a run wrote a note beside it, at the place behind the event at `position`.
+
+    Its stream is named after the exchange, the spawn or the run, `notes:<id>`, which `flow` is. `by` is who wrote it.
+    """
+
+    flow: str
+    position: int
+    text: str
+    by: str
+
+
 @ready
 class ForkEdit(Fact, frozen=True, kw_only=True):
     """An edit that somebody wanted in a fork (FORK-4).
@@ -181,6 +193,7 @@ SystemEvent = (
     | CheckpointPublished
     | ImportReported
     | InboundTaken
+    | NotePinned
     | Erased
     | ForkedFrom
     | ForkEdited

@@ -79,6 +79,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "checkpoint_published.1": log.CheckpointPublished,
     "import_reported.1": log.ImportReported,
     "inbound_taken.1": log.InboundTaken,
+    "note_pinned.1": log.NotePinned,
     "erased.1": log.Erased,
     "forked_from.1": log.ForkedFrom,
     "fork_edited.1": log.ForkEdited,

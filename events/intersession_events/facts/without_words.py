@@ -20,6 +20,7 @@ from intersession_events.facts.exchange import (
     PrimaryEnded,
     TurnReplied,
 )
+from intersession_events.facts.log import NotePinned
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -58,6 +59,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     SpawnAccepted: ("task", "evidence"),
     ChildEnded: ("text", "error", "last_tool_result"),
     SpawnClosed: ("note",),
+    NotePinned: ("text",),
     DeliveryDecided: ("text",),
     DeliveryFailed: ("error", "traceback"),
     DeliveryUnknown: ("error",),

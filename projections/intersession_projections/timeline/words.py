@@ -374,6 +374,8 @@ def _of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: 
             return Words(None, None, brief)
         case facts.InboundTaken():
             return Words(None, event.session_key, f"message {event.message_id}")
+        case facts.NotePinned():
+            return Words(event.by, None, f"notes at {event.position}: {event.text}", text=event.text)
         case facts.Erased():
             brief = f"{len(event.rows)} events of {event.stream}"
             return Words(event.by, None, f"{brief}: {event.reason}" if event.reason else brief)

@@ -100,6 +100,26 @@ def test_a_run_is_handed_out_as_a_bundle_that_proves_itself(forked: Forked, tmp_
         assert verify_log(stored).ok
 
 
+def test_a_note_is_listed_beside_its_run_and_goes_along_in_the_bundle(forked: Forked) -> None:
+    with forked.gateway.http() as client:
+        done = client.post(
+            "/debug/api/do",
+            json={
+                "method": "notes.pin",
+                "params": {"run": forked.run, "at": f"{forked.run}@turn:2", "text": "<b>Why 3.5?</b>"},
+            },
+        )
+    (note,) = forked.ask("notes", run=forked.run)["notes"]
+    with zipfile.ZipFile(io.BytesIO(file_of(forked, "bundle").content)) as archive:
+        report, notes = archive.read("report.html").decode(), archive.read("notes.json").decode()
+
+    assert done.status_code == 200
+    assert (note["by"], note["text"]) == ("operator", "<b>Why 3.5?</b>")
+    assert note["place"]["text"] == "after turn 2: research has answered, main has not yet"
+    assert "&lt;b&gt;Why 3.5?&lt;/b&gt;" in report
+    assert "Why 3.5?" in notes
+
+
 @pytest.mark.clause("VIS-4")
 def test_a_file_leaves_a_receipt_and_a_limited_credential_gets_none(forked: Forked) -> None:
     assert file_of(forked, "log").content.startswith(b"SQLite format 3")

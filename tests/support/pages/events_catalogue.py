@@ -60,6 +60,7 @@ STREAM_OF: Mapping[type, str] = {
     log.CheckpointPublished: "`log`",
     log.ImportReported: "`import:<id>`",
     log.InboundTaken: "`inbound:<id>`",
+    log.NotePinned: "`notes:<run>`",
     log.Erased: "`erased:<stream>`",
     log.ForkedFrom: "`log`",
     log.ForkEdited: "`log`",

@@ -22,6 +22,7 @@ DeedName = Literal[
     "exchanges.release",
     "forks.make",
     "forks.remove",
+    "notes.pin",
     "runs.retry",
 ]
 """Methods that a page can have called."""
@@ -45,7 +46,10 @@ class DoorAccess:
             "who": caller.name,
             "isOperator": caller.is_operator,
             "readOnly": False,
-            "can": [name for name in get_args(DeedName) if needed_scope(name) in held],
+            "can": [
+                *(name for name in get_args(DeedName) if needed_scope(name) in held),
+                *(("file",) if caller.is_operator else ()),
+            ],
             "store": self._door.system.log.path if caller.is_operator else None,
             "version": installed_version(),
         }

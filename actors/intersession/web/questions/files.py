@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from litestar import Response
 
+from intersession.web.questions.of_notes import notes_of
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking import Wanted, make_fork
@@ -23,7 +24,7 @@ from intersession_events.machine import machine_entropy, random_id
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.flow_summary import in_words
-from intersession_projections.places import Flow, flow_id, steps_of_flow
+from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.timeline import Step, recorded_at, words_in
 
 What = Literal["test", "log", "bundle"]
@@ -33,6 +34,7 @@ _SAID: Final = """Run {run}, up to #{position} of log {log_id}.
   run.db       the run as a log of its own, with all that it touches
   run.svg      its diagram
   {test}  a test that replays it, with its recording in {recording}
+  notes.json   what people wrote beside it
   verify.json  what the verification of the whole log said when this was made
 
 To look at it:      intersession debug run.db
@@ -131,19 +133,28 @@ def _bundle(view: View, flow: Flow, at: str | None, folder: Path) -> dict[str, b
     said = _SAID.format(
         run=flow_id(flow), position=place, log_id=view.log.log_id, test=name, recording=recording
     )
+    notes = notes_of(view, flow_id(flow), flow_sessions(flow)[-1])
     drawn = Debugger(view).diagram(flow_id(flow), at=place).svg()
     return {
         "README.txt": said.encode(),
-        "report.html": _report(view, flow, place, report, drawn).encode(),
+        "report.html": _report(view, flow, place, _Parts(report, drawn, notes)).encode(),
         "run.db": log,
         "run.svg": drawn.encode(),
+        "notes.json": msgspec.json.format(msgspec.json.encode(notes), indent=2),
         "verify.json": msgspec.json.format(msgspec.json.encode(report), indent=2),
         **test,
     }
 
 
-def _report(view: View, flow: Flow, place: int, report: VerifyReport, drawn: str) -> str:
+class _Parts(NamedTuple):
+    report: VerifyReport
+    drawn: str
+    notes: list[JsonObject]
+
+
+def _report(view: View, flow: Flow, place: int, parts: _Parts) -> str:
     """Return the report: markup of ours, with every text of the log escaped."""
+    report, drawn, notes = parts
     steps = [step for step in steps_of_flow(view.log, flow) if step.position <= place]
     verdict = (
         f'<p class="ok">As it was written: {report.events} events in {report.streams} streams.</p>'
@@ -151,6 +162,9 @@ def _report(view: View, flow: Flow, place: int, report: VerifyReport, drawn: str
         else f'<p class="bad">NOT as it was written: {sum(report.counts.values())} findings.</p>'
     )
     findings = "".join(f"<li>{escape(one.problem)}</li>" for one in report.findings)
+    said = "".join(
+        f"<li>#{one['place']['position']} {escape(one['by'])}: {escape(one['text'])}</li>" for one in notes
+    )
     unproven = "".join(f"<li>{escape(said)}</li>" for said in report.unproven)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -160,6 +174,7 @@ def _report(view: View, flow: Flow, place: int, report: VerifyReport, drawn: str
         f"{escape(view.at(place)['text'])}.</p>"
         f"<h2>Verification</h2>{verdict}<ul>{findings}</ul><p>Head: <code>{report.head.hash}</code></p>"
         f"<p>Not proven by this:</p><ul>{unproven}</ul><h2>What happened</h2>{drawn}"
+        f"{f'<h2>Notes</h2><ul>{said}</ul>' if said else ''}"
         "<h2>All events of the run</h2><table><thead><tr><th>#</th><th>When</th><th>Event</th><th>Who, and the words</th>"
         f"<th>Hash</th></tr></thead><tbody>{''.join(_rows(view, steps))}</tbody></table></body></html>\n"
     )

@@ -17,6 +17,7 @@ from intersession.web.questions.asking import Question, answered, route_of
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
 from intersession.web.questions.of_events import Event, Events, event, events
 from intersession.web.questions.of_forks import Compare, Forks, asked_in, compare, forks
+from intersession.web.questions.of_notes import Notes, notes
 from intersession.web.questions.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession.web.questions.of_the_log import (
@@ -57,6 +58,7 @@ QUESTIONS: Final = (
     Question(
         name="integrity", title="Whether the log is as it was written", arguments=Integrity, call=integrity
     ),
+    Question(name="notes", title="Notes beside a run", arguments=Notes, call=notes, part_of="run"),
     Question(name="place", title="A place in words", arguments=Place, call=place, part_of="run"),
     Question(
         name="rows", title="A part of the rows of a run's diagram", arguments=Part, call=rows, part_of="run"

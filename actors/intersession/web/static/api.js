@@ -10,11 +10,14 @@ export class Refused extends Error {
   constructor(status, code, message) { super(message); this.status = status; this.code = code; }
 }
 
+export const inside = { fork: '' };                 // the fork that is looked at; '' is the log itself
+
 const wait = ms => new Promise(done => setTimeout(done, ms));
 
+const NOT_IN_A_FORK = new Set(['about', 'forks', 'compare', 'notes']);
 export async function ask(name, given = {}, { signal: stop } = {}) {
   const url = new URL(`api/${name}`, HERE);
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries({ fork: NOT_IN_A_FORK.has(name) ? '' : inside.fork, ...given })) {
     if (value === undefined || value === null || value === '' || value === false) continue;
     for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(key, one);
   }
@@ -33,6 +36,8 @@ async function read(answer) {
   const error = said.error ?? {};
   throw new Refused(answer.status, error.code ?? error.type, error.message ?? `The server answered ${answer.status}.`);
 }
+
+export const fileOf = given => { const url = new URL('api/file', HERE); for (const [key, value] of Object.entries({ fork: inside.fork, ...given })) if (value) url.searchParams.set(key, value); return url.href; };
 
 export async function tell(path, body) {
   const answer = await fetch(new URL(path, HERE), {

@@ -1,6 +1,6 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
 import { html, render, signal, view } from './lib.js';
-import { BASE, live, login, out, tell } from './api.js';
+import { BASE, inside, live, login, out, tell } from './api.js';
 import { about, begin, go, here, href, link, problem, proof, queried, route } from './state.js';
 import { Icon, Shield, Window, open, told } from './parts.js';
 import { capital, clock, counted } from './words.js';
@@ -76,7 +76,8 @@ const App = view(() => {
   document.title = `${capital(page)} · Intersession`;
   return html`<div class="app"><a class="skip" href="#main" onClick=${event => { event.preventDefault(); document.getElementById('main').focus(); }}>To the content</a><${Top}/>
     <main class="main" id="main" tabindex="-1">${live.value.state === 'lost' ? html`<p class="note lost" role="status">Shown to #${live.value.head || about.value.head}, the log may be further. Nothing is lost: it goes on when the server answers.</p>` : null}
-    ${Page ? html`<${Page} key=${`${page}/${id}`} id=${id}/>` : html`<div class="empty"><h2>There is no page ${page}</h2><a class="link" ...${link(href('runs'))}>All runs</a></div>`}</main>
+    ${inside.fork && route.value.query.get('fork') ? html`<p class="note infork" role="note"><b>Fork ${inside.fork.slice(0, 8)}</b> What you see is of a log of its own; nothing of it has reached anybody. <a class="link" ...${link(href('forks'))}>All forks</a> <a class="link" ...${link(href(page === 'run' ? 'runs' : page, '', { fork: '' }))}>Leave it</a></p>` : null}
+    ${Page ? html`<${Page} key=${`${page}/${id}/${inside.fork}`} id=${id}/>` : html`<div class="empty"><h2>There is no page ${page}</h2><a class="link" ...${link(href('runs'))}>All runs</a></div>`}</main>
     <${Status}/><${Window}/><p class="vh" role="status" aria-live="polite">${told.value}</p></div>`;
 });
 
@@ -92,7 +93,7 @@ async function start() {
 }
 
 const HELP = [['← →', 'an event back, on'], ['p n', 'a turn back, on'], ['[ ]', 'the run before, behind, of the same session'], ['c e', 'to the cause, to the first effect'], ['g', 'go to a place'], ['/', 'search'], ['b then R r', 'break on words, kind:NAME or session:NAME; run back or on to it'],
-  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['f', 'the forks of this run'], ['?', 'this']];
+  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['f F', 'fork here; what if'], ['N s', 'pin a note; send as a file'], ['.', 'in a comparison: the next difference'], ['?', 'this']];
 addEventListener('keydown', event => {
   if (event.target.closest?.('input:not([type=range]),textarea,select,dialog') || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === '/') { event.preventDefault(); document.getElementById('search')?.focus(); }

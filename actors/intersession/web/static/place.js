@@ -12,7 +12,7 @@ export class Place {
     this.id = id;
     this.run = signal(null); this.error = signal(null); this.refused = signal(null);
     this.index = signal(0); this.said = signal(null); this.loaded = signal(0);
-    this.breaks = signal('');
+    this.breaks = signal(''); this.notes = signal([]);
     this.steps = []; this.rows = []; this.asked = new Map();
     this.step = computed(() => { this.loaded.value; return this.index.value ? this.steps[this.index.value - 1] : null; });
     this.position = computed(() => this.step.value?.position ?? ((this.run.value?.first ?? 1) - 1));
@@ -38,8 +38,11 @@ export class Place {
       batch(() => { this.run.value = run; this.index.value = found ? Math.min(found.index, run.steps) : run.steps; });
       this.written = at || null;
       this.rest(run);
+      this.noted(run.id);
     } catch (error) { this.error.value = error; }
   }
+
+  async noted(id = this.id) { try { this.notes.value = (await ask('notes', { run: id })).notes; } catch { /* an older server has none */ } }
 
   async where(at) {
     try { this.refused.value = null; return await ask('place', { run: this.id, at }); } catch (error) { this.refused.value = error.message; return null; }
@@ -78,6 +81,7 @@ export class Place {
       const follows = this.index.peek() === known.steps, first = Math.floor(Math.max(known.steps - 1, 0) / PAGE) * PAGE;
       for (let from = first; from < run.steps; from += PAGE) await this.fetch(run, from);
       batch(() => { this.run.value = run; if (follows) this.index.value = run.steps; });
+      this.noted(run.id);
     } catch { /* the frame says that there is no answer */ }
   }
 
@@ -149,6 +153,8 @@ export class Place {
     }
     return this.spoken.get(key);
   }
+  // The last answer up to this place: what a fork can have otherwise.
+  get answer() { return this.steps.slice(0, this.index.peek()).findLast(step => step && ANSWERS.has(step.kind)) ?? this.steps.slice(0, this.index.peek()).findLast(step => step && ENDS.has(step.kind)); }
   get nextRun() { return this.steps.slice(this.index.peek()).find(step => step?.kind === 'run_started'); }
   get lastRun() { return this.steps.slice(0, this.index.peek()).findLast(step => step?.kind === 'run_started'); }
   indexOf(position) { const index = this.steps.findIndex(step => step && step.position >= position); return index < 0 ? this.length : index + 1; }

@@ -1,10 +1,12 @@
 // The page of a run: its head, the slider that is its outline, the diagram or the table, and the panel. All of it at one place.
 import { html, signal, view } from './lib.js';
+import { inside } from './api.js';
 import { about, go, href, link, proof, queried, setQuery } from './state.js';
-import { Failed, Icon, Loading, Seg, Time, Tri, Who, copy, hueOf, laneOf, prompted, tickShape } from './parts.js';
+import { Failed, Icon, Loading, Seg, Time, Tri, Who, hueOf, laneOf, prompted, tickShape } from './parts.js';
 import { Diagram } from './diagram.js';
-import { Held, HoldButton } from './deeds.js';
-import { ForkButton } from './forks.js';
+import { Held, HoldButton, can } from './deeds.js';
+import { ForkButtons, fork, whatIf } from './forking.js';
+import { CopyButtons, FileButton, NoteButton, Notes, files, note, storeOf } from './sharing.js';
 import { Panel } from './panel.js';
 import { Place } from './place.js';
 import { clock, counted, ended, failed, ofKind, short, since, smellName, took, utc } from './words.js';
@@ -22,9 +24,9 @@ export const Run = view(({ id }, self) => {
     <div class="work"><section class="left" aria-label="What happened"><div class="bar"><${Seg} label="How it is drawn" value=${table ? 'table' : 'diagram'} options=${[['diagram', 'Diagram'], ['table', `All ${run.steps} events`]]} onChange=${name => setQuery({ view: name === 'table' ? 'table' : '' })}/>
       ${table ? null : html`<${Seg} label="Vertical space" value=${timed ? 'time' : 'order'} options=${[['order', 'Order'], ['time', 'Time']]} onChange=${name => setQuery({ scale: name === 'time' ? 'time' : '' })}/>`}
       <span class="grow"></span>${place.breaks.value ? html`<button type="button" class="chip on" onClick=${() => { place.breaks.value = ''; }}>break on ${place.breaks.value} ×</button>` : null}
-      ${(run.smells ?? []).map(smell => html`<button type="button" class="chip smell" title=${smell.text} onClick=${() => place.toPosition(smell.place.position)}><${Mark} smell=${smell}/></button>`)}</div>
+      ${(run.smells ?? []).map(smell => html`<button type="button" class="chip smell" title=${smell.text} onClick=${() => place.toPosition(smell.place.position)}><${Mark} smell=${smell}/></button>`)}${place.notes.value.length ? html`<span class="chip"><${Icon} name="note"/>${counted(place.notes.value.length, 'note')}</span>` : null}</div>
       ${place.refused.value ? html`<p class="alert" role="alert">${place.refused.value}<br/><span class="muted small">${FORMS}</span></p>` : null}
-      ${table ? html`<${Table} place=${place}/>` : html`<${Diagram} place=${place} hidden=${hidden} timed=${timed}/>`}<${Paper} place=${place}/></section><${Panel} place=${place}/></div></div>`;
+      ${table ? html`<${Table} place=${place}/>` : html`<${Diagram} place=${place} hidden=${hidden} timed=${timed}/>`}<${Notes} notes=${place.notes.value} place=${place}/><${Paper} place=${place}/></section><${Panel} place=${place}/></div></div>`;
 });
 const Mark = ({ smell }) => html`<${Tri}/>${smellName(smell.code)} <span class="mono">#${smell.place.position}</span>`;
 
@@ -32,11 +34,9 @@ const Head = ({ run, place }) => {
   const [first, rest] = ended(run), asker = run.kind === 'run' ? null : run.requester;
   const person = run.lanes.find(lane => lane.kind === 'person'), channel = run.lanes.find(lane => lane.kind === 'channel');
   const at = place.index.value === place.length ? null : place.position.value;
-  const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
-  const store = about.value.store ? ` --store ${shell(about.value.store)}` : '';
   return html`<div class="head"><div class="grow"><div class="ttl"><span class="crumbs"><a ...${link(href('runs'))}>Runs</a><span aria-hidden="true">/</span></span><h1 title=${run.title}>${run.title || '(no words)'}</h1><span class="mono muted" title=${run.id}>${run.id.slice(0, 8)}</span></div>
       <p class="sum">${asker ? html`<${Who} lane=${laneOf(asker)}/> ${run.kind === 'spawn' ? 'gave work to' : 'asked'} ` : person ? html`<${Who} lane=${person}/> asked ` : null}<${Who} lane=${laneOf(run.target)}/>${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${took(run.tookMs)}. <b class=${failed(run) ? 'bad' : ''}>${run.state === 'open' ? html`<span class="dot on"></span>` : null}${first}</b>${rest ? `, ${rest}` : ''}${channel && run.closeReason === 'announced' ? html` to <${Who} lane=${channel}/>` : null}.${run.imported ? ' Imported: it is walked, not decided again.' : ''}</p></div>
-    <div class="acts"><${ForkButton} run=${run} at=${place.position.value} store=${store}/><${HoldButton} place=${place}/><span class="group" role="group" aria-label="Copy this place"><button class="btn" type="button" title="Copy a link to exactly this" onClick=${() => copy(location.href, 'Link')}><${Icon} name="copy"/>Link</button><button class="btn" type="button" title="Copy as a command" onClick=${() => copy(`intersession show ${run.id}${at ? ` --at ${at}` : ''}${store}`, 'Command')}>CLI</button><button class="btn" type="button" title="Copy as Python" onClick=${() => copy(`open_log(${JSON.stringify(about.value.store ?? 'intersession.db')}).debug.state(${JSON.stringify(run.id)}, at=${at ?? '"head"'})`, 'Python')}>Python</button></span></div></div>`;
+    <div class="acts"><${ForkButtons} place=${place} store=${storeOf()}/><${HoldButton} place=${place}/><${NoteButton} place=${place}/><${FileButton} place=${place}/><${CopyButtons} run=${run} at=${at} fork=${inside.fork}/></div></div>`;
 };
 
 const Slider = view(({ place }) => {
@@ -44,12 +44,15 @@ const Slider = view(({ place }) => {
   place.loaded.value;
   const said = place.said.value?.place.position === position ? place.said.value.place.text : `after #${position}`;
   const x = number => `${(number / most) * 100}%`;
+  const turns = new Map(place.rows.filter(row => row?.position).map(row => [row.position, /^turn (\d+)/.exec(row.how ?? row.text ?? '')?.[1]]).filter(([, turn]) => turn));
+  const gaps = place.rows.flatMap((row, number) => { const next = row?.row === 'gap' ? place.rows.slice(number + 1).find(one => one?.position) : null; return next ? [[place.indexOf(next.position) - .5, row.ms]] : []; }).sort((one, two) => two[1] - one[1]).slice(0, 8);
   const ticks = (run.outline ?? []).filter(one => one[0] !== '/').map(([letter, lane, at]) => [letter, run.lanes[lane], place.indexOf(at), at]);
   const start = place.steps[0]?.timeMs;
   return html`<div class="time"><div class="xport" role="group" aria-label="Move"><button class="btn" type="button" aria-label="To the start" onClick=${() => place.jump(0)}><${Icon} name="first"/></button><button class="btn" type="button" aria-label="An event back" onClick=${() => place.event(-1)}><${Icon} name="back"/></button><button class="btn" type="button" aria-label="An event on" onClick=${() => place.event(1)}><${Icon} name="on"/></button><button class="btn" type="button" aria-label="To the end" onClick=${() => place.jump(run.steps)}><${Icon} name="last"/></button></div>
     <div class="track"><input type="range" min="0" max=${run.steps} step="1" value=${index} aria-label="Place in the run" aria-valuetext=${`${said}, event ${index} of ${run.steps}`} onInput=${event => place.jump(Number(event.target.value))}/>
       <svg aria-hidden="true"><line class="rail" x1="0" x2="100%" y1="38" y2="38"/><line class="rail past" x1="0" x2=${x(index)} y1="38" y2="38"/>
-        ${ticks.map(([letter, lane, number, at]) => html`<svg x=${x(number)} y="21" overflow="visible"><g class=${`tick ${lane ? hueOf(lane.kind, lane.id) : ''} ${at > position ? 'future' : ''}`}>${letter === 'e' ? html`<rect class=${`endsq ${at > position ? 'future' : ''}`} x="-4" y="13" width="8" height="8"/>` : letter === 'x' ? html`<path class="x" d="M-4 13l8 8m0-8-8 8" stroke="var(--bad)" stroke-width="2"/>` : tickShape(letter, 0, 17)}</g></svg>`)}
+        ${ticks.map(([letter, lane, number, at]) => html`<svg x=${x(number)} y="21" overflow="visible"><g class=${`tick ${lane ? hueOf(lane.kind, lane.id) : ''} ${at > position ? 'future' : ''}`}>${letter === 'e' ? html`<rect class=${`endsq ${at > position ? 'future' : ''}`} x="-4" y="13" width="8" height="8"/>` : letter === 'x' ? html`<path class="x" d="M-4 13l8 8m0-8-8 8" stroke="var(--bad)" stroke-width="2"/>` : tickShape(letter, 0, 17)}</g>${turns.has(at) && ticks.length <= 24 ? html`<text class=${`tl ${at > position ? 'future' : ''}`} y=${letter === 'u' ? -2 : 42}>${turns.get(at)}</text>` : null}</svg>`)}
+        ${gaps.map(([number, ms]) => html`<svg x=${x(number)} y="21" overflow="visible"><rect class="gapbg" x="-7" y="11" width="14" height="12"/><path class="brk2" d="M-5 22l4-10m2 10 4-10"/><text class="tl" y="42">${took(ms)}</text></svg>`)}
         ${(run.smells ?? []).map(smell => html`<svg x=${x(place.indexOf(smell.place.position))} y="2" overflow="visible"><g class="tri" transform="translate(-6 0)"><path d="M6 1 11.5 11H.5Z"/><path class="bang" d="M6 4.6v3M6 9.3v.1"/></g></svg>`)}
         <svg x=${x(index)} y="0" overflow="visible"><line class="needle" y1="14" y2="62"/><circle class="thumb" cy="38" r="6"/></svg></svg></div>
     <p class="now" aria-live="polite"><b>#${position} · ${said.replace(/^after /, 'after ')}</b><span>${step ? html`<${Time} ms=${step.timeMs}/> · ${since(step.timeMs - start)} · ` : ''}${index < run.steps ? `${counted(run.steps - index, 'event')} follow` : run.state === 'open' ? 'follows the log' : 'nothing follows'}</span></p></div>`;
@@ -73,7 +76,7 @@ const Table = view(({ place }, self) => {
 const Paper = view(({ place }) => {
   const run = place.run.value, found = proof.value;
   place.loaded.value;
-  return html`<div class="paper" aria-hidden="true"><p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p><p>${found?.ok ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.` : 'Not verified.'}</p>${found?.ok ? html`<p>Not proven by this:</p><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>` : null}
+  return html`<div class="paper" aria-hidden="true"><p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p><p>${found?.ok ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.` : 'Not verified.'}</p>${found?.ok ? html`<p>Not proven by this:</p><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>` : null}${place.notes.value.length ? html`<p>Notes:</p><ul>${place.notes.value.map(one => html`<li>#${one.place.position} ${one.by}, ${utc(one.timeMs)}: ${one.text}</li>`)}</ul>` : null}
     <table><tbody>${place.rows.slice(0, 2000).filter(row => row && row.row !== 'gap').map(row => html`<tr><td class="mono">#${row.position}</td><td>${utc(row.time)}</td><td>${row.row === 'arrow' ? `${run.lanes[row.source].name} → ${run.lanes[row.target].name}, ${row.how}` : row.lane === null ? 'all' : run.lanes[row.lane].name}</td><td>${row.text}</td></tr>`)}</tbody></table></div>`;
 });
 
@@ -86,7 +89,7 @@ function keys(self, place) {
     r: () => place.toBreak(1), R: () => place.toBreak(-1), t: () => tab('transcripts'), l: () => tab('lens'), v: () => tab('event'), w: () => tab('why'), x: () => tab('raw'),
     g: () => prompted('Go to a place', 'Place', '', at => at && place.goTo(at), FORMS),
     d: () => prompted('Compare with', 'Another run, or a place of one', '', other => other && go(href('diff', '', { a: place.id, b: other }))),
-    f: () => go(href('forks', '', { run: place.run.peek().id })),
+    f: () => (can('forks.make') && !inside.fork ? fork(place) : go(href('forks', '', { run: place.run.peek().id }))), F: () => can('forks.make') && !inside.fork && whatIf(place), N: () => can('notes.pin') && note(place), s: () => can('file') && files(place),
     b: () => prompted('Break on', 'Words, kind:NAME or session:NAME', place.breaks.peek(), words => { place.breaks.value = words; }, 'Then r runs on to it, R back.'),
   };
   const heard = event => {

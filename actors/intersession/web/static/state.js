@@ -1,6 +1,6 @@
 // Where the page is, in its address, and what is known of the log: pages read these signals, and change them by `go`.
 import { batch, computed, signal } from './lib.js';
-import { BASE, ask, follow } from './api.js';
+import { BASE, ask, follow, inside } from './api.js';
 
 export const about = signal(null);
 export const proof = signal(null);
@@ -10,14 +10,18 @@ const inAddress = () => {
   const path = decodeURI(location.pathname);
   const rest = path.startsWith(BASE) ? path.slice(BASE.length) : '';
   const [page, ...more] = rest.split('/');
-  return { page: page || 'runs', id: more.join('/'), query: new URLSearchParams(location.search) };
+  const query = new URLSearchParams(location.search);
+  inside.fork = query.get('fork') ?? '';
+  return { page: page || 'runs', id: more.join('/'), query };
 };
 export const route = signal(inAddress());
 addEventListener('popstate', () => { route.value = inAddress(); });
 
+// Whoever is in a fork stays in it, until they leave it.
+const OUTSIDE = new Set(['forks', 'diff']);
 export const href = (page, id = '', query = {}) => {
   const given = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
+  for (const [key, value] of Object.entries({ fork: OUTSIDE.has(page) ? '' : inside.fork, ...query })) {
     for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null && one !== '' && one !== false) given.append(key, one);
   }
   const asked = given.toString().replaceAll('%3A', ':').replaceAll('%40', '@');

@@ -1,0 +1,45 @@
+"""The question about notes: what people who looked at a run wrote beside it, and to which places."""
+
+from typing import Annotated
+
+import msgspec
+
+from intersession_actors.debugger import View
+from intersession_actors.gate import KeyText
+from intersession_events.facts import NotePinned, ready
+from intersession_events.ids import notes_stream
+from intersession_events.plain_json import JsonObject
+from intersession_projections.places import flow_id, flow_sessions
+
+
+@ready
+class Notes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose notes are asked for."""
+
+    run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
+
+
+def notes(view: View, given: Notes) -> JsonObject:
+    """Return the notes beside a run, the oldest first: `{notes: [{position, timeMs, by, text, place}]}`.
+
+    Raises:
+        ToolRefused: there is no such run (`invalid_request`).
+    """
+    flow = view.flow(given.run)
+    keys = [key for key in flow_sessions(flow) if view.is_seen(key)]
+    return {"notes": notes_of(view, flow_id(flow), keys[0] if keys else "")}
+
+
+def notes_of(view: View, run: str, key: str) -> list[JsonObject]:
+    """Return the notes beside a run; secrets in them are shown as those of its session `key` are."""
+    return [
+        {
+            "position": recorded.position,
+            "timeMs": recorded.time,
+            "by": recorded.event.by,
+            "text": view.shown(recorded.event.text, key),
+            "place": view.at(recorded.event.position),
+        }
+        for recorded in view.log.stream(notes_stream(run))
+        if isinstance(recorded.event, NotePinned)
+    ]

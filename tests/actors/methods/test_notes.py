@@ -1,0 +1,58 @@
+"""Notes beside runs: who may pin one, where it stands, and that it is an event with its author."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from intersession import SessionSystem, echo
+from intersession_actors.errors import ToolRefused
+from intersession_actors.service import Caller
+from intersession_events.facts import NotePinned, RunQueued
+from intersession_events.ids import notes_stream
+from support.running import WAIT
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionSystem]:
+    with SessionSystem(
+        tmp_path_factory.mktemp("notes") / "log.db", agents={"main": echo(), "ops": echo()}
+    ) as made:
+        for agent in ("main", "ops"):
+            made.inbound(channel="cli", chat_id="me", text="hello", sender="me", agent_id=agent, wait=WAIT)
+        yield made
+
+
+def run_of(system: SessionSystem, agent: str) -> str:
+    return next(
+        recorded.event.run_id
+        for recorded in system.log.all()
+        if isinstance(recorded.event, RunQueued) and recorded.stream.startswith(f"session:agent:{agent}:")
+    )
+
+
+def test_a_note_is_an_event_at_a_place_of_a_run_with_its_author(system: SessionSystem) -> None:
+    run = run_of(system, "main")
+
+    answer = system.gateway.perform("notes.pin", {"run": run[:12], "at": f"{run}@reply", "text": "Why this?"})
+
+    (note,) = [one.event for one in system.log.stream(notes_stream(run))]
+    assert note == NotePinned(flow=run, position=answer["place"]["position"], text="Why this?", by="operator")
+
+
+def test_a_limited_credential_notes_beside_its_own_runs_alone(system: SessionSystem) -> None:
+    bot = Caller.by_credential("bot", ("agent:ops:*",))
+    system.gateway.perform("notes.pin", {"run": run_of(system, "ops"), "text": "Mine"}, caller=bot)
+
+    with pytest.raises(ToolRefused, match="no exchange, spawn or run"):
+        system.gateway.perform("notes.pin", {"run": run_of(system, "main"), "text": "Not mine"}, caller=bot)
+    events = [one.event for one in system.log.stream(notes_stream(run_of(system, "ops")))]
+    assert [event.by for event in events if isinstance(event, NotePinned)] == ["credential:bot"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"text": " "}, "text: it is blank"), ({"text": "x", "at": "noon"}, "at: 'noon'"), ({}, "text")],
+)
+def test_a_note_that_is_none_is_refused(system: SessionSystem, given: dict[str, str], said: str) -> None:
+    with pytest.raises(ToolRefused, match=said):
+        system.gateway.perform("notes.pin", {"run": run_of(system, "main"), **given})
