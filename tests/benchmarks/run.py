@@ -18,6 +18,7 @@ from benchmarks import (
     actors,
     appends,
     audit,
+    browser,
     contest,
     doors,
     event_loop,
@@ -53,6 +54,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "flood": flood.measure,
     "doors": doors.measure,
     "forks": forks.measure,
+    "browser": browser.measure,
 }
 
 LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
@@ -61,6 +63,7 @@ LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "size-1000000": ("size", {"sessions": 1_000_000, "messages": 1}),
     "size-10000000": ("size", {"sessions": 100_000, "messages": 99}),
     "history-1000000": ("history", {"messages": 1_000_000}),
+    "browser-1000000": ("browser", {"events": 0, "long": 0, "log": 1_000_000}),
     "forks-1000000": ("forks", {"others": 500_000}),
 }
 """Sizes that take minutes to make: run when they are named."""
@@ -83,6 +86,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "flood": {"messages": 5, "at_once": 3},
     "doors": {"calls": 5},
     "forks": {"events": 60, "others": 40, "times": 2},
+    "browser": {"events": 60, "long": 60, "log": 60, "times": 2},
 }
 """Sizes at which they only show that they work."""
 

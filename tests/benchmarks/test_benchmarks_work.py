@@ -13,8 +13,11 @@ from intersession_events.stores import SqliteLog
 
 @pytest.mark.parametrize(
     "name",
-    # The contest starts a process for each contender.
-    [pytest.param(name, marks=[pytest.mark.nightly] if name == "contest" else []) for name in BENCHMARKS],
+    # The contest starts a process for each contender, the other one a browser.
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] if name in {"contest", "browser"} else [])
+        for name in BENCHMARKS
+    ],
 )
 def test_a_benchmark_gives_figures(name: str, tmp_path: Path) -> None:
     figures = measure(name, tmp_path, **TINY[name])

@@ -1,5 +1,5 @@
 // The sequence diagram of a run: lanes, and the rows that can be seen. What is behind the place is grey, thin, dotted.
-import { createRef, html, signal, view } from './lib.js';
+import { createRef, html, kept, signal, view } from './lib.js';
 import { Badge, KINDS, hueOf } from './parts.js';
 import { clock, counted, since, took, utc } from './words.js';
 
@@ -43,23 +43,24 @@ export const Diagram = view(({ place, hidden, timed }, self) => {
       if (!box) return;
       const rect = box.getBoundingClientRect(), known = made.size.peek();
       const next = { width: box.clientWidth, top: Math.max(0, box.scrollTop, -rect.top), height: Math.min(innerHeight, Math.max(box.clientHeight, 200)) };
+      made.scrolls = getComputedStyle(box).overflowY !== 'visible'; made.top = box.scrollTop;
       if (next.width !== known.width || Math.abs(next.top - known.top) > 40 || Math.abs(next.height - known.height) > 4) made.size.value = next;
     };
     addEventListener('scroll', measure, { capture: true, passive: true });
-    addEventListener('resize', measure);
-    self.onEnd(() => { removeEventListener('scroll', measure, { capture: true }); removeEventListener('resize', measure); });
-    made.measure = measure;
+    const watch = new ResizeObserver(measure);
+    self.onEnd(() => { removeEventListener('scroll', measure, { capture: true }); watch.disconnect(); });
+    made.watch = box => { if (box && box !== made.watched) { watch.disconnect(); watch.observe(box); made.watched = box; } };
     return made;
   });
-  queueMicrotask(state.measure);
+  queueMicrotask(() => state.watch(state.box.current));
   const run = place.run.value, position = place.position.value, { width, top, height } = state.size.value;
-  place.loaded.value;
+  const loaded = place.loaded.value;
   const lanes = run.lanes, kinds = run.kinds, narrow = width < 560;
   const gutter = narrow ? 0 : 128, least = narrow ? 72 : 150, first = gutter + (narrow ? 22 : 26), end = narrow ? 22 : 44;
   const step = lanes.length > 1 ? Math.min(640, Math.max(least, (width - first - end) / (lanes.length - 1))) : 0;
   const wide = Math.max(width, first + step * (lanes.length - 1) + end), xs = lanes.map((_, number) => first + step * number);
   const isFolded = number => { const row = place.rows[number], before = place.rows[number - 1]; return hidden.value.size > 0 && row?.row === 'mark' && before?.row === 'mark' && row.lane !== null && row.lane === before.lane && hidden.value.has(lanes[row.lane]?.id); };
-  const total = run.tookMs || 1, tops = laid(place, kinds, timed && kinds.length <= 2000 ? 1200 / total : 0, isFolded);
+  const total = run.tookMs || 1, tops = kept(self, 'tops', [run, loaded, timed, hidden.value], () => laid(place, kinds, timed && kinds.length <= 2000 ? 1200 / total : 0, isFolded));
   let hereRow = -1;
   // What was said has happened when it was said, before it reaches the other's transcript.
   for (let number = kinds.length - 1; number >= 0; number--) { const row = place.rows[number]; if (row?.position && place.saidAt(number) <= position) { hereRow = number; break; } }
@@ -69,14 +70,15 @@ export const Diagram = view(({ place, hidden, timed }, self) => {
   for (let number = from; number <= to; number++) { const row = place.rows[number]; if (row) shown.push([number, row]); else place.needRow(number); }
   if (state.at !== hereRow && width) {
     const before = state.at; state.at = hereRow;
-    queueMicrotask(() => { const box = state.box.current; if (box && box.scrollHeight > box.clientHeight + 8 && (bandY < box.scrollTop + 40 || bandY > box.scrollTop + box.clientHeight - 110)) box.scrollTop = Math.max(0, bandY - box.clientHeight * (before === undefined ? .55 : .5)); });
+    // Nothing of the layout is asked for here: it would be made anew for each step.
+    queueMicrotask(() => { const box = state.box.current; if (box && state.scrolls && (bandY < state.top + 40 || bandY > state.top + height - 110)) box.scrollTop = state.top = Math.max(0, bandY - height * (before === undefined ? .55 : .5)); });
   }
   const start = place.rows.find(row => row?.time)?.time ?? 0;
   const said = place.said.value, words = said && said.place.position === position ? said.place.text : `after #${position}`;
   const next = said && said.place.position === position ? said.next : null;
   const draw = { place, lanes, xs, wide, narrow, gutter, position, hidden, start };
   const yOf = at => { let low = 0, high = kinds.length; while (low < high) { const mid = (low + high) >> 1, row = nextTimed(place.rows, mid); if (row === null || row.position > at) high = mid; else low = mid + 1; } return tops[low] + (low > hereRow + 1 ? BAND : 0); };
-  const bars = run.steps <= 5000 ? working(place.steps, lanes).map(([lane, from, to]) => [lane, yOf(from) - 26, to === Infinity ? tall - 24 : yOf(to) + 26, from > position]).filter(([, a, b]) => b > top - 400 && a < top + height + 400) : [];
+  const bars = run.steps <= 5000 ? kept(self, 'bars', [run, loaded], () => working(place.steps, lanes)).map(([lane, from, to]) => [lane, yOf(from) - 26, to === Infinity ? tall - 24 : yOf(to) + 26, from > position]).filter(([, a, b]) => b > top - 400 && a < top + height + 400) : [];
   const marks = [...(run.smells ?? []).map(smell => ({ smell, at: smell.place.position })), ...(place.notes.value ?? []).map(note => ({ note, at: note.place.position }))].map(mark => ({ ...mark, y: yOf(mark.at) - 17 })).filter(mark => mark.y > top - 400 && mark.y < top + height + 400);
   const toggle = id => { const after = new Set(hidden.peek()); if (!after.delete(id)) after.add(id); hidden.value = after; };
   return html`<div class="scroll" ref=${state.box}><div class="lanes" style=${{ width: `${wide}px` }}>${lanes.map((lane, number) => {

@@ -7,16 +7,28 @@ export { Component, Fragment, batch, computed, createRef, effect, h, render, sig
 
 export const html = htm.bind(h);
 
-// view((props, self) => vnode): `self.once(make)` keeps a value for the life of the component, `self.onEnd(stop)` cleans up.
+// kept(self, name, of, make): what `make` gave, as long as the values in `of` are the same ones.
+export const kept = (self, name, of, make) => {
+  const known = (self.kepts ??= {})[name];
+  if (known && known.of.every((one, number) => one === of[number])) return known.made;
+  return (self.kepts[name] = { of, made: make() }).made;
+};
+
+const differ = (a, b) => { for (const key in a) if (a[key] !== b[key]) return true; for (const key in b) if (!(key in a)) return true; return false; };
+
+// view((props, self) => vnode): drawn again when a signal that it reads changes, or its own props, and not when its parent is.
+// `self.once(make)` keeps a value for the life of the component, `self.onEnd(stop)` cleans up.
 export function view(draw) {
   return class extends Component {
     once(make) { return (this.kept ??= make(this)); }
     onEnd(stop) { (this.ends ??= []).push(stop); }
+    shouldComponentUpdate(next) { return this.stale || differ(this.props, next); }
     render(props) {
+      this.stale = false;
       this.stop?.();
       let drawn, first = true;
       this.stop = effect(() => {
-        if (first) { first = false; drawn = draw(props, this); } else queueMicrotask(() => this.gone || this.setState({}));
+        if (first) { first = false; drawn = draw(props, this); } else queueMicrotask(() => { if (!this.gone) { this.stale = true; this.setState({}); } });
       });
       return drawn;
     }

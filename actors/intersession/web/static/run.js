@@ -1,5 +1,5 @@
 // The page of a run: its head, the slider that is its outline, the diagram or the table, and the panel. All of it at one place.
-import { html, signal, view } from './lib.js';
+import { html, kept, signal, view } from './lib.js';
 import { inside } from './api.js';
 import { about, go, href, link, proof, queried, setQuery } from './state.js';
 import { Failed, Icon, Loading, Seg, Time, Tri, Who, hueOf, laneOf, prompted, tickShape } from './parts.js';
@@ -39,14 +39,20 @@ const Head = ({ run, place }) => {
     <div class="acts"><${ForkButtons} place=${place} store=${storeOf()}/><${HoldButton} place=${place}/><${NoteButton} place=${place}/><${FileButton} place=${place}/><${CopyButtons} run=${run} at=${at} fork=${inside.fork}/></div></div>`;
 };
 
-const Slider = view(({ place }) => {
-  const run = place.run.value, index = place.index.value, position = place.position.value, step = place.step.value, most = Math.max(run.steps, 1);
-  place.loaded.value;
-  const said = place.said.value?.place.position === position ? place.said.value.place.text : `after #${position}`;
-  const x = number => `${(number / most) * 100}%`;
+// What stands on the slider wherever one is: its ticks, the numbers of turns, the longest gaps.
+function still(place, run) {
   const turns = new Map(place.rows.filter(row => row?.position).map(row => [row.position, /^turn (\d+)/.exec(row.how ?? row.text ?? '')?.[1]]).filter(([, turn]) => turn));
   const gaps = place.rows.flatMap((row, number) => { const next = row?.row === 'gap' ? place.rows.slice(number + 1).find(one => one?.position) : null; return next ? [[place.indexOf(next.position) - .5, row.ms]] : []; }).sort((one, two) => two[1] - one[1]).slice(0, 8);
   const ticks = (run.outline ?? []).filter(one => one[0] !== '/').map(([letter, lane, at]) => [letter, run.lanes[lane], place.indexOf(at), at]);
+  return { turns, gaps, ticks };
+}
+
+const Slider = view(({ place }, self) => {
+  const run = place.run.value, index = place.index.value, position = place.position.value, step = place.step.value, most = Math.max(run.steps, 1);
+  const loaded = place.loaded.value;
+  const said = place.said.value?.place.position === position ? place.said.value.place.text : `after #${position}`;
+  const x = number => `${(number / most) * 100}%`;
+  const { turns, gaps, ticks } = kept(self, 'still', [run, loaded], () => still(place, run));
   const start = place.steps[0]?.timeMs;
   return html`<div class="time"><div class="xport" role="group" aria-label="Move"><button class="btn" type="button" aria-label="To the start" onClick=${() => place.jump(0)}><${Icon} name="first"/></button><button class="btn" type="button" aria-label="An event back" onClick=${() => place.event(-1)}><${Icon} name="back"/></button><button class="btn" type="button" aria-label="An event on" onClick=${() => place.event(1)}><${Icon} name="on"/></button><button class="btn" type="button" aria-label="To the end" onClick=${() => place.jump(run.steps)}><${Icon} name="last"/></button></div>
     <div class="track"><input type="range" min="0" max=${run.steps} step="1" value=${index} aria-label="Place in the run" aria-valuetext=${`${said}, event ${index} of ${run.steps}`} onInput=${event => place.jump(Number(event.target.value))}/>
@@ -72,8 +78,10 @@ const Table = view(({ place }, self) => {
     ${to < run.steps ? html`<tr><td colspan="5"><button class="btn" type="button" onClick=${() => { around.value = Math.min(run.steps - many, from + 100); }}>Later</button></td></tr>` : null}</tbody></table></div>`;
 });
 
-// What is printed: the run as a page that can be filed.
-const Paper = view(({ place }) => {
+// What is printed: the run as a page that can be filed. It is drawn for the printer alone.
+const Paper = view(({ place }, self) => {
+  const printed = self.once(() => { const made = signal(false), on = () => { made.value = true; }; addEventListener('beforeprint', on); self.onEnd(() => removeEventListener('beforeprint', on)); const paper = matchMedia('print'); paper.addEventListener('change', on); if (paper.matches) made.value = true; self.onEnd(() => paper.removeEventListener('change', on)); return made; });
+  if (!printed.value) return null;
   const run = place.run.value, found = proof.value;
   place.loaded.value;
   return html`<div class="paper" aria-hidden="true"><p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p><p>${found?.ok ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.` : 'Not verified.'}</p>${found?.ok ? html`<p>Not proven by this:</p><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>` : null}${place.notes.value.length ? html`<p>Notes:</p><ul>${place.notes.value.map(one => html`<li>#${one.place.position} ${one.by}, ${utc(one.timeMs)}: ${one.text}</li>`)}</ul>` : null}
