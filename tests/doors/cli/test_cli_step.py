@@ -1,6 +1,7 @@
 """`intersession step`: a run on a screen, forwards and back, with what everybody saw there."""
 
 import asyncio
+import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,6 +147,33 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
                 assert isinstance(app.screen, TextScreen)
                 assert words in str(app.screen.query_one("#text", Static).render())
                 await pilot.press("escape")
+
+
+@pytest.mark.clause("STEP-1", "FORK-1")
+async def test_a_run_is_forked_where_it_stands_by_the_command_that_is_shown(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
+    with open_log(str(path)) as opened:
+        app = StepScreen(
+            opened.debug, demo_log.exchange, at=f"{demo_log.exchange}@turn:2", log=["--store", str(path)]
+        )
+        async with app.run_test(size=(140, 40)) as pilot:
+            ask, here = app.query_one("#ask", Input), app._stepper.position
+            await pilot.press("f")
+            assert ask.value == (f"intersession fork {demo_log.exchange} --at {here} --store {path} --no-run")
+            await pilot.press("enter")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert isinstance(app.screen, TextScreen)
+            assert f"forked: at position {here}" in str(app.screen.query_one("#text", Static).render())
+            await pilot.press("escape", "f")
+            ask.value = "rm -rf 'x"
+            await pilot.press("enter")
+            await app.workers.wait_for_complete()
+            assert not isinstance(app.screen, TextScreen)
+    (made,) = ran("forks", "--store", path, "--json").json["forks"]
+    assert made["place"]["position"] == here
 
 
 def seen_of(drawn: DrawnRun) -> str:

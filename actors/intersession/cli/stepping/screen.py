@@ -1,5 +1,9 @@
 """The screen of `intersession step`: diagram, transcripts side by side, the event with what it changed, and the keys."""
 
+import asyncio
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
@@ -39,6 +43,8 @@ l             lens: what the agent of this turn was given
 w             why: what led to the event, and by which rule it ended
 d             what differs between this run and another one, or here and a place (@turn:1);
               with nothing typed, what this event changed
+f             fork here: the command of it, with what is otherwise (--reply TEXT, --skip,
+              --agent '*=recorded', …); return runs it, and shows what came of it
 tab           the next part of the screen; arrows and page keys scroll it
 ?             this help
 q             leave"""
@@ -98,12 +104,23 @@ class StepScreen(App[None]):
         Binding("l", "lens", "lens"),
         Binding("w", "why", "why"),
         Binding("d", "ask('diff')", "diff"),
+        Binding("f", "ask('fork')", "fork"),
         Binding("question_mark", "help", "help"),
         Binding("q", "quit", "quit"),
     ]
 
-    def __init__(self, debugger: Debugger, run: str, *, at: str | None = None, follow: bool = False) -> None:
+    def __init__(
+        self,
+        debugger: Debugger,
+        run: str,
+        *,
+        at: str | None = None,
+        follow: bool = False,
+        log: Sequence[str] = (),
+    ) -> None:
         super().__init__()
+        self._log = log
+        """Options that name the log to a command."""
         self._debugger = debugger
         self._stepper = Stepper(debugger, run)
         self._follow = follow
@@ -187,8 +204,11 @@ class StepScreen(App[None]):
             "find": "words",
             "break": "kind:NAME, session:NAME or words; nothing takes it away",
             "diff": "a run, or a place (@turn:1); nothing: what this event changed",
+            "fork": "what is otherwise, as `intersession fork` takes it",
         }[what]
-        ask.value = self._stepper.breaks if what == "break" else ""
+        ask.value = {"break": self._stepper.breaks, "fork": f"{shlex.join(self._fork_here())} --no-run"}.get(
+            what, ""
+        )
         ask.styles.display = "block"
         ask.focus()
 
@@ -202,6 +222,8 @@ class StepScreen(App[None]):
             self.notify(f"break on {given}" if given else "no break", markup=False)
         elif self._asked == "diff":
             self._differ(given)
+        elif self._asked == "fork":
+            self.run_worker(self._forked(given), exclusive=True)
         elif given:
             self._try(lambda: self._stepper.go(given) if self._asked == "go" else self._stepper.find(given))
 
@@ -254,6 +276,32 @@ class StepScreen(App[None]):
             self.notify(str(error), severity="warning", markup=False)
             return
         self.push_screen(TextScreen("diff", Text("\n").join(difference_lines(found))))
+
+    def _fork_here(self) -> list[str]:
+        """Return the command that forks the run here, but for what is otherwise."""
+        return ["intersession", "fork", self._stepper.run, "--at", str(self._stepper.position), *self._log]
+
+    async def _forked(self, given: str) -> None:
+        """Run the command as it stands there, and show what it says."""
+        try:
+            words = shlex.split(given)
+        except ValueError as error:
+            self.notify(f"{given}: {error}", severity="warning", markup=False)
+            return
+        if words[:2] != ["intersession", "fork"]:
+            self.notify("that is no `intersession fork`", severity="warning", markup=False)
+            return
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            *words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        said, _ = await process.communicate()
+        told = f"$ {given}\n\n{said.decode(errors='replace')}"
+        await self.push_screen(TextScreen("fork", safe(told)))
 
     # --- what is shown
 

@@ -31,5 +31,7 @@ def step(
     )
     inside, named = in_fork(reading, run, at)
     with debugger_of(inside) as debugger:
-        screens.StepScreen(debugger, named(run), at=named(at), follow=follow).run()
+        log = ["--store", debugger.view.log.path]
+        log += [] if inside.config is None else ["--config", str(inside.config)]
+        screens.StepScreen(debugger, named(run), at=named(at), follow=follow, log=log).run()
     return Answer({"ok": True}, lambda _: None)
