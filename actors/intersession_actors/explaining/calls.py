@@ -13,6 +13,7 @@ from intersession_actors.explaining.explanation import Explanation, Input, Inste
 from intersession_actors.explaining.refusals import REFUSALS
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.explaining.speaking import said_by_policy, what_would_let_out
+from intersession_actors.explaining.starting import SPAWNING, explain_spawn_refused
 from intersession_actors.policy import Operation
 from intersession_actors.service import Reader, resolve_label, resolve_main, resolve_target
 from intersession_events import facts
@@ -86,6 +87,15 @@ def explain_refusal(reader: Reader, in_force: InForce, recorded: Recorded, refus
             return _of_access(reader, in_force, recorded, refusal, whole)
         case "policy_denied":
             return _of_policy(reader, in_force, recorded, refusal, whole)
+        case code if code in SPAWNING:
+            return explain_spawn_refused(
+                reader,
+                in_force,
+                recorded.position,
+                whole,
+                requester=refusal.requester,
+                arguments=refusal.arguments,
+            )
         case _:
             return whole
 

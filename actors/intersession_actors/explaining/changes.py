@@ -125,7 +125,7 @@ def _other_settings(decision: Decision) -> Iterator[_Change]:
         )
     tripped = check_run(state.budget, decision.now.spent, decision.now.now_ms)
     if tripped is not None:
-        limits = replace(state.budget.limits, **{_FIELDS[tripped.limit]: 0})
+        limits = replace(state.budget.limits, **{LIMITS[tripped.limit]: 0})
         off = replace(
             accepted, settings=replace(settings, limits=limits), budget=replace(state.budget, limits=limits)
         )
@@ -138,7 +138,7 @@ def _other_settings(decision: Decision) -> Iterator[_Change]:
         )
 
 
-_FIELDS: Final = {
+LIMITS: Final = {
     "hop_limit": "hops",
     "revisit_limit": "revisits",
     "run_limit": "runs",

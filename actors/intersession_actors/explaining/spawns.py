@@ -3,13 +3,18 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from intersession_actors import spawn
+from intersession_actors.explaining.changes import LIMITS
 from intersession_actors.explaining.decisions import delivery_ended, parted, run_ended, spent_at
 from intersession_actors.explaining.ends import CLOSES, SILENCES
-from intersession_actors.explaining.explanation import Explanation, Input
-from intersession_actors.policy import budget_of
+from intersession_actors.explaining.explanation import Explanation, Input, Instead
+from intersession_actors.policy import budget_of, check_run
+from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import facts, ids
+from intersession_events.facts import topic_of
 from intersession_events.log import Log, Recorded
 from intersession_projections.timeline import route_text
 
@@ -27,6 +32,19 @@ class _Decision(NamedTuple):
         """Whether the rules of today say what was recorded. Words of an announce name a path, which the log does not know."""
         again = spawn.decide(self.state, self.outcome, self.now)
         return [_said(event) for event in again] == [_said(recorded.event) for recorded in self.came]
+
+    def verdict(self, of: "Ending") -> str:
+        """Return what is said where an event of it stands: the code of one of its kind, else the name of the last event."""
+        events = spawn.decide(self.state, self.outcome, self.now)
+        for event in events:
+            match event, of:
+                case facts.SpawnClosed(reason=reason), facts.SpawnClosed():
+                    return reason
+                case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
+                    return why
+                case _:
+                    pass
+        return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"
 
 
 def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
@@ -48,9 +66,56 @@ def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
         rule=rule.clause,
         text=f"{said}: {rule.says}.",
         inputs=tuple(_inputs(log, recorded, decision)),
-        instead=rule.others,
+        instead=_instead_of(decision, event) or rule.others,
         as_decided=None if decision is None else decision.holds,
     )
+
+
+def _instead_of(decision: _Decision | None, event: Ending) -> tuple[Instead, ...]:
+    """Return which single changes would have led to something else than an event of a decision, and to what."""
+    if decision is None or not decision.holds:
+        return ()
+    said = decision.verdict(event)
+    return tuple(
+        replace(change, verdict=other)
+        for change, made in _changes(decision)
+        if (other := made.verdict(event)) != said
+    )
+
+
+def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
+    outcome, now, accepted = decision.outcome, decision.now, decision.state.accepted
+    match outcome:
+        case RunEnded(status="ok"):
+            words = replace(outcome, text="Something else.")
+            yield Instead(change="another answer"), decision._replace(outcome=words)
+            skip = replace(outcome, text=SKIP)
+            yield Instead(change=f"the agent answers {SKIP}"), decision._replace(outcome=skip)
+        case RunEnded():
+            answered = replace(outcome, status="ok", text="Something else.", error=None, gone=False)
+            yield Instead(change="the run answers with a text"), decision._replace(outcome=answered)
+        case DeliveryEnded():
+            taken = replace(outcome, outcome="done", note=None)
+            yield Instead(change="the channel takes the text"), decision._replace(outcome=taken)
+    if now.refused:
+        there = decision._replace(now=replace(now, refused={}))
+        yield Instead(change="the session that was asked is there, and takes the run"), there
+    if not now.has_route:
+        change = f"{accepted.requester or 'whoever asks'} has a route when the spawn is accepted: a person has spoken to it"
+        yield Instead(change=change), decision._replace(now=replace(now, has_route=True))
+    tripped = check_run(now.budget, now.spent, now.now_ms)
+    if tripped is not None:
+        more = tripped.value + 1
+        limits = replace(now.budget.limits, **{LIMITS[tripped.limit]: 0})
+        off = replace(now, budget=replace(now.budget, limits=limits))
+        yield (
+            Instead(
+                change=f"{tripped.setting} is at least {more}, or 0 for none",
+                setting=tripped.setting,
+                value=more,
+            ),
+            decision._replace(now=off),
+        )
 
 
 def _decision_of(log: Log, recorded: Recorded) -> _Decision | None:
@@ -91,11 +156,19 @@ def _circumstances(log: Log, state: spawn.Spawn, came: list[Recorded]) -> spawn.
     return spawn.Circumstances(
         log_id=log.log_id,
         now_ms=first.time,
-        has_route=any(isinstance(event, facts.AnnounceDecided) and event.delivery_id for event in events),
+        has_route=_has_route(accepted, events),
         budget=budget,
         spent=spent_at(log, budget.root, first.position),
         refused=refused,
     )
+
+
+def _has_route(accepted: facts.SpawnAccepted, events: list[facts.Event]) -> bool:
+    """Whether there was somewhere to announce to: where a text was, that says so; else the spawn began with a route or not."""
+    for event in events:
+        if isinstance(event, facts.AnnounceDecided) and event.text is not None:
+            return event.delivery_id is not None
+    return accepted.route is not None
 
 
 def _is_well(events: list[facts.Event]) -> bool:

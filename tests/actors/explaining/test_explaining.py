@@ -21,7 +21,7 @@ from intersession_actors.explaining import (
 )
 from intersession_events import facts
 from support.golden_logs import GoldenLog
-from support.running import Booth, recorded, wait_for
+from support.running import Booth, Gate, merged, recorded, wait_for
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
 TABLES: list[tuple[Mapping[Any, Any], tuple[str, ...]]] = [
@@ -331,7 +331,93 @@ def test_a_spawn_is_explained_by_its_own_rules(tmp_path: Path) -> None:
         (closed,) = explained(system, facts.SpawnClosed)
 
     assert (announce.code, announce.as_decided) == ("announce_skip", True)
+    assert [(one.change, one.verdict) for one in announce.instead] == [("another answer", "text")]
     assert (closed.code, closed.as_decided) == ("silent", True)
+    assert [(one.change, one.verdict) for one in closed.instead] == [("another answer", "announce_decided")]
+
+
+@pytest.mark.clause("WHY-2", "SPAWN-9")
+def test_a_result_that_was_handed_over_says_what_would_have_announced_it(tmp_path: Path) -> None:
+    """What would have changed the end of a spawn was one sentence for all there is (issue 10)."""
+    with Booth(tmp_path) as booth:
+        system = booth.start({"main": lambda _: "done"})
+        system.tools(MAIN).call("sessions_spawn", {"task": "count"})
+        wait_for(system, facts.SpawnClosed)
+        (closed,) = explained(system, facts.SpawnClosed)
+        (announce,) = explained(system, facts.AnnounceDecided)
+
+    assert (closed.code, closed.as_decided) == ("handed_over", True)
+    assert [(one.change, one.verdict) for one in closed.instead] == [
+        ("the agent answers ANNOUNCE_SKIP", "silent"),
+        (f"{MAIN} has a route when the spawn is accepted: a person has spoken to it", "announce_decided"),
+    ]
+    assert [(one.change, one.verdict) for one in announce.instead] == [
+        ("the agent answers ANNOUNCE_SKIP", "announce_skip")
+    ]
+
+
+SPAWN_REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str, list[tuple[str | None, str | None]]]] = [
+    (
+        {},
+        {"agentId": "research"},
+        "agent_not_allowed",
+        [(None, "allowed"), ("agents.defaults.subagents.allowAgents", "allowed")],
+    ),
+    ({}, {"agentId": "nobody"}, "agent_not_allowed", [(None, "allowed")]),
+    (
+        {},
+        {"agentId": "research", "sandbox": "require"},
+        "agent_not_allowed",
+        [(None, "sandbox_required"), ("agents.defaults.subagents.allowAgents", "sandbox_required")],
+    ),
+    (
+        {},
+        {"sandbox": "require"},
+        "sandbox_required",
+        [(None, "allowed"), ("agents.defaults.sandbox.mode", "allowed")],
+    ),
+    (
+        {"agents": {"defaults": {"models": {"some/model": {}}}}},
+        {"model": "no/model"},
+        "invalid_model",
+        [(None, "allowed")],
+    ),
+    (
+        {"agents": {"defaults": {"subagents": {"maxChildrenPerAgent": 1}}}},
+        {"task": "again"},
+        "spawn_limit",
+        [("agents.defaults.subagents.maxChildrenPerAgent", "allowed"), (None, "allowed")],
+    ),
+]
+
+
+@pytest.mark.clause("WHY-2", "SPAWN-2", "SPAWN-3", "SPAWN-5")
+def test_a_refused_spawn_names_one_thing_after_the_other_that_would_have_let_it(tmp_path: Path) -> None:
+    """A refused spawn said one sentence, or that no setting would show that session (issue 10)."""
+    listed = {"agents": {"list": [{"id": "main", "default": True}, {"id": "research"}]}}
+    for number, (config, asked, code, instead) in enumerate(SPAWN_REFUSALS):
+        gate = Gate()
+
+        def main(turn: Turn, asked: dict[str, Any] = asked, gate: Gate = gate) -> str:
+            if ":subagent:" in turn.session_key:
+                gate.stop(turn)
+                return "done"
+            if "task" in asked:
+                turn.tools.call("sessions_spawn", {"task": "first"})
+            turn.tools.call("sessions_spawn", {"task": "count", **asked})
+            return "asked"
+
+        with SessionSystem(
+            tmp_path / f"{number}.db",
+            agents={"main": main, "research": main},
+            channels={"t": MemoryChannel()},
+            config=merged(listed, config),
+        ) as system:
+            system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main", wait=20)
+            (found,) = explained(system, facts.MessageRecorded)
+            gate.open()
+        assert (found.code, found.as_decided, others(found)) == (code, True, instead), code
+        assert all(one.change for one in found.instead)
 
 
 @pytest.mark.clause("WHY-2")

@@ -119,7 +119,7 @@ class StepScreen(App[None]):
         log: Sequence[str] = (),
     ) -> None:
         super().__init__()
-        self._log = log
+        self._options = log
         """Options that name the log to a command."""
         self._debugger = debugger
         self._stepper = Stepper(debugger, run)
@@ -279,7 +279,14 @@ class StepScreen(App[None]):
 
     def _fork_here(self) -> list[str]:
         """Return the command that forks the run here, but for what is otherwise."""
-        return ["intersession", "fork", self._stepper.run, "--at", str(self._stepper.position), *self._log]
+        return [
+            "intersession",
+            "fork",
+            self._stepper.run,
+            "--at",
+            str(self._stepper.position),
+            *self._options,
+        ]
 
     async def _forked(self, given: str) -> None:
         """Run the command as it stands there, and show what it says."""
