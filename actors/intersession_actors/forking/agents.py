@@ -71,7 +71,7 @@ class AgentSpecs:
             return script_file(Path(spec.removeprefix(_SCRIPT)).expanduser())
         if ":" in spec:
             return _imported(spec, self._named)
-        if "/" in spec and self._models is not None:
+        if all(spec.partition("/")) and self._models is not None:
             return self._models(spec)
         raise no_such_agent(spec, f"no agent of the host is called that (for {agent_id})", self._named)
 

@@ -16,6 +16,7 @@ _FIXED: Final[Mapping[str, str]] = {
     "session.agentToAgent.maxPingPongTurns": "max_turns",
     "session.agentToAgent.turnTimeoutSeconds": "turn_timeout_ms",
     "session.agentToAgent.announce": "announce",
+    "session.agentToAgent.hold": "hold",
 }
 """Settings that an exchange keeps from when it was accepted (CFG-3), and what it calls them."""
 _LIMITS: Final = "session.agentToAgent.limits"

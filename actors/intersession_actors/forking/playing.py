@@ -20,6 +20,7 @@ from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.agents import EVERY, AgentSpecs
 from intersession_actors.forking.carrying import Stopping, carry_on
+from intersession_actors.forking.edits import check_edits
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
 from intersession_actors.forking.overlay import overlaid
@@ -138,13 +139,14 @@ class Forker:
             ConfigError: a setting is none.
             ForkFailed: the file can't be written.
         """
+        check_edits(wanted.edits)
         overlaid(self._config or load_config(None).config, wanted.edits)
-        self._check_ids(agents)
-        known = {edit.key for edit in wanted.edits if edit.kind == "agent"}
+        given = {edit.key: edit.value for edit in wanted.edits if edit.kind == "agent"}
+        self._check_ids({**given, **agents})
         told = tuple(
             facts.ForkEdit(kind="agent", key=agent_id, value=spec if isinstance(spec, str) else _ITSELF)
             for agent_id, spec in agents.items()
-            if agent_id not in known
+            if agent_id not in given
         )
         return make_fork(
             self._source,

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from intersession import MemoryChannel, ToolRefused, Turn
+from intersession import ConfigError, MemoryChannel, SessionSystem, ToolRefused, Turn, echo
+from intersession_actors.forking import forks_of
 from intersession_events.facts import ForkEdit, ForkEdited, TurnReplied
 from intersession_events.stores import open_log
-from support.forks_played import Conversation, Played, answers, conversation, play, said
+from support.forks_played import CONFIG, DESK, WAIT, Conversation, Played, answers, conversation, play, said
+from support.running import merged
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +146,134 @@ def test_what_is_not_possible_is_refused_with_what_is(
 def test_a_fork_waits_for_the_agents_that_it_is_not_given_and_says_which(talk: Conversation) -> None:
     played = play(talk, talk.exchange, "turn:2", agents={"desk": "answers"})
     assert (played.carried.state, played.carried.missing) == ("waits", ("main",))
+
+
+HOLD = ForkEdit(kind="set", key="session.agentToAgent.hold", value="every-turn")
+
+
+@pytest.mark.clause("FORK-4", "LIVE-1")
+def test_a_fork_that_is_held_ends_there_and_goes_on_when_it_is_released(talk: Conversation) -> None:
+    agents = {"main": "main", "desk": "desk"}
+    with talk.system.fork(talk.exchange, at="turn:1", edits=[HOLD], agents=agents) as fork:
+        turns = []
+        while (carried := fork.carried_on()).state == "held":
+            (held,) = carried.held
+            turns.append((held.step, held.turn))
+            fork.release(held.run)
+        assert (carried.state, carried.outcome.turns) == ("ended", 4)
+        assert turns == [("reply", 1), ("reply", 2), ("reply", 3), ("announce", 4)]
+
+
+@pytest.mark.clause("FORK-4", "LIVE-1")
+def test_who_waits_for_what_is_held_or_parked_stands_still_as_well(talk: Conversation) -> None:
+    held = talk.system.fork(talk.run, at="start", edits=[HOLD], agents={"main": "main", "desk": "desk"})
+    with held:
+        assert held.carried_on().state == "held"
+        held.close(grace=0)
+    parked = talk.system.fork(talk.run, at="start", agents={"main": "main"})
+    with parked:
+        carried = parked.carried_on()
+        assert (carried.state, carried.missing) == ("waits", ("desk",))
+        parked.close(grace=0)
+
+
+@pytest.mark.clause("FORK-4")
+def test_a_model_answers_in_a_fork_and_one_that_is_down_fails_its_run(talk: Conversation) -> None:
+    provider = {"baseUrl": "http://127.0.0.1:9/v1", "models": [{"id": "m"}]}
+    with SessionSystem(
+        talk.log.path + ".other.db",
+        agents={"main": echo()},
+        config=merged(CONFIG, {"models": {"providers": {"down": provider}}}),
+    ) as host:
+        run = host.inbound(channel="x", chat_id="1", text="hi", sender="ann", wait=WAIT)["runId"]
+        with host.fork(run, at="start", agents={"main": "down/m"}) as fork:
+            carried = fork.carried_on(3 * WAIT)
+        assert (carried.state, carried.outcome.end) == ("ended", "backend")
+        for spec, says in (
+            ("nobody/m", "models.providers.nobody"),
+            ("down/", "no agent of the host"),
+            ("m", "no agent of the host"),
+        ):
+            with pytest.raises((ConfigError, ToolRefused), match=says):
+                host.fork(run, at="start", agents={"main": spec})
+
+
+@pytest.mark.clause("FORK-7")
+@pytest.mark.parametrize(
+    ("way", "says"),
+    [("nowhere", "stop, live or script:FILE"), ("script:/nowhere.txt", "can't be read"), ("", "stop, live")],
+)
+def test_a_way_to_go_on_that_is_none_is_refused_and_leaves_no_fork(
+    talk: Conversation, way: str, says: str
+) -> None:
+    before = {one.id for one in forks_of(talk.log.path).forks}
+    with pytest.raises(ToolRefused, match=says):
+        talk.system.fork(talk.exchange, at="turn:1", agents={"*": "recorded"}, on_divergence=way)
+    assert {one.id for one in forks_of(talk.log.path).forks} == before
+
+
+@pytest.mark.clause("FORK-7")
+def test_where_a_recording_ends_the_live_agent_or_a_script_can_go_on(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    edit = ForkEdit(kind="reply", value="it was cancelled")
+    script = tmp_path / "on.txt"
+    script.write_text("REPLY_SKIP\n")
+    for way, turns in (("live", 4), (f"script:{script}", 3)):
+        given = {"edits": [edit], "agents": {"*": "recorded"}, "on_divergence": way}
+        with talk.system.fork(talk.exchange, at="turn:2", **given) as fork:  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - each of its own type
+            carried = fork.carried_on(WAIT)
+        assert (carried.state, carried.outcome.turns) == ("ended", turns)
+        assert carried.divergence is not None
+
+
+@pytest.mark.clause("FORK-4")
+@pytest.mark.parametrize(
+    ("at", "edit", "says"),
+    [
+        ("turn:2", ForkEdit(kind="reply", value="half \ud800"), "--reply: its value is not valid Unicode"),
+        ("turn:2", ForkEdit(kind="reply", value="x" * (1024 * 1024 + 1)), "--reply: its value is too long"),
+        ("start", ForkEdit(kind="message", value="\udfff"), "--message: its value is not valid Unicode"),
+        (
+            "turn:1",
+            ForkEdit(kind="set", key="session.\ud800", value="1"),
+            "--set: its key is not valid Unicode",
+        ),
+        ("turn:1", ForkEdit(kind="inject", key="k" * 600, value="x"), "--inject: its key is too long"),
+        ("turn:1", ForkEdit(kind="inject", key=DESK, value="\ud800"), "--inject: its value is not valid"),
+        ("turn:1", ForkEdit(kind="agent", key="ghost", value="recorded"), "nobody is called that here"),
+        ("turn:1", ForkEdit(kind="set", key="session.nothing", value="1"), "session.nothing"),
+        (
+            "turn:1",
+            ForkEdit(kind="set", key="session.agentToAgent.maxPingPongTurns", value="many"),
+            "maxPingPong",
+        ),
+        ("turn:1", ForkEdit(kind="frobnicate", value="x"), "there is no kind"),  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+        ("turn:1", ForkEdit(kind="reply", value=7), "its value is no text"),  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    ],
+    ids=lambda value: str(value)[:50].encode("ascii", "replace").decode(),
+)
+def test_an_edit_that_is_none_is_refused_in_a_line_and_leaves_no_fork(
+    talk: Conversation, at: str, edit: ForkEdit, says: str
+) -> None:
+    before = {one.id for one in forks_of(talk.log.path).forks}
+    with pytest.raises((ToolRefused, ConfigError), match=says) as refused:
+        talk.system.fork(talk.exchange, at=at, edits=[edit])
+    assert "\n" not in str(refused.value)
+    assert {one.id for one in forks_of(talk.log.path).forks} == before
+
+
+@pytest.mark.clause("FORK-4")
+def test_an_edit_that_replaces_is_for_the_run_that_is_forked(tmp_path: Path) -> None:
+    with SessionSystem(tmp_path / "log.db", agents={"main": echo()}) as host:
+        asked = [("x", chat, "hi") for chat in ("1", "2")]
+        one, other = (
+            host.inbound(channel=channel, chat_id=chat, text=text, sender="ann", wait=WAIT)["runId"]
+            for channel, chat, text in asked
+        )
+        for at in (f"{other}@reply", f"{other}@end", f"{other}@reply-1"):
+            with pytest.raises(ToolRefused, match="is no place of"):
+                host.fork(one, at=at, edits=[ForkEdit(kind="reply", value="x")])
 
 
 @pytest.mark.clause("FORK-7")

@@ -187,3 +187,86 @@ def test_a_fork_goes_on_under_the_settings_that_its_run_was_under(demo_log: Demo
 
     assert came.exit_code == 1
     assert '"reply":"It was cancelled."' in came.json["divergence"]["now"], "the send was not forbidden"
+
+
+@pytest.mark.clause("FORK-8")
+def test_forks_made_several_times_are_grouped_by_how_they_came_out(demo_log: DemoLog, tmp_path: Path) -> None:
+    store = demo_log.copy(tmp_path)
+    asked = ("fork", f"{demo_log.exchange}@turn:1", "--agent", "*=recorded", "--store", store)
+    many = ("--times", "3", "--parallel", "2")
+
+    (same,) = ran(*asked, *many, "--json").json["outcomes"]
+    assert (same["count"], same["state"], len(set(same["forks"]))) == (3, "ended", 3)
+    assert same["durationMs"] >= 0
+    shown = ran(*asked, *many).out.splitlines()
+    assert shown[0].split() == ["times", "end", "turns", "tokens", "cost", "time", "announced"]
+    lines = [json.loads(line) for line in ran(*asked, *many, "--jsonl").out.splitlines()]
+    assert [line["state"] for line in lines] == ["ended"] * 3
+    assert {line["run"] for line in lines} == {demo_log.exchange}
+
+
+@pytest.mark.clause("FORK-4", "LIVE-1")
+def test_a_fork_that_is_held_says_at_which_turn_and_what_releases_it(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    store = demo_log.copy(tmp_path)
+    edits = ("--set", "session.agentToAgent.hold=every-turn", "--agent", "*=recorded")
+    came = ran("fork", f"{demo_log.exchange}@turn:1", *edits, "--store", store)
+
+    assert came.exit_code == 0
+    assert "held at turn 1" in came.out
+    release = came.out[came.out.index("intersession release") :].split("\n")[0].split()[1:]
+    assert ran(*release).exit_code == 0
+
+
+@pytest.mark.clause("FORK-4")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--times", "0"), "--times"),
+        (("--parallel", "0"), "--times, --parallel"),
+        (("--agent", "main"), "--agent: 'main' is no pair"),
+        (("--agent", "ghost=recorded"), "nobody is called that here; there are"),
+        (("--agent", "main=nobody"), "give recorded, script:FILE, module:name"),
+        (("--agent", "main=nobody/m"), "models.providers.nobody"),
+        (("--agent", "main=os:path"), "it is a module and no agent"),
+        (("--agent", "main=no.such:agent"), "it can't be loaded"),
+        (("--agent", "main=script:{bad}"), "line 2: it is no JSON"),
+        (("--agent", "main=script:{binary}"), "it is no UTF-8 text"),
+        (("--agent", "main=script:{empty}"), "it has no line"),
+        (("--agent", "main=script:{unknown}"), "line 1: Object contains unknown field `replay`"),
+        (("--agent", "*=recorded", "--on-divergence", "perhaps"), "stop, live or script:FILE"),
+        (("--agent", "*=recorded", "--on-divergence", "script:{bad}"), "line 2: it is no JSON"),
+        (("--set", "session.nothing=1"), "session.nothing"),
+        (("--inject", "agent:main:nobody=hi"), "no session 'agent:main:nobody' in the fork"),
+        (("--deliver", "pigeon"), "channels.pigeon.deliver is not configured"),
+        (("--reply", "x", "--skip"), "both replace"),
+        (("--message", "x"), "RUN@start"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_a_fork_can_not_have_is_refused_in_a_line_and_leaves_nothing(
+    scripts: dict[str, Path], forked: Forked, given: tuple[str, ...], says: str
+) -> None:
+    directory = Path(f"{forked.path}.forks")
+    before = sorted(directory.iterdir())
+    typed = [one.format(**scripts) for one in given]
+    refused = ran("fork", f"{forked.run}@turn:1", *typed, "--times", "2", "--store", forked.path)
+    assert refused.exit_code in {1, 2}
+    assert says in refused.err
+    assert len(refused.err.splitlines()) == 1
+    assert sorted(directory.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("scripts")
+    written = {
+        "bad": b'{"reply": "a"}\nplain\n',
+        "binary": b"\xff\xfe\x00",
+        "empty": b"\n\n",
+        "unknown": b'{"replay": "a"}\n',
+    }
+    for name, source in written.items():
+        (folder / name).write_bytes(source)
+    return {name: folder / name for name in written}
