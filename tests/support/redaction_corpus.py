@@ -132,7 +132,32 @@ FORMS: Final = {
         "redis-cli -h h -a {} ping",
         "docker login -u me -p {} reg.example",
         "http -a me:{} x.example",
+        "ldapsearch -x -D cn=me -w {} -b dc=x",
+        "unzip -P {} f.zip",
+        "sqlcmd -S h -U me -P {}",
+        "twine upload -u me -p {} dist/*",
+        "smbclient //h/s -U me%{}",
+        "openssl rsa -in k.pem -passin pass:{}",
+        "vault login {}",
     ],
+    "setting": [
+        "os.environ['API_TOKEN'] = '{}'",
+        'config["db_password"]="{}"',
+        "setenv('PASSWORD', '{}', 1)",
+        'localStorage.setItem("accessToken", "{}")',
+        "$store->set('api_key', '{}');",
+        "aws configure set aws_secret_access_key {}",
+        "heroku config:set API_KEY={}",
+        "gh secret set DEPLOY_TOKEN '{}'",
+        "'password' : u'{}'",
+    ],
+    "user and password": [
+        "requests.get(url, auth=('me', '{}'))",
+        'HTTPBasicAuth("me", "{}")',
+        'httpx.BasicAuth("me", "{}")',
+        "request(app).auth('me', '{}')",
+    ],
+    "language": ["Das Passwort: {}", "contraseña: {}", "mot de passe : {}", "пароль: {}", "密码\uff1a{}"],
     "markup": ["<password>{}</password>", '<apiKey type="x">{}</apiKey>', "<ns:Secret>{}</ns:Secret>"],
     "other": [
         "DOCKER_AUTH_CONFIG={}",
@@ -258,6 +283,21 @@ def _word(chance: random.Random, alphabet: str, size: int) -> str:
 FALSE: Final = [
     line
     for line in """\
+setError('password', 'Password is required')
+addField('password', 'Password')
+map.set('token', token)
+headers.set('Accept', 'text/html')
+columns['password'] = None
+settings['password'] = read_password()
+auth(user, password)
+@auth('admin', 'editor')
+unzip -l archive.zip
+openssl version
+vault login -method=oidc
+git config set user.name Bob
+git config set password_policy strict
+Passwort: mindestens acht Zeichen
+contraseña: obligatoria
 sk-learn-pipelines and sk-image-filters
 pip install sk-learn-contrib
 npm_config_registry=https://registry.example

@@ -48,7 +48,7 @@ _ASSIGNED: Final = re.compile(
     r"(?P<flag>--?[A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,16}+(?!-)"
     r"|(?P<name>[A-Za-z0-9_.-]++)\\{0,8}+[\"'`]?[ \t]{0,16}+(?:=>|:=|[:=](?!=))\s{0,16}+"
     r")"
-    r"(?P<quote>\\{0,8}+[\"'`]?)"
+    r"(?:[bBuUrR]{1,2}+(?=[\"']))?(?P<quote>\\{0,8}+[\"'`]?)"
     r"(?:(?i:bearer|basic|digest|token|bot)[ \t]{1,8}+)?"
 )
 _NO_VALUE: Final = listed("null nil true false none undefined { [ *** | > yes no on off")

@@ -44,6 +44,32 @@ _PAIR: Final = re.compile(
     rf"{_Q}(?P<name>--?[A-Za-z][A-Za-z0-9_.-]{{0,127}}+|[A-Za-z][A-Za-z0-9-]{{0,127}}+){_Q}\s{{0,16}}+[,:]?\s{{0,16}}+"
     rf"(?P<quote>{_Q}){_SCHEME}"
 )
+# `setenv("TOKEN", "…")`, `os.environ["TOKEN"] = "…"`: what is set is no list of names.
+_SET: Final = re.compile(
+    rf"(?:(?<![A-Za-z0-9])(?:set|setx|hset|setenv|putenv|put|set_?default|set_?item|set_?secret|put_?secret|set_?property"
+    rf"|set_?value|define)\(\s{{0,8}}+{_Q}(?P<name>[A-Za-z][A-Za-z0-9_.-]{{0,127}}+){_Q}\s{{0,8}}+,"
+    rf"|\[\s{{0,8}}+{_Q}(?P<key>[A-Za-z][A-Za-z0-9_.-]{{0,127}}+){_Q}\s{{0,8}}+\]\s{{0,8}}+=(?!=))\s{{0,8}}+"
+    rf"[bBuUrR]{{0,2}}+(?P<quote>{_Q})",
+    re.IGNORECASE,
+)
+_SET_BY_COMMAND: Final = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:configure|config|secrets?|env|variable|parameter)[ \t:]{1,4}+set[ \t]{1,8}+"
+    rf"(?P<name>[A-Za-z0-9_.:/-]{{1,128}}+)[ \t]{{1,8}}+(?P<quote>{_Q}|)(?!-)",
+    re.IGNORECASE,
+)
+_USER_AND: Final = re.compile(
+    rf"(?<![A-Za-z0-9@])(?:(?:http_?)?basic_?auth|http(?:digest|proxy)auth|auth|credentials)\s{{0,4}}+[=:]?\s{{0,4}}+[(\[]\s{{0,8}}+"
+    rf"{_Q}[^\s\"'`,]{{1,128}}+{_Q}\s{{0,8}}+,\s{{0,8}}+(?P<quote>{_Q})",
+    re.IGNORECASE,
+)
+_IN_OTHER_LANGUAGES: Final = re.compile(
+    r"(?<!\w)(?:passwort|kennwort|contraseña|mot de passe|senha|wachtwoord|hasło|heslo|lösenord|пароль|密码|密碼|口令|パスワード|비밀번호)"
+    r"[ \t]{0,8}+[:=\uff1a][ \t]{0,8}+(?P<value>[^\s\"'`]{4,256}+)",
+    re.IGNORECASE,
+)
+_OTHER_WORDS: Final = ("passwort", "kennwort", "mot de passe", "senha", "wachtwoord", "heslo")
+"""Those of them that have no letters beyond ASCII."""
+
 _HEADER_NAME: Final = re.compile(r"[A-Z][a-z]{1,32}+(?:-[A-Z][a-z]{1,32}+){0,6}+")
 # What is followed by a colon is a name itself: `{"name": "Authorization", "value": …}`.
 _IS_NAME: Final = re.compile(rf"{_Q}\s{{0,8}}+:")
@@ -73,7 +99,8 @@ _SIGNED: Final = re.compile(
 )
 _COMMAND: Final = re.compile(
     r"(?<![A-Za-z0-9_.-])(?P<name>curl|wget|https?|xh|sshpass|redis-cli|mysql(?:dump|admin|import)?|mariadb(?:-dump)?"
-    r"|(?:docker|podman|helm registry|az|oc)[\s\"',]{1,6}+login|mongo(?:sh|dump|restore|export|import)?)(?=[\s\"',])"
+    r"|(?:docker|podman|helm registry|az|oc)[\s\"',]{1,6}+login|mongo(?:sh|dump|restore|export|import)?|twine"
+    r"|ldap(?:search|add|modify|delete|passwd|whoami)|sqlcmd|bcp|unzip|zip|smbclient|openssl|vault[\s\"',]{1,6}+login)(?=[\s\"',])"
 )
 _COMMAND_LENGTH: Final = 2_000
 _GAP: Final = r"[\s\"'`,=\\]{0,8}+"
@@ -82,9 +109,40 @@ _USER: Final = re.compile(
     rf"(?<![A-Za-z0-9_-])(?:-[a-zA-Z]{{0,6}}?[uUa]|--user|--proxy-user|--auth){_GAP}[^\s\"'`:,]{{0,128}}+:(?!//)(?P<value>[^\s\"'`,]{{1,256}}+)"
 )
 _ATTACHED: Final = re.compile(r"(?<![A-Za-z0-9_-])-p[\"']?(?P<value>[^\s\"'`,]{1,256}+)")
-_AFTER_P: Final = re.compile(rf"(?<![A-Za-z0-9_-])-p{_GAP}(?P<value>[^\s\"'`,-][^\s\"'`,]{{0,256}}+)")
-_AFTER_A: Final = re.compile(rf"(?<![A-Za-z0-9_-])-a{_GAP}(?P<value>[^\s\"'`,-][^\s\"'`,]{{0,256}}+)")
-_FLAGS: Final = ("-u", "-U", "-p", "-a", "--user", "--proxy-user", "--auth")
+
+
+def _after(flag: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![A-Za-z0-9_-]){flag}{_GAP}(?P<value>[^\s\"'`,-][^\s\"'`,]{{0,256}}+)")
+
+
+_AFTER_P: Final = _after("-p")
+_TAKES: Final = (
+    (("redis-cli",), _after("-a")),
+    (("ldap",), _after("-w")),
+    (("sqlcmd", "bcp", "unzip", "zip"), _after("-P")),
+    (
+        ("smbclient",),
+        re.compile(r"(?<![A-Za-z0-9_-])-U[ \t\"',]{0,4}+[^\s%\"',]{1,64}+%(?P<value>[^\s\"',]{1,256}+)"),
+    ),
+    (("openssl",), re.compile(r"(?:-k[ \t\"',]{1,4}+|\bpass:)(?P<value>[^\s\"',-][^\s\"',]{0,256}+)")),
+    (("vault",), re.compile(r"\A[\s\"',]{1,6}+(?P<value>[^\s\"'`,=-][^\s\"'`,=]{7,256}+)(?=[\s\"',]|\Z)")),
+)
+"""The password of some commands, by what they begin with."""
+
+_FLAGS: Final = (
+    "-u",
+    "-U",
+    "-p",
+    "-P",
+    "-a",
+    "-w",
+    "-k",
+    "pass:",
+    "login",
+    "--user",
+    "--proxy-user",
+    "--auth",
+)
 _FORMS: Final = (
     (("</",), _XML),
     (("login", "password"), _NETRC),
@@ -111,6 +169,7 @@ def structured(text: str) -> Iterator[Span]:
         yield from _pairs(text, _NAMED, is_secret_name)
     if ("," in text or ":" in text) and ('"' in text or "'" in text or "`" in text):
         yield from _pairs(text, _PAIR, announces)
+    yield from _said_otherwise(text, lower)
     if "cookie" in lower:
         yield from _cookies(text)
     if ": |" in text or ": >" in text:
@@ -120,6 +179,31 @@ def structured(text: str) -> Iterator[Span]:
     for signs, pattern in _FORMS:
         if all(sign in lower for sign in signs):
             yield from _values(text, pattern)
+
+
+def _said_otherwise(text: str, lower: str) -> Iterator[Span]:
+    """Find what is set in code or by a command, the password beside a user, and passwords of other languages."""
+    if "set" in lower or "put" in lower or "define" in lower or "] =" in text or "]=" in text:
+        yield from _settings(text)
+    if "auth" in lower or "credentials" in lower:
+        for found in _USER_AND.finditer(text):
+            value = VALUES[found["quote"][:1]].match(text, found.end())
+            yield from () if value is None else _shown_if_secret(text, value.span())
+    is_other = not lower.isascii() or any(word in lower for word in _OTHER_WORDS)
+    for found in _IN_OTHER_LANGUAGES.finditer(text) if is_other else ():
+        if not found["value"].isalpha():  # else it is what is said of one
+            yield found.span("value")
+
+
+def _settings(text: str) -> Iterator[Span]:
+    """Find what is set by a call, by a subscript or by a command."""
+    for pattern in (_SET, _SET_BY_COMMAND):
+        for found in pattern.finditer(text):
+            name = found["name"] or found["key"]
+            value = VALUES.get(found["quote"][:1], BARE).match(text, found.end())
+            # What has blanks is said to people.
+            if value is not None and is_secret_name(name) and " " not in value[0] and not announces(value[0]):
+                yield from _shown_if_secret(text, value.span())
 
 
 def _values(text: str, pattern: re.Pattern[str]) -> Iterator[Span]:
@@ -192,9 +276,10 @@ def _commands(text: str) -> Iterator[Span]:
         elif name.startswith(("mysql", "mariadb")):
             pattern = _ATTACHED
         else:
-            pattern = _AFTER_A if name == "redis-cli" else _AFTER_P
-        for found in pattern.finditer(text, at, end):
-            yield from _shown_if_secret(text, found.span("value"))
+            pattern = next((takes for begins, takes in _TAKES if name.startswith(begins)), _AFTER_P)
+        for found in pattern.finditer(text[at:end]):
+            start, last = found.span("value")
+            yield from _shown_if_secret(text, (at + start, at + last))
         command = after
 
 
