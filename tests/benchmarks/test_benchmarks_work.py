@@ -6,20 +6,25 @@ from pathlib import Path
 import pytest
 
 from benchmarks.logs import open_sessions, session_key
-from benchmarks.run import BENCHMARKS, TINY, main, measure
+from benchmarks.run import BENCHMARKS, ON_DEMAND, TINY, main, measure
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
+from support.openclaw.client import npm
+
+SLOW = {"contest", "browser", *ON_DEMAND}
 
 
 @pytest.mark.parametrize(
     "name",
-    # The contest starts a process for each contender, the other one a browser.
+    # The contest starts a process for each contender, the others a browser and the original.
     [
-        pytest.param(name, marks=[pytest.mark.nightly] if name in {"contest", "browser"} else [])
+        pytest.param(name, marks=[pytest.mark.nightly, pytest.mark.timeout(1_500)] if name in SLOW else [])
         for name in BENCHMARKS
     ],
 )
 def test_a_benchmark_gives_figures(name: str, tmp_path: Path) -> None:
+    if name in ON_DEMAND and npm() is None:
+        pytest.skip("npm is needed to install the original")
     figures = measure(name, tmp_path, **TINY[name])
 
     assert figures
@@ -57,3 +62,13 @@ def test_a_benchmark_that_does_not_exist_is_refused(capsys: pytest.CaptureFixtur
         main(["appendds"])
 
     assert "'appendds'" in capsys.readouterr().err
+
+
+def test_what_can_not_be_installed_is_left_out_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert measure("beside-openclaw", tmp_path) == []
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "OpenClaw could not be installed: there is no npm" in line
