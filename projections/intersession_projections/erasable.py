@@ -5,6 +5,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from intersession_events.facts import (
     ExchangeAccepted,
+    ForkedFrom,
+    ForkEdited,
     MessageRecorded,
     RunAsked,
     SpawnAccepted,
@@ -65,7 +67,9 @@ class Erasable:
             LookupError: one of the messages is not in the session.
         """
         if not messages:
-            yield from _with_words(self._everything(key))
+            said: set[str] = set()
+            yield from _with_words(self._noted(self._everything(key), said))
+            yield from _with_words(self._edits(said, key))
             return
         texts: set[str] = set()
         missing = set(messages)
@@ -80,6 +84,35 @@ class Erasable:
         yield from _with_words(
             recorded for recorded in self._everything(key) if _says(recorded, messages, texts)
         )
+        yield from _with_words(self._edits(texts, None))
+
+    def _noted(self, events: Iterable[Recorded], said: set[str]) -> Iterator[Recorded]:
+        """Note in `said` what was said behind the cut of a fork; in a log that is none, nothing."""
+        forked = self._log.forked
+        for recorded in events:
+            if forked is not None and recorded.position > forked.position:
+                said.update(text.strip() for text in words(recorded.event))
+            yield recorded
+
+    def _edits(self, said: Collection[str], key: str | None) -> Iterator[Recorded]:
+        """Yield the events that say what is otherwise in a fork, of those that had any of this said, or a session told something.
+
+        What began the fork says all its edits at once, and loses the words of all of them.
+        """
+        if self._log.forked is None:
+            return
+        for recorded in self._stream("log"):
+            match recorded.event:
+                case ForkedFrom(edits=edits):
+                    pass
+                case ForkEdited(edit=edit):
+                    edits = (edit,)
+                case _:
+                    continue
+            if any(
+                edit.value.strip() in said or (edit.kind == "inject" and edit.key == key) for edit in edits
+            ):
+                yield recorded
 
     def _everything(self, key: str) -> Iterator[Recorded]:
         own = session_stream(key)

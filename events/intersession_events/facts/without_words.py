@@ -3,7 +3,7 @@
 An event without its words is still one of its kind, so whoever reads events needs to know nothing of erasure.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, cast
 
 import msgspec
@@ -20,7 +20,7 @@ from intersession_events.facts.exchange import (
     PrimaryEnded,
     TurnReplied,
 )
-from intersession_events.facts.log import NotePinned
+from intersession_events.facts.log import ForkedFrom, ForkEdit, ForkEdited, NotePinned
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -67,6 +67,10 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
 """The fields that hold what a person, an agent, a channel or an error said, of the events whose fields are all plain texts."""
 
 
+_SAYING: Final = frozenset({"reply", "message", "inject"})
+"""The edits of a fork whose value is what somebody says there."""
+
+
 def unsaid(event: Event) -> Event:
     """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
     match event:
@@ -80,6 +84,10 @@ def unsaid(event: Event) -> Event:
             return msgspec.structs.replace(event, filters=_OBJECT if event.filters != "{}" else "{}")
         case DeliveryDone():
             return msgspec.structs.replace(event, receipt=None if event.receipt is None else _JSON)
+        case ForkEdited():
+            return msgspec.structs.replace(event, edit=_of_edit(event.edit))
+        case ForkedFrom():
+            return msgspec.structs.replace(event, edits=tuple(map(_of_edit, event.edits)))
         case _:
             names = WORDS.get(type(event), ())
             return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
@@ -102,6 +110,10 @@ def words(event: Event) -> Iterator[str]:
             yield event.source
         case AccessRecorded():
             yield event.filters
+        case ForkEdited():
+            yield from _edited((event.edit,))
+        case ForkedFrom():
+            yield from _edited(event.edits)
         case _:
             for name in WORDS.get(type(event), ()):
                 said: str | tuple[str, ...] | None = getattr(event, name)
@@ -112,6 +124,14 @@ def _of(said: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
     if isinstance(said, str):
         return ERASED if said else said
     return said if said is None else (ERASED,) * len(said)
+
+
+def _of_edit(edit: ForkEdit) -> ForkEdit:
+    return msgspec.structs.replace(edit, value=_of(edit.value)) if edit.kind in _SAYING else edit
+
+
+def _edited(edits: Iterable[ForkEdit]) -> Iterator[str]:
+    return (edit.value for edit in edits if edit.kind in _SAYING)
 
 
 def _line(event: LineImported) -> str:

@@ -137,6 +137,9 @@ def fork_log(
 
 
 _ERASED = "SELECT topic, state FROM stored_events WHERE originator_id BETWEEN 'erased:' AND 'erased;' AND rowid>? ORDER BY rowid"
+_ERASED_OF_LOG = (
+    "SELECT topic, state FROM stored_events WHERE originator_id=? AND rowid<=? ORDER BY originator_version"
+)
 
 
 class _Own:
@@ -179,11 +182,19 @@ class _Own:
 
 
 def _erased_later(seen: Seen, prefix: Prefix, at: int) -> Iterator[Erased]:
-    """Yield what authorises, in the fork, what was erased in the log after the position: the same, said once more."""
+    """Yield what authorises, in the fork, what was erased in the log after the position: the same, said once more.
+
+    Of stream `log` only some events go along, and so nothing of what was erased in it, whenever that was.
+    """
     last = {stream: version for _, stream, version, _, _ in prefix.heads}
-    for topic, state in seen(_ERASED, (at,)):
+    of_log = {version for _, stream, version, _, _ in prefix.heads if stream == STREAM}
+    for topic, state in (*seen(_ERASED, (at,)), *seen(_ERASED_OF_LOG, (erased_stream(STREAM), at))):
         event = decode(topic, payload_in(state) or b"")
-        if isinstance(event, Erased) and event.stream in last:
-            kept = tuple(row for row in event.rows if row[0] <= last[event.stream])
-            if kept:
-                yield Erased(stream=event.stream, rows=kept, by=event.by, reason=event.reason)
+        if not isinstance(event, Erased):
+            continue
+        if event.stream == STREAM:
+            kept = tuple(row for row in event.rows if row[0] in of_log)
+        else:
+            kept = tuple(row for row in event.rows if row[0] <= last.get(event.stream, 0))
+        if kept:
+            yield Erased(stream=event.stream, rows=kept, by=event.by, reason=event.reason)

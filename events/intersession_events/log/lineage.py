@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Event, ForkedFrom, decode
 from intersession_events.log.envelope import unseal
+from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.log import Row, SqlValue
 from intersession_events.log.row_state import payload_in
 
@@ -17,6 +18,10 @@ FORKED: Final = "forked_from.1"
 _FOUND: Final = (
     "SELECT rowid, originator_version, state FROM stored_events WHERE originator_id=? AND topic=? "
     "ORDER BY originator_version DESC"
+)
+_ERASED: Final = (
+    "SELECT rowid, originator_version, topic, state FROM stored_events WHERE originator_id=? "
+    "ORDER BY originator_version"
 )
 
 
@@ -52,6 +57,7 @@ class Lineage(NamedTuple):
 def lineage_of(log_id: str, query: Query) -> Lineage:
     """Read how a log came to be."""
     forks: list[ForkedFrom] = []
+    erased = _Erased(log_id, query)
     written_in, problem = log_id, None
     for position, version, state in query(_FOUND, (STREAM, FORKED)):
         event: Event | None = None
@@ -63,6 +69,7 @@ def lineage_of(log_id: str, query: Query) -> Lineage:
                 version=version,
                 topic=FORKED,
                 state=state,
+                authorised=erased,
             ).event
         except (CorruptEvent, UnknownTopic, TypeError) as error:
             problem = (
@@ -73,6 +80,26 @@ def lineage_of(log_id: str, query: Query) -> Lineage:
             forks.append(event)
             written_in = event.log_id
     return Lineage(log_id, tuple(forks), problem)
+
+
+class _Erased:
+    """Says what may stand in the place of what was erased in stream `log`: that is always by a log's own events."""
+
+    def __init__(self, log_id: str, query: Query) -> None:
+        self._log_id = log_id
+        self._query = query
+        self._rows: dict[int, str] | None = None
+
+    def __call__(self, stream: str, version: int) -> str | None:
+        if self._rows is None:
+            self._rows = {}
+            name = erased_stream(stream)
+            for position, at, topic, state in self._query(_ERASED, (name,)):
+                authorising = unseal(
+                    log_id=self._log_id, position=position, stream=name, version=at, topic=topic, state=state
+                )
+                self._rows |= rows_erased(authorising)
+        return self._rows.get(version)
 
 
 def _unproven(state: object) -> Event | None:
