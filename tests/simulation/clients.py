@@ -90,17 +90,16 @@ class Client:
         busy = "interrupt" if rare and "interrupt" in world.faults.enabled else "queue"
         match kind:
             case "inbound":
-                return dict(
-                    world.system.inbound(
-                        channel=channel,
-                        chat_id="room",
-                        sender=self.name,
-                        text=text,
-                        message_id=text,
-                        agent_id=AGENTS[mine],
-                        wait=timeout or None,
-                    )
-                )
+                said = {
+                    "channel": channel,
+                    "chat_id": "room",
+                    "sender": self.name,
+                    "text": text,
+                    "message_id": text,
+                    "agent_id": AGENTS[mine],
+                    "wait": timeout or None,
+                }
+                return self._says(said)
             case "send":
                 if text not in self._targets:  # the youngest child, if there is one and it is not too plain
                     self._targets[text] = self._children[-1] if rare and self._children else MAINS[other]
@@ -115,12 +114,26 @@ class Client:
             case "spawn":
                 cleanup = "delete" if rare else "keep"
                 asked = {"task": text, "cleanup": cleanup, "idempotencyKey": text}
+                if world.drawn(f"thread {text}", 1) and "threads" in world.faults.enabled:
+                    world.tally.add("fault", "threads")
+                    asked["thread"] = True
                 return dict(world.system.tools(MAINS[mine]).call("sessions_spawn", asked))
             case _:
                 if busy == "interrupt":
                     world.tally.add("fault", "interrupt")
                 asked = {"sessionKey": MAINS[mine], "message": text, "idempotencyKey": text, "busy": busy}
                 return world.system.gateway.call("agent", asked | {"deliver": True, "timeout": 20})
+
+    def _says(self, said: dict[str, Any]) -> Answer:
+        """Say something as a channel tells it, perhaps on an event loop that ends with the call."""
+        world = self._world
+        if not world.faults.strikes("loop_ends", 0.4, where=self.name):
+            return dict(world.system.inbound(**said))
+        loop = world.runtime.threads.new_event_loop()
+        try:
+            return dict(loop.run_until_complete(world.system.ainbound(**said)))
+        finally:
+            loop.close()
 
     def _note(self, outcome: Literal["ok", "fail", "info"], text: str, began: int, answer: Answer) -> None:
         world = self._world
@@ -193,6 +206,13 @@ class Client:
         if strikes("patch", 0.2, where=self.name):
             policy = ("deny", "allow", None)[world.chance.fixed(f"patch {self.name}", 2)]
             world.saw("sessions.patch", operate("sessions.patch", {"key": key, "sendPolicy": policy}))
+        if strikes("hold", 0.4, where=self.name):
+            before = ("reply", "every-turn", "announce", "next")[world.chance.fixed(f"holds {self.name}", 3)]
+            world.saw("exchanges.hold", operate("exchanges.hold", {"sessionKey": key, "before": before}))
+        if "hold" in world.faults.enabled and world.chance.departs(f"releases {self.name}", 0.5):
+            world.release()
+        if strikes("backup", 0.2, where=self.name):
+            world.back_up()
         if strikes("delete", 0.4, where=self.name):
             rows = world.system.tools().call("sessions_list", {"kinds": ["other"]}).get("sessions", [])
             for row in rows[:1]:

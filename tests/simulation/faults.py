@@ -40,6 +40,14 @@ FAULTS: Final = (
     "delete",
     "patch",
     "interrupt",
+    "loop_ends",
+    "agent_again",
+    "threads",
+    "thread_fails",
+    "thread_slow",
+    "hold",
+    "backup",
+    "erase",
 )
 """Everything that is not the plain course."""
 

@@ -1,9 +1,12 @@
 """Agents and channels of a simulation: they do their best, unless chance has something else in mind."""
 
+import asyncio
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from intersession import Channel, DeliveryInDoubt, DeliveryRefused, Outbound, Reply, Turn
+from intersession_actors.channels import ThreadWanted
 from support.history import Asked, Shown
 
 if TYPE_CHECKING:
@@ -17,16 +20,42 @@ IN_TIME_S: Final = 20.0
 
 
 class Agents:
-    """What all agents of a simulation do; one function for each."""
+    """What all agents of a simulation do: one function for each, and a coroutine for `aide`, on whatever loop it is run."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
         self.asked: list[Asked] = []
         self._said: Counter[str] = Counter()
+        self.all: dict[str, Any] = dict.fromkeys(AGENTS, self.answer) | {"aide": self.answer_later}
 
-    def __call__(self, turn: Turn) -> object:
+    def answer(self, turn: Turn) -> object:
         """Answer, or not."""
-        world, strikes, name = self._world, self._world.faults.strikes, turn.agent_id
+        world, name = self._world, turn.agent_id
+        self._note(turn)
+        if world.faults.strikes("agent_records", 0.3, where=name):
+            call = turn.record_call("search", {"for": turn.message[:20]})
+            turn.record_result(call, "search", "found nothing")
+        for tool, arguments in self._calls(turn):
+            world.saw(tool, turn.tools.call(tool, arguments))
+        self._fail(name)
+        if world.faults.strikes("agent_again", 0.2, where=name):
+            world.system.register_agent(name, self.all[name])
+        if seconds := self._late(name):
+            world.runtime.pause(seconds)
+        return self._words(name)
+
+    async def answer_later(self, turn: Turn) -> object:
+        """Answer on an event loop, or not."""
+        self._note(turn)
+        for tool, arguments in self._calls(turn):
+            self._world.saw(tool, await turn.tools.acall(tool, arguments))
+        self._fail(turn.agent_id)
+        if seconds := self._late(turn.agent_id):
+            await asyncio.sleep(seconds)
+        return self._words(turn.agent_id)
+
+    def _note(self, turn: Turn) -> None:
+        world = self._world
         world.check_alive()
         self.asked.append(
             Asked(
@@ -37,18 +66,24 @@ class Agents:
                 partial=len(turn.partial),
             )
         )
-        if strikes("agent_records", 0.3, where=name):
-            call = turn.record_call("search", {"for": turn.message[:20]})
-            turn.record_result(call, "search", "found nothing")
-        self._use_tools(turn)
+
+    def _fail(self, name: str) -> None:
+        strikes = self._world.faults.strikes
         if strikes("agent_error", 0.2, where=name):
             raise RuntimeError("the model is down")
         if strikes("agent_exit", 0.1, where=name):
             raise SystemExit("the model has gone")
-        if strikes("agent_hang", 0.1, where=name):
-            world.runtime.pause(5_000)
-        if strikes("agent_late", 0.2, where=name):
-            world.runtime.pause(1 + world.chance.fixed(f"late {name}", 90))
+
+    def _late(self, name: str) -> float:
+        """Return how long an agent thinks."""
+        world, strikes = self._world, self._world.faults.strikes
+        seconds = 5_000 if strikes("agent_hang", 0.1, where=name) else 0
+        return seconds + (
+            1 + world.chance.fixed(f"late {name}", 90) if strikes("agent_late", 0.2, where=name) else 0
+        )
+
+    def _words(self, name: str) -> object:
+        world, strikes = self._world, self._world.faults.strikes
         if strikes("agent_lie", 0.1, where=name):
             lies = (7, b"bytes", "lone \udce9", {"not": "a reply"}, Reply("x", model="m" * 10_000))
             return lies[world.chance.fixed(f"lies {name}", len(lies) - 1)]
@@ -62,35 +97,40 @@ class Agents:
             return f"{words}: REPLY_SKIP is a word, so is ANNOUNCE_SKIP and NO_REPLY"
         return words
 
-    def _use_tools(self, turn: Turn) -> None:
+    def _calls(self, turn: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the tools that an agent uses."""
         world, name = self._world, turn.agent_id
         if world.faults.strikes("agent_sends", 0.3, where=name):
             others = [key for key in MAINS if key != turn.session_key]
             target = others[world.chance.fixed(f"sends {name}", len(others) - 1)]
-            arguments: dict[str, Any] = {
-                "sessionKey": target,
-                "message": f"from {turn.run_id} {turn.attempt}",
-                "timeoutSeconds": world.chance.fixed(f"waits {name}", 2) * 5,
-            }
-            world.saw("sessions_send", turn.tools.call("sessions_send", arguments))
+            yield (
+                "sessions_send",
+                {
+                    "sessionKey": target,
+                    "message": f"from {turn.run_id} {turn.attempt}",
+                    "timeoutSeconds": world.chance.fixed(f"waits {name}", 2) * 5,
+                },
+            )
         if world.faults.strikes("agent_spawns", 0.2, where=name):
-            arguments = {"task": f"task of {turn.run_id} {turn.attempt}"}
+            arguments: dict[str, Any] = {"task": f"task of {turn.run_id} {turn.attempt}"}
             if world.chance.fixed(f"cleans {name}", 1):
                 arguments["cleanup"] = "delete"
-            world.saw("sessions_spawn", turn.tools.call("sessions_spawn", arguments))
+            yield "sessions_spawn", arguments
 
 
 class Channels:
-    """`keyed` shows a key once, `plain` shows whatever it gets."""
+    """`keyed` shows a key once, `plain` shows whatever it gets. Each opens threads, if chance says so."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
         self.called: list[str] = []
         self.shown: list[Shown] = []
         self._keys: set[str] = set()
+        self._asked: set[tuple[object, str]] = set()
+        threads = self._open if "threads" in world.faults.enabled else None
         self.all = {
-            "keyed": Channel(deliver=self._keyed, idempotent=True),
-            "plain": Channel(deliver=self._plain),
+            "keyed": Channel(deliver=self._keyed, idempotent=True, threads=threads),
+            "plain": Channel(deliver=self._plain, threads=threads),
         }
 
     def _keyed(self, outbound: Outbound) -> object:
@@ -98,6 +138,19 @@ class Channels:
 
     def _plain(self, outbound: Outbound) -> object:
         return self._deliver(outbound, once=False)
+
+    def _open(self, wanted: ThreadWanted) -> str:
+        """Open a thread, which nobody may ask for twice while he lives: this opens another one each time."""
+        world, strikes = self._world, self._world.faults.strikes
+        world.check_alive()
+        if (world.runtime, wanted.key) in self._asked:
+            world.wrong("threads_once", f"thread {wanted.key} of {wanted.channel} is asked for again")
+        self._asked.add((world.runtime, wanted.key))
+        if strikes("thread_slow", 0.3, where=wanted.channel):
+            world.runtime.pause(1 + world.chance.fixed(f"opens {wanted.channel}", 40))
+        if strikes("thread_fails", 0.3, where=wanted.channel):
+            raise ConnectionError("the network is down")
+        return f"thread {len(self._asked)}"
 
     def _deliver(self, outbound: Outbound, *, once: bool) -> object:
         world, strikes, name = self._world, self._world.faults.strikes, outbound.channel

@@ -1,6 +1,7 @@
 """The command `python -m tests.simulation`."""
 
 import argparse
+import gc
 import logging
 import sys
 import time
@@ -69,9 +70,10 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def _outcomes(given: argparse.Namespace) -> Iterator[Outcome]:
     seeds = range(given.seed, given.seed + given.seeds)
     if given.jobs == 1:
+        gc.freeze()
         yield from (_with_bug(given.bug, seed, None) for seed in seeds)
         return
-    with ProcessPoolExecutor(given.jobs) as pool:
+    with ProcessPoolExecutor(given.jobs, initializer=gc.freeze) as pool:
         yield from pool.map(partial(_with_bug, given.bug, keep=None), seeds, chunksize=20)
 
 

@@ -3,11 +3,13 @@
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 from eventsourcing.sqlite import SQLiteConnection, SQLiteCursor, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
 
+from intersession_events.errors import StoreUnavailable
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import (
     LogDatastore,
@@ -15,6 +17,7 @@ from intersession_events.stores.sqlite.connections import (
     PinnedConnection,
     PinnedPool,
 )
+from intersession_events.stores.sqlite.readers import MemoryReaders
 from support.faulty_store import sqlite_failure
 
 SIMULATED = {"PERSISTENCE_MODULE": "simulation.store:SimulatedFactory"}
@@ -43,10 +46,21 @@ class Store:
             if cursor.fetchone() is None:
                 create(cursor, log_id=log_id, now_ms=now_ms)
 
+        @contextmanager
+        def as_it_is(readers: Any) -> Generator[sqlite3.Connection]:  # the readers in memory
+            if readers._closed:
+                raise StoreUnavailable("the log is closed")
+            with readers._only() as connection:
+                yield connection
+
         self.hook = hook
         try:
-            # A log in memory is always a new one, outside of a simulation.
-            with patch.object(identity, "create", unless_there):
+            with (
+                # A log in memory is always a new one, outside of a simulation.
+                patch.object(identity, "create", unless_there),
+                # Forbidden to write for each question, and allowed again, SQLite compiles every statement anew.
+                patch.object(MemoryReaders, "connection", as_it_is),
+            ):
                 yield
         finally:
             self.hook = _nothing

@@ -9,14 +9,15 @@ POINTS: Final = (
     *(f"S{number}" for number in range(9)),
     *(f"K{number}" for number in range(1, 7)),
     *(f"A{number}" for number in range(1, 9)),
-    *("P1", "P2", "P5", "P6", "P7", "P8", "P9", "B1"),
+    *("P1", "P2", "P5", "P6", "P7", "P8", "P9", "B1", "B2", "E1", "E2"),
 )
-"""The crash points that a simulation passes; files, erasing and backups are not simulated (P3, P4, E1, E2, B2)."""
+"""The crash points that a simulation passes; files of spawns are not simulated (P3, P4)."""
 REFUSALS: Final = (
     "busy",
     "cycle",
     "invalid_request",
     "limit",
+    "no_threads",
     "not_visible",
     "policy_denied",
     "subagent_spawn",

@@ -15,6 +15,9 @@ from simulation.table import expected, missing, table
 from simulation.world import simulate
 from support.paths import ROOT
 
+# What a process had begun to await when it crashed, nobody awaits.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+
 KEPT = [int(line.split()[0]) for line in Path(__file__).with_name("seeds.txt").read_text().splitlines()]
 """Seeds that failed once. They stay for ever."""
 
@@ -26,17 +29,17 @@ FOUND_BY = {
     "a3_an_answer_is_given_up_at_once": 13,
     "a4_a_registration_cuts_off": 23,
     "a6_turns_come_to_whoever_has_the_key": 0,
-    "a8_a_message_interrupts_before_it_is_accepted": 99,
+    "a8_a_message_interrupts_before_it_is_accepted": 7,
     "a11_a_context_is_of_another_moment": 0,
     "a12_a_retry_is_judged_anew": 471,
     "a17_deadlines_are_by_the_wall_clock": 27,
     "acknowledges_before_it_stores": 0,
     "draws_delivery_keys": 0,
     "has_no_fence": 7,
-    "reads_nothing_back": 22,
+    "reads_nothing_back": 26,
     "forgets_where_a_view_is": 0,
-    "skips_by_substring": 1,
-    "carries_out_again_what_was_recorded_before": 86,
+    "skips_by_substring": 102,
+    "carries_out_again_what_was_recorded_before": 161,
 }
 """A seed that finds each planted fault."""
 

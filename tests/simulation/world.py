@@ -1,25 +1,29 @@
 """One simulated system: begun, used, hurt, crashed and begun again; then left in peace until all is done, and checked."""
 
+import gc
 import hashlib
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from uuid import UUID
 
 from intersession import SessionSystem
 from intersession_actors.simulation import SimulatedClock, SimulatedRuntime, Stuck
 from intersession_events.crash_points import arm
-from intersession_events.errors import StoreUnavailable
+from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.log import Recorded
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import SqliteLog, back_up
 from intersession_events.stores.sqlite import MEMORY
 from intersession_projections.inline_views import inline_views
 from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client
 from simulation.faults import Faults, Tally
-from simulation.people import AGENTS, Agents, Channels
+from simulation.people import AGENTS, MAINS, Agents, Channels
 from simulation.store import SIMULATED, STORE, cut_off
 from support.faulty_store import disk_full
 from support.history import Evidence, Finding, Op, broken, check_views, check_whole
@@ -32,6 +36,8 @@ MOST_AT_ONCE: Final = 3_000
 """More steps than these while no time passes are a storm: somebody asks without a pause."""
 MOST_STARTS: Final = 40
 DAY_S: Final = 86_400.0
+SECRET: Final = "what nobody may ever read again"
+MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
 VIEWS: Final = [view.name for view in inline_views()]
 
 
@@ -71,6 +77,7 @@ class World:
         self.clock = SimulatedClock()
         self.ops: list[Op] = []
         self._once: dict[str, int] = {}
+        self._copies = TemporaryDirectory(dir=MEMORY_DISK)
         self.findings: list[Finding] = []
         self.agents = Agents(self)
         self.channels = Channels(self)
@@ -86,6 +93,7 @@ class World:
         self._crashed = False
         self._down_until = 0.0
         self._in_peace = False
+        self._dies_at: str | None = None
         self._config = self._settings()
 
     def _settings(self) -> Mapping[str, Any]:
@@ -193,7 +201,7 @@ class World:
         )
         late_agent = not self._in_peace and self.faults.strikes("late_agent", 0.5)
         late_channel = not self._in_peace and self.faults.strikes("late_channel", 0.5)
-        agents = {name: self.agents for name in AGENTS if not (late_agent and name == "desk")}
+        agents = {name: self.agents.all[name] for name in AGENTS if not (late_agent and name == "desk")}
         channels = {} if late_channel else self.channels.all
         self._late = (late_agent, late_channel)
         self.system = SessionSystem(
@@ -212,7 +220,9 @@ class World:
             raise Crash
         self.tally.add("passed", point)
         often = 0.15 if point in SELDOM else 0.03
-        if self._in_peace or not self.faults.strikes("crash_point", often, where=point):
+        if point == self._dies_at:
+            self._dies_at = None
+        elif self._in_peace or not self.faults.strikes("crash_point", often, where=point):
             return
         self.tally.add("crash", point)
         self._crash()
@@ -323,14 +333,51 @@ class World:
         late_agent, late_channel = self._late
         self._late = (False, False)
         if late_agent:
-            self.system.register_agent("desk", self.agents)
+            self.system.register_agent("desk", self.agents.all["desk"])
         if late_channel:
             for name, channel in self.channels.all.items():
                 self.system.register_channel(name, channel)
 
+    def release(self) -> None:
+        """Let go on what is held, in one way or another, as whoever looks after it does."""
+        operate = self.system.gateway.call
+        for key in MAINS:
+            how = self.chance.pick(f"release {key}", 3)
+            action: dict[str, Any] = ({}, {"action": "drop"}, {"action": "end"}, {"text": "another text"})[
+                how
+            ]
+            answer = operate("exchanges.release", {"sessionKey": key} | action)
+            if answer.get("code") == "invalid_request":  # one text, and not one exchange that is held
+                answer = operate("exchanges.release", {"sessionKey": key})
+            self.saw("exchanges.release", answer)
+            if answer.get("released"):
+                self.tally.add("released", ("go_on", "drop", "end", "edit")[how])
+
+    def back_up(self) -> None:
+        """Copy the log while it is in use: what has the copy's name is whole."""
+        copy = Path(self._copies.name, f"{self.chance.fixed('copies', 2**60)}.db")
+        head = self.log.head()
+        try:
+            back_up(self.log, copy)
+        except Crash:
+            if copy.exists():
+                self.wrong("backup", f"{copy.name} is there, and nobody has verified it")
+            raise
+        except BackupFailed as error:
+            self.wrong("backup", str(error))
+            return
+        with SqliteLog(copy, read_only=True) as read:
+            if [item.hash for item in read.all()] != [
+                item.hash for item in self.log.all() if item.position <= head
+            ]:
+                self.wrong("backup", f"the copy is not the log up to #{head}")
+        copy.unlink()
+
     def _comes_to_rest(self) -> None:
         passed = 0.0
         for seconds in (120.0, 1200.0, 7200.0, DAY_S, 2 * DAY_S):
+            if "hold" in self.faults.enabled:
+                self.release()
             self.runtime.run_for(seconds)
             passed += seconds
             if all(client.is_done for client in self.clients) and not self._open():
@@ -363,20 +410,48 @@ class World:
 
     def judged(self) -> list[Finding]:
         """Return what is wrong."""
-        found = [*self.findings, *broken(self.evidence())]
+        found = broken(self.evidence())
         found += [Finding("unanswered", client.name) for client in self.clients if not client.is_done]
         for item in self.log.all():
             reason = getattr(item.event, "reason", None)
             if reason is not None:
                 self.tally.add("end", reason)
+        if "erase" in self.faults.enabled:
+            self._erase()
         degraded = self.system.status()["degraded"]
         if degraded:
             found.append(Finding("degraded", str(degraded)))
         self.system.close()
         found += check_whole(self.log)
-        found += check_views(self.log, VIEWS)
+        if not self.chance.fixed("rebuilt", 3):  # it takes as long as a tenth of the rest
+            found += check_views(self.log, VIEWS)
         self.log.close()
-        return found
+        self._copies.cleanup()
+        return [*self.findings, *found]
+
+    def _erase(self) -> None:
+        """Erase what was said in a session: nothing of it is left in the store, though a crash cuts it short."""
+        key = MAINS[0]
+        self.system.inbound(
+            channel="keyed", chat_id="room", sender="late", text=SECRET, agent_id="main", wait=30.0
+        )
+        self.runtime.run_for(DAY_S)
+        self._dies_at = ("E1", "E2", None)[self.chance.fixed("erase", 2)]
+        self.tally.add("fault", "erase")
+        for _ in range(2):
+            try:
+                answer = self.system.gateway.call("sessions.erase", {"key": key, "reason": "asked for"})
+            except Crash:
+                answer = {"code": "crashed"}
+            if not self._crashed:
+                break
+            self._after_crash()
+            self.begin()
+        assert STORE.memory is not None
+        if answer.get("ok") is not True:
+            self.wrong("erased", f"sessions.erase answers {answer}")
+        elif SECRET.encode() in STORE.memory.serialize():
+            self.wrong("erased", "the store still has words that were erased")
 
     def trace(self) -> str:
         """Return a hash over what was recorded, asked, answered and shown."""
@@ -405,6 +480,18 @@ class Heard(logging.Handler):
             self.said.append(f"{text}: {(record.exc_info or (None, None))[1]!r}")
 
 
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Collect no garbage meanwhile: that takes a third of the time, and a greenlet or coroutine may not end just anywhere."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def simulate(seed: int, keep: Collection[str] | None = None) -> Outcome:
     """Simulate one seed; with `keep` only these departures from the plain course happen."""
     world = World(seed, keep)
@@ -413,7 +500,7 @@ def simulate(seed: int, keep: Collection[str] | None = None) -> Outcome:
     logger.addHandler(heard)
     disarm = arm(world._pass)
     trace = ""
-    with STORE.of(world._commit):
+    with STORE.of(world._commit), _uncollected():
         try:
             world.happens()
             trace = world.trace()

@@ -12,7 +12,7 @@ from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, LogError
 from intersession_events.log import VerifyReport, verify_log
 from intersession_events.machine import random_id
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores.sqlite import MEMORY, SqliteLog
 
 _PAGES: Final = 1024
 """How many pages are copied between two looks at the progress: 4 MiB."""
@@ -69,7 +69,8 @@ def _refuse(whole: Path) -> None:
 
 def _copy(log: SqliteLog, part: Path, copying: Progress | None) -> None:
     with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)):
-        shutil.copymode(log.path, part)
+        if log.path != MEMORY:
+            shutil.copymode(log.path, part)
     # One snapshot for all of it: SQLite would begin again with each commit that comes between two steps.
     with log.snapshot() as source:
         source.execute("SELECT 1 FROM stored_events LIMIT 1").fetchone()

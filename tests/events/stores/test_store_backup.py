@@ -83,6 +83,16 @@ def check(folder: Path, copies: list[Path]) -> None:
     assert 0 < lengths[0] < lengths[-1]
 
 
+def test_a_log_in_memory_can_be_copied(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    with SqliteLog(":memory:") as log:
+        log.append_now((anywhere("session:x", said("a")),))
+
+        assert back_up(log, copy).ok
+        with open_log(f"sqlite:///{copy}", read_only=True) as read:
+            assert [item.hash for item in read.all()] == [item.hash for item in log.all()]
+
+
 @pytest.mark.clause("D10")
 @pytest.mark.parametrize("copy", [backup, vacuum, ours])
 def test_a_copy_under_load_is_a_prefix_of_the_log(tmp_path: Path, copy: Callable[[Path, Path], None]) -> None:
