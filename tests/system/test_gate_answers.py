@@ -1,8 +1,9 @@
 """What agents and models give too long or broken costs no run, takes nothing from a guard, and is said (findings A2, A20)."""
 
+import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -51,6 +52,21 @@ def test_a_usage_below_zero_takes_nothing_from_what_a_chain_has_used(booth: Boot
     assert answers[-1]["code"] == "limit"
     noted = [run.notes for run in recorded(system, RunCompleted) if run.notes]
     assert noted == [("usage.totalTokens was below 0, counted as 0",)]
+
+
+@pytest.mark.clause("L3")
+@pytest.mark.parametrize("number", [math.nan, math.inf, "12", True, [1]])
+def test_a_usage_that_is_no_number_counts_as_none_and_costs_no_answer(booth: Booth, number: Any) -> None:
+    """Finding A20, the kind: the page says so, and the answer was lost."""
+    usage = Usage(input=number, output=cast("int", 2.9))
+    message = Message(id="1", role="assistant", content="well", timestamp=1, usage=usage)
+    system = booth.start({"main": lambda _: Reply("well", usage=usage, messages=(message,))})
+    answer = say(system, "go")
+    (completed,) = recorded(system, RunCompleted)
+
+    assert (answer["status"], answer["reply"]) == ("ok", "well")
+    assert completed.usage == Usage(output=2)
+    assert completed.notes == ("usage.input was no number, counted as 0",)
 
 
 @pytest.mark.clause("L3")

@@ -1,5 +1,7 @@
 """The result of one call of an agent, made of whatever the agent returned or raised."""
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -57,9 +59,12 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     if reply.skipped:
         reply = msgspec.structs.replace(reply, text=turn.skip_word)
+    notes: list[str] = []
     try:
         # A Reply checks nothing when it is made; the log must never see what it can't store.
-        reply = msgspec.convert(msgspec.to_builtins(_sized(reply, most_bytes)), Reply, strict=True)
+        reply = msgspec.convert(
+            msgspec.to_builtins(_counted(_sized(reply, most_bytes), notes)), Reply, strict=True
+        )
         for message in reply.messages or ():
             check_unknown(message)
     except _TooLarge as error:
@@ -70,22 +75,40 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
         flaw = gate.flaw_of_message(message)
         if flaw is not None:
             return _bad(turn, f"returned a message that could not be read again: {flaw}")
-    return _fitted(reply)
+    return _fitted(reply, notes)
 
 
-def _fitted(reply: Reply) -> Answered:
-    """Return the answer as it can be recorded: what is beside the text never costs the run."""
-    usage = None if reply.usage is None else gate.fit_usage(reply.usage)
+def _counted(reply: Reply, notes: list[str]) -> Reply:
+    """Return a reply whose usage is of whole numbers, as the log takes no others; `notes` get what was none."""
+
+    def counted(usage: Usage | None) -> Usage | None:
+        if not isinstance(usage, Usage):
+            return usage
+        fitted = gate.fit_usage(usage)
+        notes.extend(fitted.notes)
+        return fitted.value
+
+    return msgspec.structs.replace(
+        reply,
+        usage=counted(reply.usage),
+        messages=reply.messages
+        and tuple(msgspec.structs.replace(each, usage=counted(each.usage)) for each in reply.messages),
+    )
+
+
+def _fitted(reply: Reply, notes: Iterable[str]) -> Answered:
+    """Return the answer as it can be recorded: what is beside the text never costs the run. `notes` are on its usage."""
     model, reason = gate.fit_word("model", reply.model), gate.fit_word("stopReason", reply.stop_reason)
     messages = [gate.fit_message(message) for message in reply.messages or ()]
-    fitted = (*((usage,) if usage is not None else ()), model, reason, *messages)
     return Answered(
         text=reply.text,
-        usage=None if usage is None else usage.value,
+        usage=reply.usage,
         model=model.value,
         messages=None if reply.messages is None else tuple(message.value for message in messages),
         stop_reason=reason.value,
-        notes=tuple(dict.fromkeys(note for part in fitted for note in part.notes)),
+        notes=tuple(
+            dict.fromkeys(chain(notes, model.notes, reason.notes, *(message.notes for message in messages)))
+        ),
     )
 
 
@@ -101,6 +124,11 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     """Check the text and each message against the bound, without making a copy of what is far too long."""
     if reply.text is not None:
         _text_sized(reply.text, most_bytes)
+    given: object = reply.messages  # a host may have put anything there
+    if given is not None and not isinstance(given, tuple | list):
+        raise TypeError(f"its messages are {type(given).__name__}, give a tuple of Message")
+    for message in reply.messages or ():
+        _message_of(message)
     if len(reply.messages or ()) > gate.REPLY_MESSAGES.most:
         raise ValueError(f"more than {gate.REPLY_MESSAGES.most} messages")
     for message in reply.messages or ():
@@ -109,6 +137,11 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
         if len(msgspec.json.encode(message)) > most_bytes:
             raise _TooLarge(f"returned a message of more than {most_bytes} bytes")
     return reply
+
+
+def _message_of(given: object) -> None:
+    if not isinstance(given, Message):
+        raise TypeError(f"its messages have a {type(given).__name__}, give Message in its place")
 
 
 def _text_sized(text: object, most_bytes: int) -> None:

@@ -1,5 +1,6 @@
 """Looks at what an agent or a model answers with: blocks, messages and usage, before the log is asked to keep them."""
 
+import math
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -23,17 +24,21 @@ class Fitted(NamedTuple, Generic[T]):
 
 
 def fit_usage(given: facts.Usage) -> Fitted[facts.Usage]:
-    """Return a usage whose numbers are numbers: one below 0 counts as 0, one that is too large as the limit.
+    """Return a usage whose numbers are whole ones: what is none or below 0 counts as 0, one that is too large as the limit.
 
     A guard over what a chain of messages costs adds them up, so that none may take away from the sum (LOOP-5).
     """
     notes: list[str] = []
     numbers: dict[str, int] = {}
     for field in msgspec.structs.fields(facts.Usage):
-        number: int | None = getattr(given, field.name)
-        if number is None:
+        found: object = getattr(given, field.name)  # a host may have put anything there
+        if found is None:
             continue
-        if number < 0:
+        number = _whole(found)
+        if number is None:
+            notes.append(f"usage.{field.encode_name} was no number, counted as 0")
+            numbers[field.name] = 0
+        elif number < 0:
             notes.append(f"usage.{field.encode_name} was below 0, counted as 0")
             numbers[field.name] = 0
         elif number > USAGE.most:
@@ -42,6 +47,13 @@ def fit_usage(given: facts.Usage) -> Fitted[facts.Usage]:
         else:
             numbers[field.name] = number
     return Fitted(facts.Usage(**numbers), tuple(notes))
+
+
+def _whole(given: object) -> int | None:
+    """Return a number as a whole one; None for what is none, as `nan` and `"3"` are."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return None
+    return int(given) if isinstance(given, int) or math.isfinite(given) else None
 
 
 def fit_word(field: str, given: str | None) -> Fitted[str | None]:

@@ -249,16 +249,9 @@ def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
         ToolRefused: a part of the address can't be in a key, or the agent is not known.
     """
     _refuse_blank(message)
+    agent_id = _agent_of(service, message)
+    channel, thread = message.channel, message.thread
     try:
-        agent_id = (
-            service.config.default_agent if message.agent_id is None else parse_agent_id(message.agent_id)
-        )
-        if agent_id not in service.config.agent_ids:
-            raise ToolRefused(
-                "unknown_agent",
-                f"agent_id: {agent_id!r} is not configured, use one of {', '.join(service.config.agent_ids)}",
-            )
-        channel, thread = message.channel, message.thread
         match message.chat_type:
             case "group":
                 return SessionKey.group(agent_id, channel, message.chat_id, thread)
@@ -268,6 +261,21 @@ def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
                 return _direct(service, agent_id, message)
     except InvalidKey as error:
         raise invalid("chat_id", str(error)) from None
+
+
+def _agent_of(service: Service, message: InboundMessage) -> str:
+    if message.agent_id is None:
+        return service.config.default_agent
+    try:
+        agent_id = parse_agent_id(message.agent_id)
+    except InvalidKey as error:
+        raise invalid("agent_id", str(error)) from None
+    if agent_id not in service.config.agent_ids:
+        raise ToolRefused(
+            "unknown_agent",
+            f"agent_id: {agent_id!r} is not configured, use one of {', '.join(service.config.agent_ids)}",
+        )
+    return agent_id
 
 
 def _direct(service: Service, agent_id: str, message: InboundMessage) -> SessionKey:

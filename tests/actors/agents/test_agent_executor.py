@@ -184,6 +184,8 @@ def test_an_error_that_can_not_be_shown_is_an_error_all_the_same(executor: Agent
         "\ud800 is no character",
         Reply(b"bytes"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Reply("text", usage="much"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Reply("text", messages=({"role": "user"},)),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Reply("text", messages="no message"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Reply("text", messages=("no message",)),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ],
 )
