@@ -6,8 +6,8 @@ Whoever has the one-time word of its address gets the cookie; it listens on the 
 import asyncio
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from litestar.openapi.config import OpenAPIConfig
@@ -30,17 +30,36 @@ _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 Scope: TypeAlias = Any  # litestar's own types want what its router adds later
 """What ASGI says of a request or a connection."""
 
+Deed: TypeAlias = Callable[[str, JsonMapping], JsonObject]
+"""Calls a method by its name with its parameters; raises `ToolRefused`."""
+
+FORKING: Final = ("forks.make", "forks.remove")
+"""What can be done beside a log that is only read: neither touches it."""
+
+_DO: Final = f"{API}do"
+_STATUS: Final[dict[str, int]] = {"forbidden": 403, "unavailable": 503, "busy": 503, "internal": 500}
 _LOOK_S: Final = 0.5
 _STILL_HERE: Final = 30
 _MOST_BODY: Final = 4_096
+_MOST_DEED: Final = 4 * 1024 * 1024
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a page has done."""
+
+    method: Literal["forks.make", "forks.remove"]
+    params: JsonObject = msgspec.field(default_factory=JsonObject)
 
 
 class ReadOnly:
     """Whoever looks at a log that is only read, as its operator: without receipts, which nobody could write."""
 
-    def __init__(self, reader: Reader, rates: Rates, *, ending: Callable[[], bool]) -> None:
+    def __init__(
+        self, reader: Reader, rates: Rates, *, ending: Callable[[], bool], can: Collection[str]
+    ) -> None:
         self._reader = reader
         self._rates = rates
+        self._can = can
         self._ending = ending
 
     @property
@@ -50,7 +69,7 @@ class ReadOnly:
             "who": "operator",
             "isOperator": True,
             "readOnly": True,
-            "can": ["file"],
+            "can": ["file", *self._can],
             "store": self._reader.log.path,
             "version": installed_version(),
         }
@@ -104,11 +123,14 @@ def told_live(position: int, **more: str) -> bytes:
 class Alone:
     """The ASGI application. `word` is what the address has behind its `#`, and counts once."""
 
-    def __init__(self, reader: Reader, *, monotonic: Callable[[], float]) -> None:
+    def __init__(self, reader: Reader, *, monotonic: Callable[[], float], fork: Deed | None = None) -> None:
         self.word: str | None = secrets.token_urlsafe(24)
         self.ending = False
         self._cookie = secrets.token_urlsafe(32)
-        self._access = ReadOnly(reader, Rates(monotonic), ending=lambda: self.ending)
+        self._fork = fork
+        self._access = ReadOnly(
+            reader, Rates(monotonic), ending=lambda: self.ending, can=FORKING if fork is not None else ()
+        )
         self._routes: Any = Application(  # litestar's own type of a scope is narrower than the server's
             route_handlers=[*routes()],
             exception_handlers={**HANDLERS},
@@ -130,6 +152,8 @@ class Alone:
             await _answer(send, 421, {"error": "host or origin: not this debugger's"})
         elif path == LOGIN and method == "POST":
             await self._login(receive, send, headers)
+        elif path == _DO and method == "POST":
+            await self._do(receive, send, headers)
         elif method not in {"GET", "HEAD"}:
             await _answer(send, 405, {"error": "this log is only read"})
         elif (file := file_at(path, known=_one(headers, b"if-none-match"))) is not None:
@@ -148,13 +172,27 @@ class Alone:
         origin = _one(headers, b"origin")
         return name.lower() in _HOSTS and origin in {None, f"http://{host}"}
 
+    async def _do(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
+        """Make or delete a fork, for whoever is in: a file beside the log, which itself is only read."""
+        body = await _body(receive, _MOST_DEED)
+        if not hmac.compare_digest(cookie_in(headers) or "", self._cookie):
+            await _answer(send, 401, {"error": "open the address that the command has printed"})
+            return
+        if _one(headers, HEADER) is None or self._fork is None:
+            await _answer(send, 403, {"error": "only a page of this debugger does that, where it may"})
+            return
+        try:
+            asked = msgspec.json.decode(body, type=_Asked)
+            done = await asyncio.to_thread(self._fork, asked.method, asked.params)
+        except msgspec.DecodeError as error:
+            await _answer(send, 400, {"error": f"the body is none: {error}"})
+        except ToolRefused as refused:
+            await _answer(send, _STATUS.get(refused.code, 400), {"error": refused.error})
+        else:
+            await _answer(send, 200, {"ok": True, "result": done})
+
     async def _login(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
-        body = b""
-        more = True
-        while more and len(body) <= _MOST_BODY:
-            message: JsonMapping = await receive()
-            body += message.get("body", b"")
-            more = bool(message.get("more_body", False))
+        body = await _body(receive, _MOST_BODY)
         try:
             said = msgspec.json.decode(body, type=dict[str, str]).get("token", "")
         except msgspec.DecodeError:
@@ -171,6 +209,15 @@ def _same(said: str | None, known: str | None) -> bool:
     if said is None or known is None:
         return False
     return hmac.compare_digest(said.encode(errors="surrogatepass"), known.encode())
+
+
+async def _body(receive: Receive, most: int) -> bytes:
+    body, more = b"", True
+    while more and len(body) <= most:
+        message: JsonMapping = await receive()
+        body += message.get("body", b"")
+        more = bool(message.get("more_body", False))
+    return body
 
 
 def _one(headers: list[tuple[bytes, bytes]], name: bytes) -> str | None:

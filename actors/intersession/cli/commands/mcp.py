@@ -1,8 +1,6 @@
 """`intersession mcp`: a session's tools for an MCP client, over standard input and output."""
 
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -11,25 +9,21 @@ from cyclopts import Parameter
 from intersession.cli.host import (
     TOKEN_VARIABLE,
     WayBeside,
-    forker_of,
+    forking_beside,
     hosted,
     known_token,
     operator_of,
     reader_of,
 )
 from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
-from intersession_actors.agents import configured_agents
 from intersession_actors.config import load_config
 from intersession_actors.debugger import Debugger, View, as_key
-from intersession_actors.forking import Cast, ForkDoor, MadeFork
 from intersession_actors.host import imported
-from intersession_actors.methods import fork_methods
-from intersession_actors.runtime import MachineThreads
-from intersession_actors.service import Reader, resolve_target
+from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import gateway_of, open_log
+from intersession_events.stores import gateway_of
 
 
 def mcp(
@@ -121,27 +115,9 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
                 return operator.call(method, params)
 
         with ExitStack() as stack:
-            fork = stack.enter_context(_forking(reader, reading)) if forks else None
+            fork = stack.enter_context(forking_beside(reader, reading)) if forks else None
             debugging.debug_stdio(Debugger(view), wire, operate=operate if holds else None, fork=fork)
     return Answer(None, lambda _: None)
-
-
-@contextmanager
-def _forking(reader: Reader, reading: Reading) -> Generator[Callable[[str, JsonMapping], JsonObject]]:
-    """Yield what calls the methods of forks; those that go on at the end of the block are given up."""
-    named = configured_agents(load_config(reading.config).config).agents
-    threads = MachineThreads()
-
-    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
-        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
-
-    with open_log(reader.log.path, read_only=True) as source:
-        forker = partial(forker_of, source, reader, reading, named, afar=True)
-        door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
-        try:
-            yield fork_methods(reader, door, threads)
-        finally:
-            door.stop(1.0)
 
 
 def _host(common: Common, agents: str | None, config: Path | None) -> SessionSystem | WayBeside:

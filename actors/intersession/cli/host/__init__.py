@@ -1,7 +1,7 @@
 """How a command gets at a log: it reads it, becomes its writer, or asks the gateway of the process that writes it."""
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_beside, import_beside, known_token
-from intersession.cli.host.forks import fork_file, forker_of, in_fork
+from intersession.cli.host.forks import fork_file, forker_of, forking_beside, in_fork
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
 from intersession.cli.host.operating import Operating, operator_of
@@ -27,6 +27,7 @@ __all__ = [
     "folding",
     "fork_file",
     "forker_of",
+    "forking_beside",
     "gateway_beside",
     "has_writer",
     "hosted",

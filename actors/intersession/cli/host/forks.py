@@ -1,20 +1,26 @@
 """Finds forks by their names: wherever a command is given a run, it may be given a fork of one (FORK-9)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import overload
 
 from intersession.cli.host.reading import reader_of, reading_log, store_path, store_url
 from intersession.cli.shell import Reading, UsageError
-from intersession_actors.agents import Agent
+from intersession_actors.agents import Agent, configured_agents
 from intersession_actors.config import load_config
-from intersession_actors.forking import Forker
+from intersession_actors.forking import Cast, ForkDoor, Forker, MadeFork
+from intersession_actors.methods import fork_methods
+from intersession_actors.runtime import MachineThreads
 from intersession_actors.service import Reader
+from intersession_actors.system import SessionSystem
 from intersession_events.errors import IntersessionError
 from intersession_events.forks import forks_called
 from intersession_events.machine import machine_entropy, random_id
-from intersession_events.stores import MEMORY, SqliteLog
+from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.stores import MEMORY, SqliteLog, open_log
 from intersession_projections.forks import fork_told
 from intersession_projections.places import RunNames, UnknownPlace
 
@@ -75,6 +81,27 @@ def fork_file(reading: Reading, name: str) -> Path:
             f"no fork of {path} is called {name[:64]!a}; `intersession forks` shows what there is"
         )
     return _only(found, name)
+
+
+@contextmanager
+def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str, JsonMapping], JsonObject]]:
+    """Yield what calls the methods of forks of a log that is only read, for a door beside whoever writes it.
+
+    Agents that the configuration has answer in them. What goes on at the end of the block is given up.
+    """
+    named = configured_agents(load_config(reading.config).config).agents
+    threads = MachineThreads()
+
+    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
+        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
+
+    with open_log(reader.log.path, read_only=True) as source:
+        forker = partial(forker_of, source, reader, reading, named, afar=True)
+        door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
+        try:
+            yield fork_methods(reader, door, threads)
+        finally:
+            door.stop(1.0)
 
 
 def _called(reading: Reading, path: str, name: str) -> Path | None:

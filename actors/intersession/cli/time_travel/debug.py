@@ -11,7 +11,7 @@ from urllib.parse import quote
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host import reader_of
+from intersession.cli.host import forking_beside, reader_of
 from intersession.cli.shell import READING, Answer, Reading, Screen
 from intersession_actors.debugger import run_named
 from intersession_actors.host import imported
@@ -45,7 +45,8 @@ def debug(
 ) -> Answer:
     """Open a log in the browser: who said what, and why it ended so.
 
-    The log is only read, also beside a host that writes it: then what comes is shown as it comes. An OpenClaw state
+    The log is only read, also beside a host that writes it: then what comes is shown as it comes. A fork that is made here is a
+    file beside it, in which agents of the configuration answer. An OpenClaw state
     directory is imported to a temporary log first. It listens on this machine alone, and the address that it prints lets in
     once: keep it to yourself. Ctrl-C ends it.
     """
@@ -53,7 +54,11 @@ def debug(
     server = imported(
         "intersession.gateway.process", what="intersession debug", library="litestar", extra="web"
     )
-    with _store(what, reading, screen) as (store, run), reader_of(store) as reader:
+    with (
+        _store(what, reading, screen) as (store, run),
+        reader_of(store) as reader,
+        forking_beside(reader, store) as fork,
+    ):
         page = "runs" if run is None else f"run/{quote(run_named(reader, run))}"
 
         def ready(address: str, word: str) -> None:
@@ -66,7 +71,7 @@ def debug(
             if not no_browser:
                 webbrowser.open(url)
 
-        server.debug_alone(reader, server.listen("127.0.0.1", port), ready=ready)
+        server.debug_alone(reader, server.listen("127.0.0.1", port), ready=ready, fork=fork)
     return Answer(None, lambda _: None)
 
 

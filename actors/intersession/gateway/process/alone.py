@@ -9,13 +9,22 @@ from collections.abc import Callable
 
 from intersession.gateway.admission import Limits
 from intersession.gateway.process.server import Server, address_of
-from intersession.web import Alone
+from intersession.web import Alone, Deed
 from intersession_actors.service import Reader
 
 
-def debug_alone(reader: Reader, listening: socket.socket, *, ready: Callable[[str, str], None]) -> None:
-    """Serve the debugger until a signal comes. `ready` hears its address, and the word that lets in once. Blocks."""
-    asyncio.run(_served(Alone(reader, monotonic=time.monotonic), listening, ready))
+def debug_alone(
+    reader: Reader,
+    listening: socket.socket,
+    *,
+    ready: Callable[[str, str], None],
+    fork: Deed | None = None,
+) -> None:
+    """Serve the debugger until a signal comes. `ready` hears its address, and the word that lets in once. Blocks.
+
+    `fork` calls the methods of forks; without it, none are made here.
+    """
+    asyncio.run(_served(Alone(reader, monotonic=time.monotonic, fork=fork), listening, ready))
 
 
 async def _served(app: Alone, listening: socket.socket, ready: Callable[[str, str], None]) -> None:
