@@ -31,7 +31,7 @@ const Badge = view(() => {
 
 const Top = view(() => {
   const page = WITHIN[route.value.page] ?? route.value.page;
-  const find = event => { event.preventDefault(); const words = new FormData(event.target).get('words').trim(); if (words) go(href('search', '', { words })); };
+  const find = event => { event.preventDefault(); const words = new FormData(event.target).get('words').trim(); if (words) { go(href('search', '', { words })); document.getElementById('main')?.focus(); } };
   return html`<header class="top"><a class="brand" ...${link(href('runs'))}>Intersession</a>
     <nav class="nav" aria-label="Pages">${NAV.filter(([name]) => about.value?.isOperator || !['forks', 'integrity', 'settings'].includes(name)).map(([name, said]) => html`<a ...${link(href(name))} aria-current=${page === name ? 'page' : null}>${said}</a>`)}</nav>
     <span class="grow"></span>
@@ -93,7 +93,8 @@ async function start() {
 }
 
 const HELP = [['← →', 'an event back, on'], ['p n', 'a turn back, on'], ['[ ]', 'the run before, behind, of the same session'], ['c e', 'to the cause, to the first effect'], ['g', 'go to a place'], ['/', 'search'], ['b then R r', 'break on words, kind:NAME or session:NAME; run back or on to it'],
-  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['f F', 'fork here; what if'], ['N s', 'pin a note; send as a file'], ['.', 'in a comparison: the next difference'], ['?', 'this']];
+  ['t l v w x', 'transcripts, next prompt, event, why, raw'], ['Home End', 'to the start, to the end'], ['j k Enter x', 'in lists: down, up, open, pick two to compare'], ['d', 'compare this run with another'], ['f F', 'fork here; what if'], ['N', 'pin a note'], ['y s', 'copy the link; send as a file'], ['m u i o', 'in the list of runs: only those with smells, failed, cut by a limit, not over'], ['.', 'in a comparison: the next difference'], ['?', 'this']];
+addEventListener('popstate', () => { open.value = null; });
 addEventListener('keydown', event => {
   if (event.target.closest?.('input:not([type=range]),textarea,select,dialog') || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === '/') { event.preventDefault(); document.getElementById('search')?.focus(); }

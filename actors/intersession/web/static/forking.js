@@ -36,7 +36,7 @@ async function made(given, place) {
     told.value = 'The fork is made';
     open.value = null;
     go(href('diff', '', { a: run.id, b: result.run, other: result.fork }));
-    const left = result.divergence, missing = result.missing ?? [];
+    const left = result.state === 'diverged' ? result.divergence : null, missing = result.missing ?? [];
     if (left || missing.length || result.state === 'running') open.value = { title: left ? 'It left the recording' : missing.length ? 'It waits' : 'It goes on still', body: html`${left ? html`<p>${capital(left.place?.text ?? '')}: from here on there is nothing recorded that fits.</p><p><del>${left.recorded ?? ''}</del> <ins>${left.now ?? ''}</ins></p>` : missing.length ? html`<p>Nobody answers for ${missing.join(', ')}. Carry it on with agents of your own:</p><pre>intersession fork ${result.fork.slice(0, 8)} --agent ID=SPEC</pre>` : html`<p>What it has come to is shown when you look again.</p>`}` };
   } catch (error) { open.value = { title: 'No fork was made', body: html`<p class="alert">${error.message}</p>` }; }
 }
@@ -49,7 +49,7 @@ const Form = view(({ place, kind, who }, self) => {
     <label>What is otherwise<br/><select class="field" name="kind" onChange=${event => { state.kind.value = event.target.value; }}>${EDITS.map(([name, said]) => html`<option value=${name} selected=${chosen === name} disabled=${!answer && ['reply', 'skip', 'drop'].includes(name)}>${capital(said)}</option>`)}</select></label>
     ${replaced && answer ? html`<p class="muted small">In place of ${answer.turn ? `turn ${answer.turn}` : ofKind(answer.kind)}, #${answer.position}${answer.who ? `, by ${short(answer.who)}` : ''}.</p>` : null}
     ${key ? html`<label>${key[0]}<br/><input class="field" name="key" required value=${key[1] || place.run.peek().target}/></label>` : null}
-    ${NEEDS[chosen] ? html`<label>${NEEDS[chosen]}<br/><textarea name="value" required>${state.text.value ?? ''}</textarea></label>` : null}
+    ${NEEDS[chosen] ? html`<label>${NEEDS[chosen]}<br/><textarea name="value" required autofocus>${state.text.value ?? ''}</textarea></label>` : null}
     <label>Who answers from there<br/><select class="field" name="who" onChange=${event => { state.who.value = event.target.value; }}>${Object.entries(WHO).filter(([name]) => name !== 'live' || !about.value.readOnly).map(([name, said]) => html`<option value=${name} selected=${state.who.value === name}>${capital(said)}</option>`)}</select></label>
     ${state.who.value === 'script' ? html`<label>Replies, one a line, in the order in which they are asked for<br/><textarea name="script" required></textarea></label>` : null}`;
 });

@@ -71,9 +71,23 @@ export const Deliveries = view((_, self) => {
         <td>${row.runId ? html`<a class="t" ...${link(href('run', row.runId, { at: row.position }))}>${row.text}</a>` : row.text}</td><td class="num">${row.attempts}</td><td class="num mono">${row.decidedAt ? html`<${Time} ms=${row.decidedAt}/>` : ''}</td></tr>`)}</tbody></table>`}<//>`;
 });
 
+// Who said it first: the words as they stand, else the longest part of them that anybody said.
+const First = view((_, self) => {
+  const state = self.once(() => {
+    const made = { found: signal(null) };
+    let known = '';
+    self.onEnd(effect(() => { const words = route.value.query.get('words') ?? ''; if (words === known) return; known = words; made.found.value = null; if (words.trim().length > 2) ask('origin', { words }).then(found => { if (known === words) made.found.value = found; }, () => {}); }));
+    return made;
+  });
+  const found = state.found.value, first = found?.first;
+  if (!first) return null;
+  const address = first.runId ? href('run', first.runId, { at: first.position }) : href('session', first.sessionKey, { at: first.position });
+  return html`<p class="note first"><b>First said</b> by <${Badge} lane=${laneOf(first.who)} small/> <b>${short(first.who)}</b>${first.to ? ` to ${short(first.to)}` : ''}, <${Time} ms=${first.timeMs} dated/>${found.match === 'exact' ? '' : found.match === 'folded' ? ', in other case' : `, of it “${found.words}”`}: <a class="link" ...${link(address)}>“${first.text.slice(0, 160)}” <span class="mono">#${first.position}</span></a>${found.hops.length ? html` <span class="muted">It came to ${counted(found.hops.length, 'more message')}.</span>` : ''}</p>`;
+});
+
 export const Search = view((_, self) => {
   const state = self.once(() => paged(self, 'search', 'hits', () => ({ words: queried('words') || ' ', in: queried('in'), kind: queried('kind') }), { fresh: false }));
-  return html`<${Title} name=${`Search: ${queried('words')}`} state=${state}/><div class="filters" role="group" aria-label="Filters"><${Text} name="words" label="Words" wide/><${Text} name="in" label="In session"/><${Text} name="kind" label="Kind of event"/></div>
+  return html`<${Title} name=${`Search: ${queried('words')}`} state=${state}/><div class="filters" role="group" aria-label="Filters"><${Text} name="words" label="Words" wide/><${Text} name="in" label="In session"/><${Text} name="kind" label="Kind of event"/></div><${First}/>
     <${Body} state=${state} what="message or event" names=${['words', 'in', 'kind']} empty="Nothing found">${rows => html`<table class="list"><caption class="vh">Where the words stand, the newest first</caption><colgroup><col class="w-pos"/><col class="w-words"/><col class="w-stream"/><col class="w-kind"/><col class="w-time"/></colgroup>
       <thead><tr><th scope="col">#</th><th scope="col">Words</th><th scope="col">Session</th><th scope="col">Event</th><th scope="col" class="num">Time</th></tr></thead><tbody>${rows.map(hit => html`<tr key=${hit.position}><td><${Position} at=${hit.position}/></td>
         <td>${hit.runId ? html`<a class="t" ...${link(href('run', hit.runId, { at: hit.position }))}>${hit.snippet}</a>` : html`<span class="t">${hit.snippet}</span>`}</td><td>${hit.sessionKey ? html`<a ...${link(href('session', hit.sessionKey, { at: hit.position }))}>${short(hit.sessionKey)}</a>` : ''}</td><td class="muted">${ofKind(hit.kind)}</td><td class="num mono" title=${day(hit.timeMs)}><${Time} ms=${hit.timeMs}/></td></tr>`)}</tbody></table>`}<//>`;

@@ -21,7 +21,8 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     if (turn === asked) state.busy.value = false;
   };
   let known = null;
-  self.onEnd(effect(() => { const search = route.value.query.toString(); if (search !== known) { known = search; state.load(); } }));
+  const { page } = route.peek();
+  self.onEnd(effect(() => { if (route.value.page !== page) return; const search = route.value.query.toString(); if (search !== known) { known = search; state.load(); } }));
   if (fresh) {
     let head = live.peek().head;
     self.onEnd(effect(() => {
@@ -45,6 +46,8 @@ export function listKeys(self, state, address) {
       state.sel.value = Math.max(0, Math.min(rows.length - 1, state.sel.peek() + to));
       queueMicrotask(() => document.querySelector('tr.sel')?.scrollIntoView({ block: 'nearest' }));
     }
+    // One that is alone is meant.
+    if (event.key === 'Enter' && rows.length === 1 && state.sel.peek() < 0) state.sel.value = 0;
     if (event.key === 'Enter' && rows[state.sel.peek()] && !event.target.closest?.('a')) go(address(rows[state.sel.peek()]));
   };
   addEventListener('keydown', heard);

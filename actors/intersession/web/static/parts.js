@@ -70,12 +70,16 @@ export const open = signal(null);
 export const Window = view((_, self) => {
   const box = self.once(() => createRef()), shown = open.value;
   const close = () => { open.value = null; };
-  queueMicrotask(() => { const dialog = box.current; if (dialog && shown && !dialog.open) dialog.showModal(); });
+  queueMicrotask(() => { const dialog = box.current; if (!dialog || !shown) return;
+    if (!dialog.open) dialog.showModal();
+    else if (self.shown !== shown) dialog.querySelector('[autofocus],button,input,select,a')?.focus();
+    self.shown = shown; });
   if (!shown) return null;
   const done = event => { event.preventDefault(); const given = Object.fromEntries(new FormData(event.target)); close(); shown.done?.(given); };
+  const hurry = event => { if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) { event.preventDefault(); event.currentTarget.requestSubmit(); } };
   return html`<dialog ref=${box} onClose=${close} aria-labelledby="window-title"><h2 id="window-title">${shown.title}</h2>
-    <form onSubmit=${done}>${shown.body}<div class="acts">${shown.button ? html`<button class="btn pri" type="submit">${shown.button}</button>` : null}
-    <button class="btn" type="button" onClick=${close}>${shown.button ? 'Cancel' : 'Close'}</button></div></form></dialog>`;
+    <form onSubmit=${done} onKeyDown=${hurry}>${shown.body}<div class="acts">${shown.button ? html`<button class="btn pri" type="submit">${shown.button}</button>` : null}
+    <button class="btn" type="button" onClick=${close}>${shown.button ? 'Cancel' : 'Close'}</button>${shown.button ? html`<span class="muted small"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>` : null}</div></form></dialog>`;
 });
 export const prompted = (title, label, value, done, help) => { open.value = { title, button: 'Go', done: given => done(given.value.trim()),
   body: html`<label class="muted">${label}<br/><input class="field" name="value" value=${value ?? ''} autofocus autocomplete="off"/></label>${help ? html`<p class="muted small">${help}</p>` : null}` }; };

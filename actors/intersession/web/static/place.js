@@ -154,7 +154,7 @@ export class Place {
     return this.spoken.get(key);
   }
   // The last answer up to this place: what a fork can have otherwise.
-  get answer() { return this.steps.slice(0, this.index.peek()).findLast(step => step && ANSWERS.has(step.kind)) ?? this.steps.slice(0, this.index.peek()).findLast(step => step && ENDS.has(step.kind)); }
+  get answer() { const here = this.step.peek(); if (here && (ENDS.has(here.kind) || (here.kind === 'message_recorded' && here.stream === `session:${here.who}`))) return here; return this.steps.slice(0, this.index.peek()).findLast(step => step && ANSWERS.has(step.kind)) ?? this.steps.slice(0, this.index.peek()).findLast(step => step && ENDS.has(step.kind)); }
   get nextRun() { return this.steps.slice(this.index.peek()).find(step => step?.kind === 'run_started'); }
   get lastRun() { return this.steps.slice(0, this.index.peek()).findLast(step => step?.kind === 'run_started'); }
   indexOf(position) { const index = this.steps.findIndex(step => step && step.position >= position); return index < 0 ? this.length : index + 1; }

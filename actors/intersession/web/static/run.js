@@ -2,7 +2,7 @@
 import { html, kept, signal, view } from './lib.js';
 import { inside } from './api.js';
 import { about, go, href, link, proof, queried, setQuery } from './state.js';
-import { Failed, Icon, Loading, Seg, Time, Tri, Who, hueOf, laneOf, prompted, tickShape } from './parts.js';
+import { Failed, Icon, Loading, Seg, Time, Tri, Who, copy, hueOf, laneOf, open, prompted, tickShape } from './parts.js';
 import { Diagram } from './diagram.js';
 import { Held, HoldButton, can } from './deeds.js';
 import { ForkButtons, fork, whatIf } from './forking.js';
@@ -97,11 +97,12 @@ function keys(self, place) {
     r: () => place.toBreak(1), R: () => place.toBreak(-1), t: () => tab('transcripts'), l: () => tab('lens'), v: () => tab('event'), w: () => tab('why'), x: () => tab('raw'),
     g: () => prompted('Go to a place', 'Place', '', at => at && place.goTo(at), FORMS),
     d: () => prompted('Compare with', 'Another run, or a place of one', '', other => other && go(href('diff', '', { a: place.id, b: other }))),
-    f: () => (can('forks.make') && !inside.fork ? fork(place) : go(href('forks', '', { run: place.run.peek().id }))), F: () => can('forks.make') && !inside.fork && whatIf(place), N: () => can('notes.pin') && note(place), s: () => can('file') && files(place),
+    f: () => (can('forks.make') && !inside.fork ? fork(place) : go(href('forks', '', { run: place.run.peek().id }))), F: () => can('forks.make') && !inside.fork && whatIf(place), N: () => can('notes.pin') && note(place), s: () => can('file') && files(place), y: () => copy(location.href, 'Link'),
     b: () => prompted('Break on', 'Words, kind:NAME or session:NAME', place.breaks.peek(), words => { place.breaks.value = words; }, 'Then r runs on to it, R back.'),
   };
   const heard = event => {
     if (event.metaKey || event.ctrlKey || event.altKey || event.target.closest?.('input:not([type=range]),textarea,select,dialog')) return;
+    if (open.peek()) return;
     if (event.target.type === 'range' && event.key.startsWith('Arrow')) return;
     const act = does[event.key];
     if (act && place.run.peek()) { event.preventDefault(); act(); }

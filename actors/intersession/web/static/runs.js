@@ -2,11 +2,12 @@
 import { html, signal, view } from './lib.js';
 import { Badge, Failed, Loading, Outline, Smell, Tri } from './parts.js';
 import { Choice, Chosen, More, Only, Text, chosen, given, listKeys, paged } from './paging.js';
-import { go, href, link } from './state.js';
+import { go, href, link, queried, setQuery } from './state.js';
 import { clock, day, ended, failed, took, utc } from './words.js';
 
 const NAMES = ['words', 'agent', 'session', 'other', 'person', 'channel', 'kind', 'end', 'since', 'until', 'failed', 'unfinished', 'smell'];
 const ENDS = [['reply_skip', 'nothing more to say'], ['turn_limit', 'limit of turns'], ['announced', 'announced'], ['silent', 'nothing announced'], ['run_failed', 'the run failed'], ['timeout', 'took too long'], ['no_reply', 'no reply'], ['aborted', 'aborted']];
+const ONLY = { m: ['smell', 'true'], u: ['failed', 'true'], i: ['end', 'turn_limit'], o: ['unfinished', 'true'] };
 const address = run => href('run', run.id);
 
 export const Runs = view((_, self) => {
@@ -14,7 +15,10 @@ export const Runs = view((_, self) => {
   const picked = (self.picked ??= signal([]));
   if (!self.heard) {
     self.heard = event => {
-      if (event.key !== 'x' || event.target.closest?.('input,textarea,select,dialog') || event.metaKey || event.ctrlKey) return;
+      if (event.target.closest?.('input,textarea,select,dialog') || event.metaKey || event.ctrlKey || event.altKey) return;
+      const only = ONLY[event.key];
+      if (only) { const [name, value] = only; setQuery({ [name]: queried(name) === value ? '' : value }); return; }
+      if (event.key !== 'x') return;
       const run = state.rows.peek()?.[state.sel.peek()];
       if (!run) return;
       picked.value = [...picked.peek().filter(id => id !== run.id), run.id].slice(-2);

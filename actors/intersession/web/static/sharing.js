@@ -12,14 +12,14 @@ const FILES = [
 ];
 export const files = place => {
   const run = place.run.peek(), at = String(place.position.peek());
-  open.value = { title: 'Send it as a file', body: html`<p>Whole texts are in it, secrets among them: send it to those who may read them. That it was taken is recorded.</p><ul class="files">${FILES.map(([what, name, why]) => html`<li><a class="btn" download href=${fileOf({ run: run.id, what, at: what === 'test' ? '' : at })} onClick=${() => { told.value = `${name} is being downloaded`; }}><${Icon} name="down"/>${name}</a><span class="muted">${why}</span></li>`)}</ul>` };
+  open.value = { title: 'Send it as a file', body: html`<p>Whole texts are in it, secrets among them: send it to those who may read them. That it was taken is recorded.</p><ul class="files">${FILES.map(([what, name, why], number) => html`<li><a class="btn" autofocus=${number === 0} download="" href=${fileOf({ run: run.id, what, at: what === 'test' ? '' : at })} onClick=${() => { told.value = `${name} is being downloaded`; }}><${Icon} name="down"/>${name}</a><span class="muted">${why}</span></li>`)}</ul>` };
 };
 export const FileButton = ({ place }) => (can('file') ? html`<button class="btn" type="button" title="Send this run as a file: a bundle, a log, a test" onClick=${() => files(place)}><${Icon} name="down"/>File</button>` : null);
 
 export const note = place => {
   open.value = { title: 'Pin a note here', button: 'Pin it', done: async given => {
     try { await tell('api/do', { method: 'notes.pin', params: { run: place.run.peek().id, at: place.position.peek(), text: given.text } }); told.value = 'Noted'; place.noted(); } catch (error) { open.value = { title: 'That was not noted', body: html`<p class="alert">${error.message}</p>` }; }
-  }, body: html`<label>Note, after #${place.position.peek()}<br/><textarea name="text" required maxlength="4000"></textarea></label><p class="muted">It is an event of the log, with who wrote it, and goes along with the run. It can’t be taken back.</p>` };
+  }, body: html`<label>Note, after #${place.position.peek()}<br/><textarea name="text" required autofocus maxlength="4000"></textarea></label><p class="muted">It is an event of the log, with who wrote it, and goes along with the run. It can’t be taken back.</p>` };
 };
 export const NoteButton = ({ place }) => (can('notes.pin') ? html`<button class="btn" type="button" onClick=${() => note(place)}><${Icon} name="note"/>Note</button>` : null);
 export const Notes = ({ notes, place }) => (notes.length ? html`<div class="sec notes"><h2>Notes</h2>${notes.map(one => html`<p><button type="button" class="num-link" onClick=${() => place.toPosition(one.place.position)}>#${one.place.position}</button> <b>${one.by}</b> ${one.text}</p>`)}</div>` : null);
