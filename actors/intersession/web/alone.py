@@ -175,7 +175,7 @@ class Alone:
     async def _do(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
         """Make or delete a fork, for whoever is in: a file beside the log, which itself is only read."""
         body = await _body(receive, _MOST_DEED)
-        if not hmac.compare_digest(cookie_in(headers) or "", self._cookie):
+        if not _same(cookie_in(headers), self._cookie):
             await _answer(send, 401, {"error": "open the address that the command has printed"})
             return
         if _one(headers, HEADER) is None or self._fork is None:

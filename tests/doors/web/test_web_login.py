@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import httpx
 import pytest
 
 import intersession.web
+from intersession.cli.host import forking_beside, reader_of
+from intersession.cli.shell import Reading
 from intersession.web import Alone, file_at
 from intersession.web.questions.of_forks import Forks, forks
 from intersession.web.questions.of_the_log import Integrity, integrity
@@ -246,6 +249,49 @@ async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log
     assert (about["readOnly"], about["isOperator"], len(runs)) == (True, True, 5)
     assert others == [421, 421, 405, 404]
     assert page.status_code == 200
+
+
+@pytest.mark.clause("FORK-9")
+async def test_a_log_alone_is_forked_beside_and_by_nobody_else(demo_log: DemoLog, tmp_path: Path) -> None:
+    store = tmp_path / "demo.db"
+    shutil.copy(demo_log.path, store)
+    reading = Reading(store=str(store))
+    with reader_of(reading) as reader, forking_beside(reader, reading) as fork:
+        alone = Alone(reader, monotonic=lambda: 0.0, fork=fork)
+        app: Any = alone  # each library has its own types of ASGI
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
+        ) as client:
+            deed: dict[str, Any] = {"method": "forks.make", "params": {}}
+            outside = (await client.post("/debug/api/do", json=deed, headers=OURS)).status_code
+            await client.post("/debug/login", json={"token": alone.word}, headers=OURS)
+            can = (await client.get("/debug/api/about")).json()["can"]
+            (run,) = (await client.get("/debug/api/runs?kind=exchange")).json()["runs"]
+            deed["params"] = {
+                "run": run["id"],
+                "at": f"{run['id']}@turn:2",
+                "edits": [{"kind": "reply", "value": "Only up to 2.8 tonnes."}],
+                "agents": {"*": "recorded"},
+            }
+            plain = (await client.post("/debug/api/do", json=deed)).status_code
+            made = (await client.post("/debug/api/do", json=deed, headers=OURS)).json()["result"]
+            compared = (
+                await client.get(
+                    "/debug/api/compare", params={"a": run["id"], "b": made["run"], "other": made["fork"]}
+                )
+            ).json()
+            removed = await client.post(
+                "/debug/api/do",
+                json={"method": "forks.remove", "params": {"fork": made["fork"]}},
+                headers=OURS,
+            )
+            other = await client.post("/debug/api/do", json={"method": "sessions.erase"}, headers=OURS)
+            listed = (await client.get("/debug/api/forks")).json()["forks"]
+
+    assert can == ["file", "forks.make", "forks.remove"]
+    assert (outside, plain, other.status_code) == (401, 403, 400)
+    assert compared["firstDivergence"]["turn"] == "turn:2"
+    assert (removed.status_code, listed) == (200, [])
 
 
 @pytest.mark.clause("LIVE-1")
