@@ -23,6 +23,7 @@ from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.errors import IntersessionError
+from intersession_events.facts import ready
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -44,6 +45,7 @@ _MOST_BODY: Final = 4_096
 _MOST_DEED: Final = 4 * 1024 * 1024
 
 
+@ready
 class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a page has done."""
 
