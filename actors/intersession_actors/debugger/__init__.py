@@ -19,7 +19,7 @@ from intersession_actors.debugger.search import HitAnswer, InSpan, SearchAnswer,
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
 from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
-from intersession_actors.debugger.state import Change, ChangesAnswer
+from intersession_actors.debugger.state import Change, ChangesAnswer, StatusAnswer, status_at
 from intersession_actors.debugger.verbs import VERBS, Verb
 from intersession_actors.debugger.view import At, View
 from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
@@ -52,6 +52,7 @@ __all__ = [
     "SmellingAnswer",
     "SmellsAnswer",
     "StateAnswer",
+    "StatusAnswer",
     "ToldAnswer",
     "TurnAnswer",
     "Verb",
@@ -68,4 +69,5 @@ __all__ = [
     "session_named",
     "smells_of",
     "span_of",
+    "status_at",
 ]

@@ -30,6 +30,16 @@ class OpenAnswer(TypedDict):
     deliveries: list[str]
 
 
+def open_in(found: Sequence[RunOutcome | Summary]) -> OpenAnswer:
+    """Return the ids of what was not over."""
+    return {
+        "runs": [run.run_id for run in found if isinstance(run, RunOutcome)],
+        "exchanges": [flow.exchange_id for flow in found if isinstance(flow, ExchangeSummary)],
+        "spawns": [flow.spawn_id for flow in found if isinstance(flow, SpawnSummary)],
+        "deliveries": [row.delivery_id for row in found if isinstance(row, DeliverySummary)],
+    }
+
+
 class StateAnswer(TypedDict):
     """Everything at a place: sessions with their `transcript`, runs and flows as far as they had got, what was open.
 
@@ -93,12 +103,7 @@ class Standing:
             "exchanges": [self._exchange(flow) for flow in part.flows if isinstance(flow, ExchangeSummary)],
             "spawns": [self._spawn(flow) for flow in part.flows if isinstance(flow, SpawnSummary)],
             "deliveries": [self._delivery(row) for row in sent.values()],
-            "open": {
-                "runs": [run.run_id for run in open_ if isinstance(run, RunOutcome)],
-                "exchanges": [flow.exchange_id for flow in open_ if isinstance(flow, ExchangeSummary)],
-                "spawns": [flow.spawn_id for flow in open_ if isinstance(flow, SpawnSummary)],
-                "deliveries": [row.delivery_id for row in open_ if isinstance(row, DeliverySummary)],
-            },
+            "open": open_in(open_),
         }
         recorded = view.recorded_config(place.position) if view.is_operator else None
         if recorded is not None:

@@ -1,18 +1,20 @@
-"""The verb `state`: everything at a place, and what differs between two (PLACE-3)."""
+"""The verb `state`: everything at a place, and what differs between two; and the same in numbers, for `status` (PLACE-3)."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Annotated, Final, TypedDict
 
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.standing import Standing, StateAnswer
-from intersession_actors.debugger.view import View
+from intersession_actors.debugger.standing import OpenAnswer, Standing, StateAnswer, open_in
+from intersession_actors.debugger.view import At, View
 from intersession_actors.gate import KeyText, PlaceText, invalid
-from intersession_actors.service import bounded
+from intersession_actors.service import Reader, bounded
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
-from intersession_projections.places import Located
+from intersession_projections.flows import ExchangeSummary, held_value
+from intersession_projections.places import Located, Then
 
 DEFAULT_SESSIONS: Final = 50
 DEFAULT_MESSAGES: Final = 200
@@ -142,3 +144,60 @@ def _by_name(value: JsonValue, name: str) -> Mapping[str, JsonValue] | None:
         # What is open is listed by ids alone.
         return {str(item[_NAMES[name]] if is_object(item) else item): item for item in value}
     return None
+
+
+_RECENT: Final = 10
+"""How many sessions are named."""
+
+
+class CountedAnswer(TypedDict):
+    """How many sessions there were, and those that had been updated last: `{key, agentId, updatedAt, age}`, the age in ms."""
+
+    count: int
+    recent: list[JsonObject]
+
+
+class StatusAnswer(TypedDict):
+    """What stood at a place: what was not over, which exchanges were held, how many sessions there were."""
+
+    place: PlaceAnswer
+    next: PlaceAnswer | None
+    position: int
+    openRuns: int
+    open: OpenAnswer
+    held: list[JsonObject]
+    sessions: CountedAnswer
+
+
+def status_at(reader: Reader, at: At) -> StatusAnswer:
+    """Return what stood at a place of a whole log.
+
+    Raises:
+        ToolRefused: it is no place.
+    """
+    view = View(reader)
+    place = view.place(at)
+    then, order = Then(reader.log, place.position), reader.sessions.order(place.position)
+    flows, runs = then.open_flows(), then.open_runs()
+    return {
+        "place": view.say(place),
+        "next": view.say_next(place),
+        "position": place.position,
+        "openRuns": len(runs),
+        "open": open_in((*runs, *flows)),
+        "held": [
+            held_value(flow) for flow in flows if isinstance(flow, ExchangeSummary) and flow.held is not None
+        ],
+        "sessions": {
+            "count": sum(order.numbers().values()),
+            "recent": [
+                {
+                    "key": found.key,
+                    "agentId": reader.parse(found.key).agent_id,
+                    "updatedAt": -found.falling,
+                    "age": max(0, place.time_ms + found.falling),
+                }
+                for found in islice(order.places(), _RECENT)
+            ],
+        },
+    }

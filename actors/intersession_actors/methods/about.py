@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.debugger import status_at
 from intersession_actors.delivery import RetryDelivery
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import invalid
@@ -18,6 +19,7 @@ from intersession_actors.methods.params import (
     ImportParams,
     NoParams,
     SendParams,
+    StatusParams,
 )
 from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
@@ -171,8 +173,16 @@ class GatewayAbout:
         return call.caller.reaches(self._service.reader.parse(key))
 
     def status(self, call: Call, params: JsonMapping) -> Result:
-        """Say how the system is in full; who stands for some sessions only gets what `health` says."""
-        answer = self.health(call, params)
+        """Say how the system is in full; who stands for some sessions only gets what `health` says.
+
+        At a place it is what stood there: how many sessions there were, what was open, what was held. That is the operator's.
+        """
+        given = read_arguments(StatusParams, params)
+        if given.at is not None:
+            if not call.caller.is_operator:
+                raise ToolRefused("forbidden", "at: what stood at a place of the whole log is the operator's")
+            return dict(status_at(self._service.reader, given.at))
+        answer = self.health(call, {"probe": given.probe})
         if not call.caller.is_operator:
             return answer
         answer["sessions"]["recent"] = self._recent()

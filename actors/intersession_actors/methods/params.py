@@ -37,9 +37,16 @@ class NoParams(Params, frozen=True, kw_only=True):
 
 @ready
 class HealthParams(Params, frozen=True, kw_only=True):
-    """`health`, `status`. `probe` has no effect: what is shown is always looked up."""
+    """`health`. `probe` has no effect: what is shown is always looked up."""
 
     probe: bool = False
+
+
+@ready
+class StatusParams(HealthParams, frozen=True, kw_only=True):
+    """`status`. `at` is a place: what stood there, in place of how the system is now."""
+
+    at: int | float | gate.PlaceText | None = None
 
 
 @ready

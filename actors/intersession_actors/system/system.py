@@ -16,7 +16,7 @@ from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.answers import InboundAnswer
 from intersession_actors.channels import AnyChannel
 from intersession_actors.config import Config
-from intersession_actors.debugger import Debugger, View
+from intersession_actors.debugger import At, Debugger, View, status_at
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
 from intersession_actors.forking import Carried, Cast, MadeFork, Playing, Stopping, Wanted, set_in
@@ -466,6 +466,14 @@ class SessionSystem(Operated):
             raise
         record_reload(self.service, self.config)
 
-    def status(self) -> JsonObject:
-        """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside."""
+    def status(self, at: At | None = None) -> JsonObject:
+        """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside.
+
+        With a place it is what stood there: sessions in number, what was open, what was held.
+
+        Raises:
+            ToolRefused: it is no place.
+        """
+        if at is not None:
+            return dict(status_at(self.service.reader, at))
         return status_of(self._parts, self._settings)

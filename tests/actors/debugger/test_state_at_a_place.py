@@ -138,6 +138,23 @@ def test_as_a_session_only_what_it_could_see_then_is_there(tmp_path: Path) -> No
             system.debug.state(as_="ops", at=1)
 
 
+@pytest.mark.clause("PLACE-3", "GATE-2")
+def test_status_at_a_place_is_what_stood_there_in_numbers(told: tuple[SessionSystem, str]) -> None:
+    """`status` told of now alone (issue 10)."""
+    system, run = told
+    then = system.status(at=f"{run}@turn:1")
+
+    assert system.gateway.call("status", {"at": f"{run}@turn:1"}) == then
+    assert then["place"]["text"] == "after turn 1: main has answered, research has not yet"
+    assert (then["openRuns"], len(then["open"]["exchanges"]), then["held"]) == (0, 1, [])
+    assert then["sessions"]["count"] == 2
+    assert {one["key"] for one in then["sessions"]["recent"]} == {MAIN, RESEARCH}
+    assert system.status(at="head")["open"]["exchanges"] == []
+    assert system.status(at=0)["sessions"] == {"count": 0, "recent": []}
+    assert system.gateway.call("status", {"at": "noon"})["code"] == "invalid_request"
+    assert "place" not in system.gateway.call("status")
+
+
 @pytest.mark.clause("PLACE-2")
 @pytest.mark.parametrize(
     ("given", "said"), [({"at": "noon"}, "at: 'noon'"), ({"to": "noon", "frm": 1}, "to: 'noon'")]
