@@ -56,6 +56,11 @@ class KnownNames:
                 found |= {None} if origin is None else {origin.sender, origin.sender_name}
         return {name for name in found if name is not None}
 
+    def has_imports(self) -> bool:
+        """Whether something was imported: of that, what went outside is known as far as a transcript says so."""
+        found = sieved(self._log, Span(), lambda row: str(row[3]).startswith("import_reported."))
+        return next(found, None) is not None
+
     def sessions(self, most: int) -> list[str]:
         """Return the keys of so many sessions, those that were updated last."""
         return [place.key for place in islice(self._sessions.order().places(), most)]

@@ -31,7 +31,7 @@ class SaidWanted(NamedTuple):
 class Said(NamedTuple):
     """A message that came into a session from outside of it. `message` has its provenance, `time_ms` is when it was recorded.
 
-    `run` is the run that answered it; None where nobody was to. `began` is the message that the causal chain began with,
+    `imported` says that another system recorded it. `run` is the run that answered it; None where nobody was to. `began` is the message that the causal chain began with,
     itself too; None where an import does not show it. On whose behalf it was said is what that one's provenance says.
     """
 
@@ -41,6 +41,7 @@ class Said(NamedTuple):
     message: Message
     run: RunOutcome | None
     began: "tuple[int, str, Message] | None"
+    imported: bool = False
 
     @property
     def person(self) -> Provenance | None:
@@ -67,7 +68,7 @@ class Messages:
             if not isinstance(event, MessageRecorded) or not _may_be(event.message, wanted):
                 continue
             if began_by is None or began_by.said(recorded, event.message):
-                yield self._said(recorded, event.message)
+                yield self._said(recorded, event.message)._replace(imported=event.source is not None)
 
     def deliveries(self, said: Said) -> list[DeliverySummary]:
         """Return the texts that went outside for a message: of its run, and of the exchange or spawn that this is of."""

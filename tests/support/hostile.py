@@ -2,6 +2,7 @@
 
 import ast
 import json
+import unicodedata
 from typing import Any
 
 from support.paths import DATA
@@ -41,3 +42,12 @@ def _value(node: ast.expr) -> Any:
         case _:
             message = f"not a constant expression: {ast.dump(node)}"
             raise ValueError(message)
+
+
+def steers(text: str) -> list[str]:
+    """Return the characters that a terminal would obey, or that turn the order of others round."""
+    return [
+        character
+        for character in text
+        if unicodedata.category(character) in {"Cc", "Cf", "Cs"} and character != "\n"
+    ]

@@ -101,6 +101,7 @@ SEND = {"message": "hi", "idempotencyKey": "n"}
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("health", {}),
     ("status", {"probe": True}),
+    ("status", {"at": "head"}),
     ("agents.list", {}),
     ("models.list", {}),
     ("agent.identity.get", {}),

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,10 @@ from intersession.cli.shell.terminal import shown
 from intersession_events.facts import TextBlock, ToolCallBlock
 from support.doors.command_line import DemoLog, Ran, ran
 from support.hostile import given as given_of
-from support.hostile import row_id, rows
+from support.hostile import row_id, rows, steers
 from support.story import MAIN, PERSON, Story
 
 HOSTILE = rows("R")
-
-
-def steers(text: str) -> list[str]:
-    """Return the characters that a terminal would obey, or that turn the order of others round."""
-    return [
-        character
-        for character in text
-        if unicodedata.category(character) in {"Cc", "Cf", "Cs"} and character != "\n"
-    ]
 
 
 @pytest.fixture

@@ -193,3 +193,19 @@ def test_an_imported_state_is_explained_too(tmp_path: Path) -> None:
         row["smells"]
         for row in ran("runs", "--smell", "--limit", 200, "--store", store, "--json").json["runs"]
     )
+
+
+@pytest.mark.clause("FIND-2", "IMP-4")
+@pytest.mark.parametrize("name", ["base", "restricted", "global"])
+def test_of_an_import_it_is_not_said_that_nothing_went_outside(name: str, tmp_path: Path) -> None:
+    """`messages --delivered` said so of every imported message, and `deliveries` had no texts: nobody knows that."""
+    store = f"sqlite:///{GoldenLog('0.1.0', name).unpack(tmp_path)}"
+
+    told = ran("messages", "--delivered", "--store", store)
+    assert "what of it went outside was not imported" in told.out
+    assert "nothing of it went outside" not in told.out
+    listed = ran("messages", "--delivered", "--store", store, "--json").json["messages"]
+    assert [one for one in listed if "delivered" in one] == []
+    assert "no texts; an imported record has none of its own" in ran("deliveries", "--store", store).out
+    rows = ran("runs", "--store", store).out
+    assert ("`intersession sessions` shows who was spoken to" in rows) == (name == "global")

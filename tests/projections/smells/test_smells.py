@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from intersession_events import facts
 from intersession_events.facts import Message, MessageRecorded, Provenance, Usage
 from intersession_events.log import Recorded
 from intersession_events.stores import open_log
+from intersession_projections.flows import ExchangeSummary
 from intersession_projections.inline_views import inline_views
+from intersession_projections.places import steps_of_flow
 from intersession_projections.smells import (
     SMELLS,
     Seen,
@@ -26,6 +29,7 @@ from intersession_projections.smells import (
     smells_in,
     tokens_growing,
 )
+from intersession_projections.timeline import recorded_at
 from intersession_projections.work import WorkFound, WorkWanted
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story
@@ -220,6 +224,93 @@ def test_the_recorded_states_smell_of_what_happened_in_them_and_of_nothing_else(
         ("loop_cut", 267),
         ("loop_cut", 465),
     ]
+
+
+def told(recorded: Recorded, *more: facts.Event) -> list[Recorded]:
+    """Return an event of a record, and more that might have stood behind it."""
+    return [recorded, *(replace(recorded, event=event) for event in more)]
+
+
+def twice(text: str) -> tuple[facts.Event, facts.Event]:
+    failed = facts.RunFailed(
+        run_id="r", attempt=1, code="backend", error="it broke", partial="It is open on Saturday."
+    )
+    return failed, facts.RunCompleted(run_id="r", attempt=1, reply=text)
+
+
+HELD = facts.ExchangeHeld(
+    hold_id="h",
+    step="reply",
+    text="t",
+    speaker=MAIN,
+    since_ms=0,
+    before="reply",
+    source="run",
+    by="operator",
+    order="o",
+)
+RELEASED = facts.ExchangeReleased(hold_id="h", action="go_on", by="operator")
+DOCTORED: dict[str, tuple[Callable[[Recorded], list[Recorded]], Callable[[Recorded], list[Recorded]]]] = {
+    "polite_loop": (
+        lambda one: [replace(one, event=replace(one.event, text="Thank you, that is all I need."))],
+        lambda one: [replace(one, event=replace(one.event, text=f"Number {one.position} says something."))],
+    ),
+    "tokens_growing": (
+        lambda one: [replace(one, event=replace(one.event, usage=Usage(total_tokens=2**one.position)))],
+        lambda one: [replace(one, event=replace(one.event, usage=Usage(total_tokens=one.position)))],
+    ),
+    "late_reply": (
+        lambda one: told(one, facts.LateReplyDropped(run_id="r", attempt=1, reply="late")),
+        lambda one: told(one, facts.RunCompleted(run_id="r", attempt=1, reply="in time")),
+    ),
+    "retry_changed": (
+        lambda one: told(one, *twice("No, the bridge is closed all week.")),
+        lambda one: told(one, *twice("It is open on Saturday!")),
+    ),
+    "guard_refused": (
+        lambda one: told(one, facts.RunFailed(run_id="r", attempt=1, code="limit", error="no runs left")),
+        lambda one: told(one, facts.RunFailed(run_id="r", attempt=1, code="backend", error="it broke")),
+    ),
+    "still_held": (lambda one: told(one, HELD), lambda one: told(one, HELD, RELEASED)),
+    "text_replaced": (
+        lambda one: told(one, HELD, replace(RELEASED, action="edit", text="other")),
+        lambda one: told(one, HELD, RELEASED),
+    ),
+}
+"""For smells that no recorded state has: what is done to each turn of a recorded exchange, so that it smells, or nearly does."""
+
+
+@pytest.mark.clause("SMELL-1")
+def test_each_smell_is_found_in_a_recorded_exchange_that_has_it_and_in_none_that_nearly_has_it(
+    tmp_path: Path,
+) -> None:
+    path = GoldenLog("0.1.0", "base").unpack(tmp_path)
+    with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as log:
+        seen_of = {
+            work.exchange_id: tuple(recorded_at(log, (step.position for step in steps_of_flow(log, work))))
+            for work in WorkFound(log).newest(WorkWanted(kinds=("exchange",)))
+            if isinstance(work, ExchangeSummary)
+        }
+    found = {name: {smell.code for smell in smells_in(Seen(events))} for name, events in seen_of.items()}
+    for code in ("loop_cut", "announce_unheard"):
+        assert {code in smells for smells in found.values()} == {True, False}, code
+    longest = max(
+        seen_of.values(), key=lambda events: sum(isinstance(one.event, facts.TurnReplied) for one in events)
+    )
+    assert not {smell.code for smell in smells_in(Seen(longest))} & DOCTORED.keys()
+    for code, doctors in DOCTORED.items():
+        for smells, doctor in zip((True, False), doctors, strict=True):
+            events = [
+                other
+                for one in longest
+                for other in (doctor(one) if isinstance(one.event, facts.TurnReplied) else [one])
+            ]
+            assert (code in {smell.code for smell in smells_in(Seen(tuple(events)))}) == smells, (
+                code,
+                smells,
+            )
+    known = {*DOCTORED, "loop_cut", "announce_unheard", "duplicate_message"}
+    assert {rule.__name__ for rule in SMELLS} == known
 
 
 @pytest.mark.clause("SMELL-1")

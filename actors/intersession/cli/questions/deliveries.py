@@ -23,6 +23,7 @@ from intersession_events.facts import (
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.known_names import KnownNames
 from intersession_projections.places import Then
 
 deliveries = App(name="deliveries")
@@ -72,6 +73,7 @@ def listed(
         rows = reader.flows.deliveries(wanted, page.most + 1) if at is None else _stood(reader, wanted, at)
         listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
         unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
+        imported = not listing.rows and KnownNames(reader.log).has_imports()
     lost = at is None and any(row.state in _LOST for row, _ in listing.rows)
     return listing.answer(
         "deliveries",
@@ -79,8 +81,14 @@ def listed(
         lambda screen, rows: _show(screen, rows, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
+        if_none=_IMPORTED if imported else "",
         unknown=unknown,
     )
+
+
+_IMPORTED: Final = (
+    "an imported record has none of its own, `intersession runs` says what it shows of announces"
+)
 
 
 def _stood(reader: Reader, wanted: DeliveriesWanted, at: int) -> Iterator[DeliverySummary]:

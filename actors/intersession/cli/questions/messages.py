@@ -19,6 +19,12 @@ from intersession_projections.said import Messages, Said, SaidWanted
 _INDENT: Final = 4
 
 
+_NOTHING: Final = "nothing of it went outside"
+_UNKNOWN: Final = (
+    "what of it went outside was not imported; `intersession runs` says what the record shows of announces"
+)
+
+
 class _Row(NamedTuple):
     said: Said
     deliveries: tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
@@ -96,7 +102,7 @@ def _value(row: _Row, *, why: bool, delivered: bool) -> JsonObject:
     if why and said.began is not None:
         position, key, message = said.began
         value["why"] = {"position": position, "to": key, "messageId": message.id, "text": text_of(message)}
-    if delivered:
+    if delivered and (row.deliveries or not said.imported):
         value["delivered"] = [delivery_value(text, note) for text, note in row.deliveries]
     return present(value)
 
@@ -142,7 +148,7 @@ def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, a
         for text, note in row.deliveries:
             screen.indented(safe(delivery_in_words(text, note, at_work=at_work), "dim"), _INDENT)
         if delivered and not row.deliveries:
-            screen.indented(safe("nothing of it went outside", "dim"), _INDENT)
+            screen.indented(safe(_UNKNOWN if said.imported else _NOTHING, "dim"), _INDENT)
 
 
 def _told(said: Said, names: Names) -> tuple[str, str]:

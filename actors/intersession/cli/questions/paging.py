@@ -40,10 +40,12 @@ class Listing(Generic[T]):
         *,
         what: str,
         hint: str = "",
+        if_none: str = "",
         unknown: Sequence[Unknown] = (),
     ) -> Answer:
         """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it.
 
+        `if_none` is what to look at where there is no row.
         `unknown` are filters that name what the log does not know.
         """
         known: JsonObject = {
@@ -59,7 +61,7 @@ class Listing(Generic[T]):
                 for row in self.rows:
                     screen.json_line(value(row))
                 return
-            self._show(screen, show, what, hint)
+            self._show(screen, show, what, hint if self.rows else if_none)
             tell_unknown(screen, unknown)
 
         return Answer(known, told)
@@ -70,7 +72,7 @@ class Listing(Generic[T]):
         if self.rows:
             show(screen, self.rows)
         count = counted(len(self.rows), what) if self.rows else f"no {what}s"
-        screen.line(safe("; ".join(filter(None, (count, hint if self.rows else ""))), "dim"))
+        screen.line(safe("; ".join(filter(None, (count, hint))), "dim"))
         if self.cursor is not None:
             screen.to_copy(safe(f"more: --cursor {self.cursor}", "dim"))
 

@@ -93,6 +93,12 @@ def runs(
             listing = replace(listing, rows=[standing.with_smells(reader, at) for standing in listing.rows])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)
+    everything = wanted == WorkWanted() and at is None
+    if_none = (
+        "`intersession sessions` shows who was spoken to, `intersession replay SESSION` tells one"
+        if everything
+        else ""
+    )
     hint = "`intersession replay ID` tells one of them"
     if at is not None:
         hint = "`intersession replay ID --at PLACE` tells one of them as far as there"
@@ -102,7 +108,9 @@ def runs(
         hint = f"{hint}, `intersession abort ID` stops what is not over"
     if at is None and any(standing.held is not None for standing in listing.rows):
         hint = f"{hint}, `intersession release ID` lets what is held go on"
-    return listing.answer("runs", Standing.value, _show, what="row", hint=hint, unknown=unknown)
+    return listing.answer(
+        "runs", Standing.value, _show, what="row", hint=hint, if_none=if_none, unknown=unknown
+    )
 
 
 def _show(screen: Screen, found: Sequence[Standing]) -> None:
