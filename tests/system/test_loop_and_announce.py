@@ -226,11 +226,14 @@ def test_runs_of_an_agent_that_is_not_there_are_parked_until_it_is(booth: Booth)
     system = booth.start({"main": talkative}, None, config)
     run_id = send(system, timeoutSeconds=0)["runId"]
     parked = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
+    sent = send(system, timeoutSeconds=0.01, message="and?")
     (row,) = [row for row in system.tools().call("sessions_list")["sessions"] if row["key"] == OPS]
 
     system.register_agent("ops", talkative)
 
     assert (parked["status"], parked["runState"]) == ("timeout", "queued")
+    for answer in (parked, sent):  # it does not go on, as both said once
+        assert "the run waits until somebody registers its agent 'ops'" in answer["error"]
     assert row["runState"] == "queued"
     assert system.gateway.call("agent.wait", {"runId": run_id})["reply"] == "ops:message"
 

@@ -32,7 +32,7 @@ from intersession_actors.service.resolve import (
     resolve_main,
     resolve_target,
 )
-from intersession_actors.service.run_waits import RunDoor, unknown_run
+from intersession_actors.service.run_waits import RunDoor, goes_on, unknown_run
 from intersession_actors.service.service import Service
 from intersession_actors.service.supervisor import Recipe, Supervisor
 from intersession_actors.service.waits import Wait
@@ -72,6 +72,7 @@ __all__ = [
     "digest_of",
     "finished",
     "flow_begun_by",
+    "goes_on",
     "gone_on",
     "keeping_refusals",
     "key_conflict",

@@ -65,7 +65,7 @@ class RunDoor:
 
     def _answer(self, outcome: RunOutcome) -> Result:
         """Return the end of a run, and whether its exchange holds what follows from it (LIVE-1)."""
-        answer = wait_result(outcome)
+        answer = wait_result(outcome, goes_on(self._service, outcome))
         if not outcome.ended or outcome.exchange_id is None:
             return answer
         exchange = self._service.flows.exchange(outcome.exchange_id)
@@ -94,11 +94,20 @@ def unknown_run(run_id: str) -> ToolRefused:
     return ToolRefused("unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered")
 
 
-def wait_result(outcome: RunOutcome) -> Result:
-    """Return what `agent.wait` answers: a pure function of the log (GATE-3, reliability 3.1 rule 6)."""
+def goes_on(service: Service, outcome: RunOutcome | None) -> str:
+    """Say what becomes of a run that nobody waits for any longer: it goes on, or waits until its agent is there (KEY-9)."""
+    if outcome is not None and outcome.status == "queued":
+        agent = service.world.agent_of(outcome.session_key)
+        if not service.world.agents.has(agent):
+            return f"the run waits until somebody registers its agent {agent!r}"
+    return "the run goes on"
+
+
+def wait_result(outcome: RunOutcome, further: str) -> Result:
+    """Return what `agent.wait` answers: a pure function of the log (GATE-3, reliability 3.1 rule 6) and of who is registered."""
     answer: Result = {"runId": outcome.run_id}
     if not outcome.ended:
-        answer |= {"status": "timeout", "error": "no reply yet; the run goes on", "runState": outcome.status}
+        answer |= {"status": "timeout", "error": f"no reply yet; {further}", "runState": outcome.status}
     else:
         answer["status"] = outcome.status
         if outcome.error is not None:

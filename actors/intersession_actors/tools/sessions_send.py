@@ -19,6 +19,7 @@ from intersession_actors.service import (
     ask_flow,
     digest_of,
     flow_begun_by,
+    goes_on,
     gone_on,
     keeping_refusals,
     key_conflict,
@@ -294,7 +295,8 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
             first = first_reply(service, caller, run_id)
         except StoreUnavailable as error:
             service.store_failed(error)
-        return send_result(outcome, run_id, target.shown, send.timeout, delivery, first=first)
+        shown, further = target.shown, goes_on(service, outcome)
+        return send_result(outcome, run_id, shown, send.timeout, delivery, further=further, first=first)
 
     return Pending(future=future, timeout=send.timeout, finish=finish, over=over)
 
@@ -306,17 +308,19 @@ def send_result(
     timeout: float,
     delivery: dict[str, str],
     *,
+    further: str,
     first: FirstReply = GOES_ON,
 ) -> Result:
     """Return the answer to a send whose wait is over: a pure function of the run's outcome (SEND-5 to SEND-7).
 
+    `further` says what becomes of a run that is not over.
     `first` is what became of the reply on its way to who waits for it (LIVE-1).
     """
     answer: Result = {"runId": run_id, "sessionKey": shown}
     if outcome is None or not outcome.ended:
         return answer | {
             "status": "timeout",
-            "error": f"no reply within {timeout:g} s; the run goes on, agent.wait knows it",
+            "error": f"no reply within {timeout:g} s; {further}, agent.wait knows it",
             "delivered": True,
             "delivery": delivery,
         }
