@@ -254,3 +254,28 @@ def test_what_comes_is_told_by_position_and_goes_on_behind_the_last_one(served: 
         told = next(line for line in lines if line.startswith("id: "))
 
     assert int(told.removeprefix("id: ")) > head
+
+
+@pytest.mark.clause("VIS-4")
+@pytest.mark.clause("HIST-5")
+def test_a_secret_is_hidden_whoever_looks_and_revealing_it_leaves_a_receipt_each_time(served: Served) -> None:
+    system, gateway = served
+    secret = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
+    told: dict[str, Any] = {"channel": "telegram", "chat_id": "ada", "sender": "ada", "agent_id": "main"}
+    system.inbound(text=f"The key is {secret}.", wait=20, **told)
+    (event, *_) = [one for one in system.log.all() if secret in str(one.event)]
+
+    shown = asked(served, "event", at=event.position)
+    state = asked(served, "state", of="agent:main:main")
+    with gateway.http() as client:
+        revealed = client.post("/debug/api/reveal", json={"at": event.position}).json()
+        again = client.post("/debug/api/reveal", json={"at": event.position}).status_code
+    with gateway.http(READER) as client:
+        refused = client.post("/debug/api/reveal", json={"at": event.position}).status_code
+    asked_for = f'{{"at":{event.position}}}'
+    until(lambda: receipts_of(system, asked_for).count("debug.reveal") == 2)
+
+    assert shown["redacted"] is True
+    assert secret not in str(shown) + str(state) + str(asked(served, "events", limit=500))
+    assert secret in str(revealed)
+    assert (again, refused) == (200, 403)

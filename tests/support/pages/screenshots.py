@@ -4,6 +4,7 @@ python tests/support/pages/screenshots.py --write    makes docs/pictures/web-*.p
 """
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,7 +39,9 @@ VIEWS: Final = (
     View("prompt", "run/RUN?at=turn:2&tab=lens", ".sec .msg"),
     View("event", "run/RUN?at=turn:2&tab=event", ".diff"),
     View("table", "run/RUN?at=turn:2&view=table&tab=raw", ".sec pre"),
-    View("compare", "diff?a=RUN@turn:2&b=RUN", ".turns"),
+    View("compare", "diff?a=RUN&b=RUN&other=FORK", ".dg .pair"),
+    View("compare-narrow", "diff?a=RUN&b=RUN&other=FORK", ".dg .pair", NARROW),
+    View("forks", "forks", "tbody tr"),
     View("sessions", "sessions", "tbody tr"),
     View("session", "session/agent:main:main", ".msg"),
     View("log", "log?at=46", ".sec pre"),
@@ -52,8 +55,18 @@ VIEWS: Final = (
 def taken() -> dict[str, bytes]:
     """Return each picture as PNG."""
     found: dict[str, bytes] = {}
-    with played() as (_, gateway), chromium() as browser, gateway.http() as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        played(store=Path(folder) / "demo.db") as (system, gateway),
+        chromium() as browser,
+        gateway.http() as client,
+    ):
         run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+        edit = {"kind": "reply", "value": "Only up to 2.8 tonnes this week: the deck is being mended."}
+        asked = {"run": run, "at": f"{run}@turn:2", "edits": [edit], "agents": {"*": "recorded"}}
+        fork = system.gateway.perform("forks.make", {**asked, "onDivergence": "live"})["fork"]
+        note = {"run": run, "at": f"{run}@turn:4", "text": "It never tells Ada. Why?"}
+        system.gateway.perform("notes.pin", note)
         page = browser.new_context(reduced_motion="reduce", timezone_id="UTC").new_page()
         page.goto(f"{gateway.address}/debug/")
         page.get_by_label("Token").fill(TOKEN)
@@ -62,9 +75,10 @@ def taken() -> dict[str, bytes]:
         for view in VIEWS:
             page.set_viewport_size({"width": view.size[0], "height": view.size[1]})
             page.emulate_media(color_scheme="dark" if view.dark else "light")
-            page.goto(f"{gateway.address}/debug/{view.address.replace('RUN', run)}")
+            page.goto(f"{gateway.address}/debug/{view.address.replace('RUN', run).replace('FORK', fork)}")
             page.locator(view.drawn).first.wait_for()
             page.locator(".proof.ok").wait_for()
+            page.wait_for_timeout(600)  # what was asked for behind what is there already
             page.evaluate("() => document.fonts.ready")
             page.wait_for_function(
                 "() => document.querySelector('.now b')?.textContent.includes('#') ?? true"

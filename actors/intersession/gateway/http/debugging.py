@@ -48,7 +48,7 @@ class DoorAccess:
             "readOnly": False,
             "can": [
                 *(name for name in get_args(DeedName) if needed_scope(name) in held),
-                *(("file",) if caller.is_operator else ()),
+                *(("file", "reveal") if caller.is_operator else ()),
             ],
             "store": self._door.system.log.path if caller.is_operator else None,
             "version": installed_version(),

@@ -16,9 +16,10 @@ from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
 from intersession.web.questions.of_forks import asked_in
 from intersession_actors.debugger import View
+from intersession_actors.disclosure import redact_value
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import read_arguments
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, is_object
 
 _REFUSALS: Final = (400, 401, 403, 421, 429, 503)
 
@@ -103,8 +104,12 @@ async def answered(
     question: Callable[[View], Mapping[str, object]],
     *,
     view: str | None = None,
+    revealed: bool = False,
 ) -> Response[object]:
-    """Answer a question as far as who asks may have it answered, and not too often."""
+    """Answer a question as far as who asks may have it answered, and not too often.
+
+    Secrets are hidden, whoever asks, and `redacted` says so; they are `revealed` one event at a time.
+    """
     wait = access.may_ask()
     if wait:
         response = failed(429, "rate_limited", "too many questions at a time, ask again in a moment")
@@ -114,7 +119,21 @@ async def answered(
         answer = await access.ask(f"debug.{name}", given, question, view=view)
     except ToolRefused as refused:
         return told(refused)
+    if not revealed:
+        answer = _hidden(answer)
     return Response(answer, status_code=200)
+
+
+_WITHOUT: Final = frozenset({"settings", "config"})
+"""What has no secrets already: a setting under a name like theirs may well be shown."""
+
+
+def _hidden(answer: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an answer without secrets; what is no text, and the file of a download, stays as it is."""
+    if isinstance(answer.get("body"), bytes):
+        return answer
+    shown, found = redact_value({name: value for name, value in answer.items() if name not in _WITHOUT})
+    return {**answer, **shown, "redacted": True} if found and is_object(shown) else answer
 
 
 def read(question: Question, given: JsonObject) -> msgspec.Struct:

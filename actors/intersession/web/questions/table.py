@@ -3,15 +3,16 @@
 from http import HTTPStatus
 from typing import Annotated, Final, Literal
 
-from litestar import Request, Response, get
+import msgspec
+from litestar import Request, Response, get, post
 from litestar.datastructures import State
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 from litestar.response import Stream
 
 from intersession.web.access import ACCESS, Access
-from intersession.web.answers import declared
+from intersession.web.answers import declared, failed
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
@@ -33,6 +34,8 @@ from intersession.web.questions.of_the_log import (
 )
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, streamed
 from intersession_actors.debugger import VERBS
+from intersession_actors.gate import Name, PlaceText
+from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, is_object, present
 
 QUESTIONS: Final = (
@@ -130,6 +133,35 @@ async def file(
     return as_attachment(found) if response.status_code == HTTPStatus.OK and is_object(found) else response
 
 
+@ready
+class Reveal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which event is to be shown with its secrets, and of which fork, if of one."""
+
+    at: int | PlaceText
+    fork: Name | None = None
+
+
+@post(
+    f"{API}reveal",
+    status_code=200,
+    operation_id="debugReveal",
+    summary="One event with its secrets, which leaves a receipt",
+    responses={
+        200: ResponseSpec(data_container=JsonObject, description="The event.", generate_examples=False),
+        **declared(400, 401, 403, 408, 413, 415, 421, 429, 503),
+    },
+    raises=[],
+)
+async def reveal(data: JSONBody[Reveal], request: Request[object, object, State]) -> Response[object]:
+    """Show an event as it is stored; who did is recorded each time."""
+    access: Access = request.scope["state"][ACCESS]
+    if not access.about["isOperator"]:
+        return failed(403, "forbidden", "secrets are the operator's to see")
+    given: JsonObject = present({"at": data.at, "fork": data.fork})
+    question = asked_in(data.fork, lambda view: event(view, Event(at=data.at)))
+    return await answered(access, "reveal", given, question, revealed=True)
+
+
 @get(
     f"{API}live",
     operation_id="debugLive",
@@ -151,4 +183,4 @@ async def live(
 
 def routes() -> list[HTTPRouteHandler]:
     """Return all routes; they find in a request's state who looks."""
-    return [about, file, live, *map(route_of, QUESTIONS)]
+    return [about, file, live, reveal, *map(route_of, QUESTIONS)]

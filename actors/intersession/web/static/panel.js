@@ -1,9 +1,13 @@
 // The right side of a run: transcripts as they stood, what an agent is given, the event, why, and the raw row with its hashes.
 import { html, signal, view } from './lib.js';
-import { ask } from './api.js';
-import { Badge, Failed, Loading, Shield, Time, hueOf, laneOf } from './parts.js';
+import { ask, inside, tell } from './api.js';
+import { can } from './deeds.js';
+import { Badge, Failed, Loading, Shield, Time, hueOf, laneOf, open } from './parts.js';
 import { href, link, queried, setQuery } from './state.js';
 import { calls, capital, clock, counted, gave, given, ofKind, parsed, short, textOf, took, utc } from './words.js';
+
+// A secret is hidden, whoever looks. That one was looked at is recorded.
+export const Hidden = ({ event }) => (event.redacted ? html`<p class="as hidden"><span>Secrets in it are hidden.</span>${can('reveal') ? html`<button type="button" class="btn" onClick=${() => { open.value = { title: `Reveal the secrets of #${event.position}`, button: 'Reveal them', body: html`<p>They are shown to you, once. That you have looked is recorded in the log.</p>`, done: async () => { try { const whole = await tell('api/reveal', inside.fork ? { at: event.position, fork: inside.fork } : { at: event.position }); open.value = { title: `#${event.position}, with its secrets`, body: html`<pre tabindex="0">${JSON.stringify(whole.data, null, 2)}</pre>` }; } catch (error) { open.value = { title: 'They were not revealed', body: html`<p class="alert">${error.message}</p>` }; } } }; }}>Reveal</button>` : null}</p>` : null);
 
 const TABS = [['transcripts', 'Transcripts'], ['lens', 'Next prompt'], ['event', 'Event'], ['why', 'Why'], ['raw', 'Raw']];
 const hue = key => { const lane = laneOf(key); return hueOf(lane.kind, lane.id); };
@@ -48,7 +52,7 @@ const Transcripts = view(({ place }, self) => {
   const next = place.nextRun, waits = found.next?.text;
   const last = Math.max(0, ...found.sessions.flatMap(session => session.transcript.map(message => positions.get(message.id) ?? 0)).filter(at => at <= position));
   const fresh = step && position - last <= 3 ? last : step?.position;
-  return html`<div><p class="as"><span>As they stood after #${found.place.position}. Nothing later is shown.</span><span>${found.open.runs.length ? `${counted(found.open.runs.length, 'run')} at work` : 'nobody at work'}</span></p>
+  return html`<div><p class="as"><span>As they stood after #${found.place.position}. Nothing later is shown.${found.redacted ? ' Secrets are hidden; the event of a message reveals them.' : ''}</span><span>${found.open.runs.length ? `${counted(found.open.runs.length, 'run')} at work` : 'nobody at work'}</span></p>
     <div class="cols">${found.sessions.map(session => html`<section class="col" key=${session.key} aria-label=${`Transcript of ${short(session.key)}`}><h2><${Badge} lane=${laneOf(session.key)}/> <a ...${link(href('session', session.key, { at: found.place.position }))}>${short(session.key)}</a><span>${counted(session.transcript.length, 'message')}</span></h2>
       ${session.transcript.map(message => html`<${Message} key=${message.id} message=${message} owner=${session.key} at=${positions.get(message.id)} isNew=${positions.get(message.id) !== undefined && positions.get(message.id) === fresh}/>`)}${session.transcript.length ? null : html`<p class="muted">Nothing was said yet.</p>`}
       ${place.index.value < place.length ? html`<p class="notyet">not yet</p>` : null}${next && next.who === session.key ? html`<p class="muted small">${short(session.key)} answers next.</p>` : null}</section>`)}
@@ -84,7 +88,7 @@ const Event = view(({ place }, self) => {
   const { event, changes } = found;
   return html`<div><div class="sec"><dl class="kv"><dt>Event</dt><dd><b>${ofKind(event.kind)}</b> <span class="mono muted">#${event.position}</span></dd><dt>Stream</dt><dd class="mono">${event.stream}, ${event.version}</dd><dt>When</dt><dd>${clock(event.timeMs)} <span class="muted">${utc(event.timeMs)}</span></dd><dt>Who</dt><dd>${event.who ? short(event.who) : '–'}${event.to ? ` → ${short(event.to)}` : ''}</dd>${step?.cause ? html`<dt>Cause</dt><dd><button type="button" class="num-link" onClick=${() => place.toPosition(step.cause)}>#${step.cause}</button></dd>` : null}</dl></div>
     <div class="sec"><h2>What it changed</h2>${changes.length ? html`<table class="diff"><caption class="vh">Fields before and after</caption><tbody>${changes.map(change => html`<tr><th scope="row">${String(change.path).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, id => id.slice(0, 8))}</th><td>${change.before !== null && change.before !== undefined ? html`<del>${shown(change.before)}</del> ` : null}${change.after !== null && change.after !== undefined ? html`<ins>${shown(change.after)}</ins>` : null}</td></tr>`)}</tbody></table>` : html`<p class="muted">Nothing that is shown of this run.</p>`}</div>
-    <div class="sec"><h2>Payload</h2><pre tabindex="0">${JSON.stringify(event.data, null, 2)}</pre></div></div>`;
+    <${Hidden} event=${event}/><div class="sec"><h2>Payload</h2><pre tabindex="0">${JSON.stringify(event.data, null, 2)}</pre></div></div>`;
 });
 
 const Told = ({ told, place }) => html`<li><button type="button" class="num-link n" onClick=${() => place.toPosition(told.position)}>#${told.position}</button><span class="mk">${told.who?.startsWith('agent:') ? html`<${Badge} lane=${laneOf(told.who)}/>` : html`<span class="b"></span>`}</span><span><span class=${told.kind ? 'strong' : ''}>${told.who ? `${short(told.who)} ` : ''}${told.how || ofKind(told.topic.replace(/\.\d+$/, ''))}${told.to ? ` → ${short(told.to)}` : ''}</span>${told.text && told.text !== told.how ? html`<br/><span class="w">${told.text}</span>` : null}</span></li>`;
@@ -104,8 +108,8 @@ const Why = view(({ place }, self) => {
 });
 
 export const Raw = ({ event }) => {
-  const { data, holds, ...row } = event;
-  return html`<div><div class="sec"><p class=${`rec ${holds ? 'ok' : 'no'}`}><${Shield} ok=${holds}/><b>${holds ? 'Hash confirmed' : 'The chain does not hold'}</b><span class="muted">${row.linkedTo ? `linked to #${row.linkedTo}` : row.version === 1 ? 'the first of its stream' : ''}</span></p></div>
+  const { data, holds, redacted, ...row } = event;
+  return html`<div><${Hidden} event=${event}/><div class="sec"><p class=${`rec ${holds ? 'ok' : 'no'}`}><${Shield} ok=${holds}/><b>${holds ? 'Hash confirmed' : 'The chain does not hold'}</b><span class="muted">${row.linkedTo ? `linked to #${row.linkedTo}` : row.version === 1 ? 'the first of its stream' : ''}</span></p></div>
     <div class="sec"><h2>#${row.position} ${row.topic}</h2><pre tabindex="0">${JSON.stringify({ ...row, data }, null, 1)}</pre></div></div>`;
 };
 const RawTab = view(({ place }, self) => {
