@@ -70,16 +70,9 @@ def refusal_in(reader: Reader, recorded: Recorded) -> list[Refusal]:
 
 def explain_refusal(reader: Reader, in_force: InForce, recorded: Recorded, refusal: Refusal) -> Explanation:
     """Explain a refusal, as far as what the rule looked at is in the log."""
-    rule = REFUSALS[refusal.code]
-    whole = Explanation(
-        position=recorded.position,
-        about="refusal",
-        code=refusal.code,
-        rule=rule.clause,
-        text=f"{refusal.tool} was refused ({refusal.code}): {rule.says}.",
-        inputs=(Input(name="requester", value=refusal.requester, set_by="call"), *_arguments_of(refusal)),
-        instead=rule.others,
-    )
+    inputs = (Input(name="requester", value=refusal.requester, set_by="call"), *_arguments_of(refusal))
+    said = f"{refusal.tool} was refused ({refusal.code})"
+    whole = REFUSALS[refusal.code].explains(recorded, "refusal", refusal.code, said, inputs)
     match refusal.code:
         case "limit" | "cycle" if isinstance(recorded.event, facts.SendRefused):
             return _of_guard(in_force, recorded, recorded.event, whole)

@@ -25,17 +25,9 @@ def explain_ending(
     if not isinstance(first, facts.DeliveryDecided):
         return None
     code, said = _told(event)
-    rule = UNDELIVERED[code]
     place = route_text(first.route)
-    whole = Explanation(
-        position=recorded.position,
-        about="delivery",
-        code=code,
-        rule=rule.clause,
-        text=f"{place} did not get it, {said}: {rule.says}.",
-        inputs=tuple(_inputs(event, first, place, decided[0].position)),
-        instead=rule.others,
-    )
+    inputs = _inputs(event, first, place, decided[0].position)
+    whole = UNDELIVERED[code].explains(recorded, "delivery", code, f"{place} did not get it, {said}", inputs)
     if isinstance(event, facts.DeliveryDenied):
         speaking = said_by_policy(reader, in_force, first.session_key, first.route.channel, recorded.position)
         return replace(

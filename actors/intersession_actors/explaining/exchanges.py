@@ -25,16 +25,8 @@ def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Endin
     instead: tuple[Instead, ...] = ()
     if decision is not None and holds:
         instead = instead_of(decision, event)
-    return Explanation(
-        position=recorded.position,
-        about=about,
-        code=code,
-        rule=rule.clause,
-        text=f"{said}: {rule.says}.",
-        inputs=() if decision is None else tuple(_inputs(log, in_force, decision, event)),
-        instead=instead or rule.others,
-        as_decided=holds,
-    )
+    inputs = () if decision is None else _inputs(log, in_force, decision, event)
+    return rule.explains(recorded, about, code, said, inputs, instead=instead, as_decided=holds)
 
 
 def _told(event: Ending) -> tuple[About, str, Rule, str]:

@@ -93,11 +93,4 @@ def _of_session(
         case facts.SessionArchived() | facts.ChildArchived():
             rule = ARCHIVALS[event.reason]
             said = "The session left the list"
-    return Explanation(
-        position=recorded.position,
-        about="session",
-        code=event.reason,
-        rule=rule.clause,
-        text=f"{said}: {rule.says}.",
-        instead=rule.others,
-    )
+    return rule.explains(recorded, "session", event.reason, said)

@@ -1,9 +1,11 @@
 """What an explanation says: the rule, what it looked at, and what would have changed the verdict (WHY-2)."""
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonValue
 
 About = Literal["loop", "announce", "exchange", "spawn", "run", "delivery", "refusal", "session"]
@@ -36,19 +38,6 @@ class Instead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     value: JsonValue = None
 
 
-class Rule(NamedTuple):
-    """A rule in words: its clause, what it says, and what else could have come."""
-
-    clause: str
-    says: str
-    instead: str
-
-    @property
-    def others(self) -> tuple[Instead, ...]:
-        """What else could have come, where the rule itself is not asked again."""
-        return (Instead(change=self.instead),) if self.instead else ()
-
-
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Why something ended, was refused or reached nobody.
 
@@ -65,3 +54,39 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     inputs: tuple[Input, ...] = ()
     instead: tuple[Instead, ...] = ()
     as_decided: bool | None = None
+
+
+class Rule(NamedTuple):
+    """A rule in words: its clause, what it says, and what else could have come."""
+
+    clause: str
+    says: str
+    instead: str
+
+    @property
+    def others(self) -> tuple[Instead, ...]:
+        """What else could have come, where the rule itself is not asked again."""
+        return (Instead(change=self.instead),) if self.instead else ()
+
+    def explains(
+        self,
+        recorded: Recorded,
+        about: About,
+        code: str,
+        said: str,
+        inputs: Iterable[Input] = (),
+        *,
+        instead: tuple[Instead, ...] = (),
+        as_decided: bool | None = None,
+    ) -> Explanation:
+        """Return the explanation of an event by this rule; `instead` is what is known better than what else could have come."""
+        return Explanation(
+            position=recorded.position,
+            about=about,
+            code=code,
+            rule=self.clause,
+            text=f"{said}: {self.says}.",
+            inputs=tuple(inputs),
+            instead=instead or self.others,
+            as_decided=as_decided,
+        )

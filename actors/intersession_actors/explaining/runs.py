@@ -41,15 +41,7 @@ def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Endin
         case facts.LateReplyDropped():
             code, rule = "late", CUTS["late"]
             said = f"Attempt {event.attempt} answered when it was over"
-    return Explanation(
-        position=recorded.position,
-        about="run",
-        code=code,
-        rule=rule.clause,
-        text=f"{said}: {rule.says}.",
-        inputs=tuple(_inputs(log, in_force, recorded, event, outcome)),
-        instead=rule.others,
-    )
+    return rule.explains(recorded, "run", code, said, _inputs(log, in_force, recorded, event, outcome))
 
 
 def _inputs(

@@ -9,7 +9,7 @@ from intersession_actors import spawn
 from intersession_actors.explaining.changes import LIMITS
 from intersession_actors.explaining.decisions import delivery_ended, parted, run_ended, spent_at
 from intersession_actors.explaining.ends import CLOSES, SILENCES
-from intersession_actors.explaining.explanation import Explanation, Input, Instead
+from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.policy import budget_of, check_run
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
@@ -59,16 +59,10 @@ def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
             rule, code = CLOSES[event.reason], event.reason
             parts = ", ".join(part for part in (event.code, event.limit, event.note) if part)
             said = f"The spawn was closed ({parts})" if parts else "The spawn was closed"
-    return Explanation(
-        position=recorded.position,
-        about="announce" if isinstance(event, facts.AnnounceDecided) else "spawn",
-        code=code,
-        rule=rule.clause,
-        text=f"{said}: {rule.says}.",
-        inputs=tuple(_inputs(log, recorded, decision)),
-        instead=_instead_of(decision, event) or rule.others,
-        as_decided=None if decision is None else decision.holds,
-    )
+    about: About = "announce" if isinstance(event, facts.AnnounceDecided) else "spawn"
+    holds = None if decision is None else decision.holds
+    inputs, instead = _inputs(log, recorded, decision), _instead_of(decision, event)
+    return rule.explains(recorded, about, code, said, inputs, instead=instead, as_decided=holds)
 
 
 def _instead_of(decision: _Decision | None, event: Ending) -> tuple[Instead, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_actors.explaining.explanation import About, Explanation, Input, SetBy
+from intersession_actors.explaining.explanation import Explanation, Input, SetBy
 from intersession_actors.explaining.failures import WAITING, Waiting
 from intersession_actors.service import Reader
 from intersession_events import facts
@@ -38,7 +38,9 @@ def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple
     inputs = [Input(name="status", value=run.status, set_by="log", position=run.position)]
     if before is not None:
         inputs.append(Input(name="running", value=before, set_by="log"))
-    return (_explained(recorded, "run", code, f"The run of {run.session_key} is not over", tuple(inputs)),)
+    return (
+        WAITING[code].explains(recorded, "run", code, f"The run of {run.session_key} is not over", inputs),
+    )
 
 
 def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecided) -> tuple[Explanation, ...]:
@@ -51,7 +53,7 @@ def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecide
         Input(name="route", value=place, set_by="session", position=recorded.position),
         Input(name="state", value=row.state, set_by="log", position=row.position),
     )
-    return (_explained(recorded, "delivery", code, f"{place} has not got it yet", inputs),)
+    return (WAITING[code].explains(recorded, "delivery", code, f"{place} has not got it yet", inputs),)
 
 
 def _of_hold(reader: Reader, recorded: Recorded, event: facts.ExchangeHeld) -> tuple[Explanation, ...]:
@@ -64,8 +66,9 @@ def _of_hold(reader: Reader, recorded: Recorded, event: facts.ExchangeHeld) -> t
         Input(name="by", value=event.by, set_by=set_by),
         *(() if event.note is None else (Input(name="note", value=event.note, set_by=set_by),)),
     )
-    what = HELD_TEXTS[event.step]
-    return (_explained(recorded, "exchange", "waits_for_release", f"{what.capitalize()} is held", inputs),)
+    said = f"{HELD_TEXTS[event.step].capitalize()} is held"
+    code: Waiting = "waits_for_release"
+    return (WAITING[code].explains(recorded, "exchange", code, said, inputs),)
 
 
 _SET_BY: Final[Mapping[facts.HoldSource, SetBy]] = {
@@ -74,18 +77,3 @@ _SET_BY: Final[Mapping[facts.HoldSource, SetBy]] = {
     "run": "call",
     "rule": "call",
 }
-
-
-def _explained(
-    recorded: Recorded, about: About, code: Waiting, said: str, inputs: tuple[Input, ...]
-) -> Explanation:
-    rule = WAITING[code]
-    return Explanation(
-        position=recorded.position,
-        about=about,
-        code=code,
-        rule=rule.clause,
-        text=f"{said}: {rule.says}.",
-        inputs=inputs,
-        instead=rule.others,
-    )

@@ -99,22 +99,9 @@ def auto_reply(
     running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
 ) -> tuple[StreamAppend, ...]:
     """Return the delivery of a run's text to its route (INB-2); nothing without a route or a text."""
-    queued = running.waiting.queued
-    if queued.route is None or reply is None or is_reply_skip(reply) or is_announce_skip(reply):
+    if reply is None or is_reply_skip(reply) or is_announce_skip(reply):
         return ()
-    delivery_id = ids.derive(log_id, "delivery", queued.run_id, "reply")
-    decided = facts.DeliveryDecided(
-        delivery_id=delivery_id,
-        session_key=key,
-        route=queued.route,
-        text=reply,
-        key=delivery_id,
-        purpose="auto_reply",
-        run_id=queued.run_id,
-    )
-    return (
-        into_outbox(log_id, decided, budget=running.waiting.budget, time=now_ms, causation=running.cause),
-    )
+    return _to_person(running, reply, "auto_reply", "reply", key=key, log_id=log_id, now_ms=now_ms)
 
 
 def failure_notice(
@@ -129,16 +116,27 @@ def failure_notice(
     if running is None or not failed or not text.strip():
         return ()
     queued = running.waiting.queued
-    if queued.route is None or queued.step != "message" or queued.exchange_id or queued.spawn_id:
+    if queued.step != "message" or queued.exchange_id or queued.spawn_id:
         return ()
-    delivery_id = ids.derive(log_id, "delivery", queued.run_id, "failure_notice")
+    return _to_person(
+        running, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
+    )
+
+
+def _to_person(
+    running: Running, text: str, purpose: facts.Purpose, name: str, *, key: str, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    queued = running.waiting.queued
+    if queued.route is None:
+        return ()
+    delivery_id = ids.derive(log_id, "delivery", queued.run_id, name)
     decided = facts.DeliveryDecided(
         delivery_id=delivery_id,
         session_key=key,
         route=queued.route,
         text=text,
         key=delivery_id,
-        purpose="failure_notice",
+        purpose=purpose,
         run_id=queued.run_id,
     )
     return (
