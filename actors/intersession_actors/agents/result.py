@@ -1,8 +1,8 @@
 """The result of one call of an agent, made of whatever the agent returned or raised."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -124,11 +124,7 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     """Check the text and each message against the bound, without making a copy of what is far too long."""
     if reply.text is not None:
         _text_sized(reply.text, most_bytes)
-    given: object = reply.messages  # a host may have put anything there
-    if given is not None and not isinstance(given, tuple | list):
-        raise TypeError(f"its messages are {type(given).__name__}, give a tuple of Message")
-    for message in reply.messages or ():
-        _message_of(message)
+    _messages_of(reply.messages)
     if len(reply.messages or ()) > gate.REPLY_MESSAGES.most:
         raise ValueError(f"more than {gate.REPLY_MESSAGES.most} messages")
     for message in reply.messages or ():
@@ -139,9 +135,15 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     return reply
 
 
-def _message_of(given: object) -> None:
-    if not isinstance(given, Message):
-        raise TypeError(f"its messages have a {type(given).__name__}, give Message in its place")
+def _messages_of(given: object) -> None:
+    """Refuse what a host has put there in place of messages, in words that say what to give."""
+    if given is None:
+        return
+    if not isinstance(given, tuple | list):
+        raise TypeError(f"its messages are {type(given).__name__}, give a tuple of Message")
+    for each in cast("Sequence[object]", given):
+        if not isinstance(each, Message):
+            raise TypeError(f"its messages have a {type(each).__name__}, give Message in its place")
 
 
 def _text_sized(text: object, most_bytes: int) -> None:

@@ -199,6 +199,23 @@ def test_what_is_no_answer_is_a_bad_reply(executor: AgentExecutor, value: Any) -
 
 @pytest.mark.clause("L3")
 @pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ({"role": "user"}, "its messages are dict, give a tuple of Message"),
+        (({"role": "user"},), "its messages have a dict, give Message in its place"),
+    ],
+)
+def test_a_reply_with_what_is_no_message_is_told_what_to_give(
+    executor: AgentExecutor, messages: Any, said: str
+) -> None:
+    result = outcome_of(executor, lambda _: Reply("text", messages=messages))
+
+    assert isinstance(result, Broke)
+    assert said in result.error
+
+
+@pytest.mark.clause("L3")
+@pytest.mark.parametrize(
     "value",
     [
         "x" * 1001,
