@@ -159,8 +159,10 @@ def hash_in(state: bytes, *, where: str) -> str:
     return opened(state, where=where).hash
 
 
-def opened(state: bytes, *, where: str) -> Envelope:
+def opened(state: bytes, *, where: str | tuple[str, int]) -> Envelope:
     """Return the envelope of a row's state; only its form is checked.
+
+    `where` is what an error says, in words or as stream and version: only an error puts those into words.
 
     Raises:
         CorruptEvent: it is no envelope, or not written as we write it.
@@ -170,9 +172,9 @@ def opened(state: bytes, *, where: str) -> Envelope:
     try:
         envelope = _DECODE(state)
     except (ValueError, TypeError, RecursionError) as error:
-        raise CorruptEvent(f"{where}: the state is no envelope: {error}") from error
+        raise CorruptEvent(f"{_said(where)}: the state is no envelope: {error}") from error
     if _ENCODE(envelope) != state:
-        raise CorruptEvent(f"{where}: the state is not in canonical form")
+        raise CorruptEvent(f"{_said(where)}: the state is not in canonical form")
     return envelope
 
 
@@ -225,12 +227,12 @@ def payload_in(state: bytes) -> bytes | None:
         return None
 
 
-def _of_places(state: bytes, where: str) -> Envelope:
+def _of_places(state: bytes, where: str | tuple[str, int]) -> Envelope:
     if len(state) <= _PLACES.size:
-        raise CorruptEvent(f"{where}: the state is no envelope: it ends after {len(state)} bytes")
+        raise CorruptEvent(f"{_said(where)}: the state is no envelope: it ends after {len(state)} bytes")
     _, hashed, prev, salt, own, causation, correlation, epoch, time = _PLACES.unpack_from(state)
     if not time.isdigit():
-        raise CorruptEvent(f"{where}: the state is no envelope: {time!r} is no time")
+        raise CorruptEvent(f"{_said(where)}: the state is no envelope: {time!r} is no time")
     data = state[_PLACES.size :]
     return Envelope(
         None if causation == _NONE else _uuid(causation),
@@ -244,6 +246,10 @@ def _of_places(state: bytes, where: str) -> Envelope:
         salt.hex(),
         int(time),
     )
+
+
+def _said(where: str | tuple[str, int]) -> str:
+    return where if isinstance(where, str) else f"{where[0]!r} version {where[1]!r}"
 
 
 @lru_cache(_REMEMBERED)
