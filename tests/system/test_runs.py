@@ -19,7 +19,6 @@ from intersession_events.facts import (
     RunFailed,
     RunStarted,
     TextBlock,
-    Usage,
 )
 from support.fakes import ManualClock
 from support.running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
@@ -320,7 +319,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "returns a dict": (lambda: {"text": "hi"}, "bad_reply"),
     "returns half a character": (lambda: "\ud83d", "bad_reply"),
     "returns two megabytes": (lambda: "x" * (2 << 20), "reply_too_large"),
-    "returns what is no usage": (lambda: Reply("x", usage=Usage(input="many")), "bad_reply"),  # type: ignore[arg-type]
+    "returns what is no usage": (lambda: Reply("x", usage="many"), "bad_reply"),  # type: ignore[arg-type]
     "returns a message of fields that nobody could read": (lambda: unreadable, "bad_reply"),
 }
 
